@@ -1,0 +1,92 @@
+//! The weighlock binary: one file per verb.
+
+mod client;
+mod config;
+mod paths;
+mod text;
+mod verb;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::client::Failure;
+use crate::paths::Paths;
+
+/// A shell for AI agents: every command is judged before it runs, ended when
+/// its time is up, and on record after.
+#[derive(Parser)]
+#[command(
+    name = "weighlock",
+    version,
+    disable_help_subcommand = true,
+    before_help = "Examples:
+  weighlock run -- git status            run a command; the server starts by itself
+  weighlock run --bg -- npm test         run it in the background
+  weighlock output @last --follow        read what the latest run says
+  weighlock runs failed                  list runs
+  weighlock doctor                       see what this machine can do"
+)]
+struct Cli {
+    /// Where everything is kept [default: $XDG_STATE_HOME/weighlock]
+    #[arg(long, global = true, value_name = "DIR", env = "WEIGHLOCK_STATE_DIR")]
+    state_dir: Option<std::path::PathBuf>,
+    #[command(subcommand)]
+    verb: Option<Verb>,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    Run(verb::run::Args),
+    Runs(verb::runs::Args),
+    Show(verb::show::Args),
+    Output(verb::output::Args),
+    Stop(verb::stop::Args),
+    Blacklist(verb::blacklist::Args),
+    Audit(verb::audit::Args),
+    Serve(verb::serve::Args),
+    Doctor(verb::doctor::Args),
+    Completions(verb::completions::Args),
+    Openapi(verb::openapi::Args),
+}
+
+fn main() -> ExitCode {
+    // Before anything else: the nursery must stay small and single-threaded.
+    if std::env::args_os().nth(1).is_some_and(|arg| arg == NURSERY) {
+        return match weighlock_engine::serve_nursery() {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(_) => ExitCode::FAILURE,
+        };
+    }
+    let cli = Cli::parse();
+    let own_failure = match &cli.verb {
+        // A command has exit codes of its own; ours must not look like one.
+        Some(Verb::Run(_)) => 125,
+        _ => 1,
+    };
+    let done = Paths::find(cli.state_dir).and_then(|paths| dispatch(cli.verb, &paths));
+    done.unwrap_or_else(|failure| {
+        eprint!("{failure}");
+        ExitCode::from(own_failure)
+    })
+}
+
+/// The word by which the server starts the process that makes keepers.
+const NURSERY: &str = "__nursery";
+
+fn dispatch(verb: Option<Verb>, paths: &Paths) -> Result<ExitCode, Failure> {
+    match verb {
+        None => verb::status::status(paths),
+        Some(Verb::Run(args)) => verb::run::run(args, paths),
+        Some(Verb::Runs(args)) => verb::runs::runs(&args, paths),
+        Some(Verb::Show(args)) => verb::show::show(&args, paths),
+        Some(Verb::Output(args)) => verb::output::output(&args, paths),
+        Some(Verb::Stop(args)) => verb::stop::stop(&args, paths),
+        Some(Verb::Blacklist(args)) => verb::blacklist::blacklist(args, paths),
+        Some(Verb::Audit(args)) => verb::audit::audit(args, paths),
+        Some(Verb::Serve(args)) => verb::serve::serve(args, paths),
+        Some(Verb::Doctor(args)) => verb::doctor::doctor(&args, paths),
+        Some(Verb::Completions(args)) => Ok(verb::completions::completions(&args)),
+        Some(Verb::Openapi(_)) => Ok(verb::openapi::openapi()),
+    }
+}

@@ -1,0 +1,95 @@
+//! Where things are, by the XDG rules.
+
+use std::env;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use crate::client::Failure;
+
+/// The directories of one owner.
+#[derive(Debug, Clone)]
+pub(crate) struct Paths {
+    /// The database, the output, the lock.
+    pub(crate) state_dir: PathBuf,
+    /// The server's Unix socket.
+    pub(crate) socket: PathBuf,
+    /// The configuration file, whether or not it exists.
+    pub(crate) config: PathBuf,
+}
+
+impl Paths {
+    pub(crate) fn find(state_dir: Option<PathBuf>) -> Result<Self, Failure> {
+        let state_dir = match state_dir {
+            Some(dir) => std::path::absolute(&dir).map_err(|error| {
+                Failure::new(format!("cannot use {}: {error}", dir.display()), "")
+            })?,
+            None => xdg("XDG_STATE_HOME", ".local/state")?.join("weighlock"),
+        };
+        let config = xdg("XDG_CONFIG_HOME", ".config")
+            .unwrap_or_else(|_| state_dir.clone())
+            .join("weighlock/config.toml");
+        Ok(Self {
+            socket: socket(&state_dir),
+            state_dir,
+            config,
+        })
+    }
+}
+
+/// The directory that commands run in or below unless something else is said:
+/// the home directory for whoever is at home, else the current directory.
+pub(crate) fn default_base() -> Result<PathBuf, Failure> {
+    let here = env::current_dir().map_err(|error| {
+        Failure::new(
+            format!("the current directory cannot be used: {error}"),
+            "go to a directory that exists",
+        )
+    })?;
+    let home = env::var_os("HOME").map(PathBuf::from);
+    let home = home.and_then(|home| home.canonicalize().ok());
+    Ok(match home {
+        Some(home) if here.starts_with(&home) => home,
+        _ => here,
+    })
+}
+
+/// In the runtime directory where there is one. The name tells state
+/// directories apart.
+fn socket(state_dir: &Path) -> PathBuf {
+    let runtime = env::var_os("XDG_RUNTIME_DIR")
+        .map(PathBuf::from)
+        .filter(|dir| dir.is_absolute() && dir.is_dir());
+    match runtime {
+        Some(dir) => {
+            let resolved = state_dir
+                .canonicalize()
+                .unwrap_or_else(|_| state_dir.to_owned());
+            dir.join(format!("weighlock-{:016x}.sock", name(&resolved)))
+        }
+        None => state_dir.join("weighlock.sock"),
+    }
+}
+
+/// FNV-1a: short, and the same in every version.
+fn name(path: &Path) -> u64 {
+    path.as_os_str()
+        .as_bytes()
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        })
+}
+
+fn xdg(variable: &str, below_home: &str) -> Result<PathBuf, Failure> {
+    let set = env::var_os(variable).map(PathBuf::from);
+    if let Some(dir) = set.filter(|dir| dir.is_absolute()) {
+        return Ok(dir);
+    }
+    match env::var_os("HOME").filter(|home| !home.is_empty()) {
+        Some(home) => Ok(PathBuf::from(home).join(below_home)),
+        None => Err(Failure::new(
+            format!("neither {variable} nor HOME is set"),
+            "say where to keep things with --state-dir DIR",
+        )),
+    }
+}

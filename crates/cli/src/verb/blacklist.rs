@@ -1,0 +1,86 @@
+//! `weighlock blacklist`: texts that no command may contain.
+
+use std::process::ExitCode;
+
+use serde_json::json;
+use weighlock_engine::Blacklist;
+use weighlock_server::BlacklistView;
+
+use crate::client::{Client, Failure, block_on};
+use crate::paths::Paths;
+use crate::text;
+
+/// Show or change the texts that no command may contain
+#[derive(clap::Args)]
+#[command(before_help = "Examples:
+  weighlock blacklist
+  weighlock blacklist add 'drop table'
+  weighlock blacklist remove 'format '")]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    deed: Option<Deed>,
+    /// Print one JSON object
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(clap::Subcommand)]
+enum Deed {
+    /// Add a text
+    Add { entry: String },
+    /// Take a text out
+    Remove { entry: String },
+    /// Go back to the built-in list
+    Reset,
+}
+
+pub(crate) fn blacklist(args: Args, paths: &Paths) -> Result<ExitCode, Failure> {
+    block_on(async {
+        let mut client = Client::open(paths).await?;
+        let mut view: BlacklistView = client.get("/blacklist").await?;
+        if let Some(deed) = args.deed {
+            let list = changed(&view, deed)?;
+            let body = json!({ "commandBlacklist": list.entries() });
+            view = client.put("/blacklist", &body).await?;
+            eprintln!("Saved to {}.", text::safe(&view.path));
+        }
+        if args.json {
+            super::run::print_json(&view);
+        } else {
+            print(&view);
+        }
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+fn changed(view: &BlacklistView, deed: Deed) -> Result<Blacklist, Failure> {
+    let unchanged = |why: String| Failure::new(format!("{why}; the list was not changed"), "");
+    let text = json!({ "commandBlacklist": view.entries }).to_string();
+    let mut list = Blacklist::from_json(&text).map_err(|error| unchanged(error.to_string()))?;
+    match deed {
+        Deed::Add { entry } => list.add(&entry).map_err(|why| unchanged(why.to_string()))?,
+        Deed::Remove { entry } => {
+            if !list.remove(&entry) {
+                return Err(unchanged(format!("`{entry}` is not in the list")));
+            }
+        }
+        Deed::Reset => list = Blacklist::default(),
+    }
+    Ok(list)
+}
+
+fn print(view: &BlacklistView) {
+    if let Some(warning) = &view.warning {
+        eprintln!("warning: {}", text::safe(warning));
+    }
+    let from = if view.from_file {
+        text::safe(&view.path)
+    } else {
+        "built-in".into()
+    };
+    eprintln!("A command that contains one of these is refused ({from}):");
+    for entry in &view.entries {
+        // In quotes: a space at the end counts.
+        println!("\"{}\"", text::safe(entry));
+    }
+}

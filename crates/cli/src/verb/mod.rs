@@ -1,0 +1,14 @@
+//! One file per verb.
+
+pub(crate) mod audit;
+pub(crate) mod blacklist;
+pub(crate) mod completions;
+pub(crate) mod doctor;
+pub(crate) mod openapi;
+pub(crate) mod output;
+pub(crate) mod run;
+pub(crate) mod runs;
+pub(crate) mod serve;
+pub(crate) mod show;
+pub(crate) mod status;
+pub(crate) mod stop;

@@ -1,0 +1,12 @@
+//! `weighlock openapi`: the description of the REST door.
+
+use std::process::ExitCode;
+
+/// Print the description of the REST door
+#[derive(clap::Args)]
+pub(crate) struct Args {}
+
+pub(crate) fn openapi() -> ExitCode {
+    super::run::print_json(&weighlock_server::openapi());
+    ExitCode::SUCCESS
+}

@@ -1,0 +1,237 @@
+//! `weighlock serve`: the server.
+
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use tokio::net::{TcpListener, UnixListener};
+use tokio::signal::unix::{SignalKind, signal};
+use weighlock_engine::{Clock, Engine, Nursery, Principal, Store};
+use weighlock_server::Doors;
+
+use crate::client::Failure;
+use crate::config::{self, Settings};
+use crate::paths::{Paths, default_base};
+
+/// Where TCP listens unless something else is said.
+pub(crate) const LISTEN: &str = "127.0.0.1:7777";
+
+/// Run the server (other commands start one by themselves)
+#[derive(clap::Args)]
+#[command(before_help = "Examples:
+  weighlock serve
+  weighlock serve --base /srv/app --listen 127.0.0.1:8080
+  weighlock serve --listen off                 only the Unix socket")]
+pub(crate) struct Args {
+    /// Commands run in this directory or below it [default: the current
+    /// directory, or your home directory if that is above it]
+    #[arg(long, value_name = "DIR")]
+    base: Option<PathBuf>,
+    /// Where to listen beside the Unix socket, or "off" [default: 127.0.0.1:7777]
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<String>,
+    /// The configuration file [default: $XDG_CONFIG_HOME/weighlock/config.toml]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Make a new token for TCP and print it
+    #[arg(long)]
+    new_token: bool,
+    /// Set a damaged database aside and begin a new one
+    #[arg(long)]
+    recover: bool,
+    /// Started by another command: no terminal, no TCP, says `ready`.
+    #[arg(long, hide = true)]
+    detached: bool,
+}
+
+pub(crate) fn serve(args: Args, paths: &Paths) -> Result<ExitCode, Failure> {
+    if args.detached {
+        // Out of the terminal of whoever started us.
+        let _ = rustix::process::setsid();
+    }
+    log();
+    let settings = settings(&args, paths)?;
+    // Before any thread is started, and before any secret is read.
+    let nursery = Nursery::new("/proc/self/exe".into(), vec![crate::NURSERY.into()])
+        .map_err(|error| Failure::new(format!("cannot start the nursery: {error}"), ""))?;
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new(format!("cannot begin: {error}"), ""))?
+        .block_on(run(args, settings, nursery, paths))
+}
+
+async fn run(
+    args: Args,
+    settings: Settings,
+    nursery: Nursery,
+    paths: &Paths,
+) -> Result<ExitCode, Failure> {
+    if args.recover {
+        recover(paths)?;
+    }
+    let listen = listen_address(&args, &settings);
+    let engine = Engine::open(settings.engine, Clock::system(), nursery).await?;
+    // The lock is ours now: a socket that is there is left from before.
+    let socket = bind(&paths.socket)?;
+    let tcp = match &listen {
+        Some(address) => Some(bind_tcp(address, args.listen.is_some()).await?),
+        None => None,
+    };
+    let tcp = tcp.flatten();
+    announce(&args, &engine, paths, tcp.as_ref()).await?;
+    let stop = stop_signal()?;
+    weighlock_server::serve(Arc::clone(&engine), Doors { socket, tcp }, stop)
+        .await
+        .map_err(|error| Failure::new(format!("cannot serve: {error}"), ""))?;
+    let _ = std::fs::remove_file(&paths.socket);
+    if let Err(error) = engine.close().await {
+        tracing::error!(%error, "cannot record the end of the server");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn settings(args: &Args, paths: &Paths) -> Result<Settings, Failure> {
+    let base = match &args.base {
+        Some(base) => base.clone(),
+        None => default_base()?,
+    };
+    let file = args.config.as_ref().unwrap_or(&paths.config);
+    if args.config.is_some() && !file.exists() {
+        return Err(Failure::new(
+            format!("there is no {}", file.display()),
+            "docs/config.toml has every setting with its default",
+        ));
+    }
+    let mut settings = config::load(file, &paths.state_dir, base)?;
+    if let Some(base) = &args.base {
+        // What is said on the command line counts most.
+        settings.engine.base.clone_from(base);
+    }
+    Ok(settings)
+}
+
+fn listen_address(args: &Args, settings: &Settings) -> Option<String> {
+    let said = args.listen.clone().or_else(|| settings.listen.clone());
+    let address = match said {
+        Some(said) => said,
+        // Nobody would see its token.
+        None if args.detached => return None,
+        None => LISTEN.into(),
+    };
+    (address != "off").then_some(address)
+}
+
+/// Makes the socket, for its owner only.
+fn bind(path: &Path) -> Result<UnixListener, Failure> {
+    let cannot = |error: std::io::Error| {
+        Failure::new(
+            format!("cannot listen on {}: {error}", path.display()),
+            "check the directory and its permissions",
+        )
+    };
+    let _ = std::fs::remove_file(path);
+    // An address has room for 108 bytes; a directory may be deeper.
+    use std::os::fd::AsRawFd;
+    let dir = path.parent().unwrap_or(Path::new("/"));
+    let dir = std::fs::File::open(dir).map_err(cannot)?;
+    let name = path.file_name().unwrap_or_default();
+    let short = Path::new(&format!("/proc/self/fd/{}", dir.as_raw_fd())).join(name);
+    let listener = UnixListener::bind(short).map_err(cannot)?;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).map_err(cannot)?;
+    Ok(listener)
+}
+
+async fn bind_tcp(address: &str, insist: bool) -> Result<Option<TcpListener>, Failure> {
+    match TcpListener::bind(address).await {
+        Ok(listener) => {
+            let at = listener.local_addr().ok();
+            if at.is_some_and(|at| !at.ip().is_loopback()) {
+                return Err(Failure::new(
+                    format!("{address} can be reached from other machines"),
+                    "listen on 127.0.0.1; for others, put a TLS proxy before it",
+                ));
+            }
+            Ok(Some(listener))
+        }
+        Err(error) if insist => Err(Failure::new(
+            format!("cannot listen on {address}: {error}"),
+            "give another --listen ADDRESS, or --listen off",
+        )),
+        Err(error) => {
+            eprintln!("warning: cannot listen on {address}: {error}; only the socket is served");
+            Ok(None)
+        }
+    }
+}
+
+async fn announce(
+    args: &Args,
+    engine: &Arc<Engine>,
+    paths: &Paths,
+    tcp: Option<&TcpListener>,
+) -> Result<(), Failure> {
+    if args.detached {
+        // Whoever started us waits for this line, and for the end of it.
+        println!("ready");
+        let _ = std::io::stdout().flush();
+        let null = std::fs::File::options().write(true).open("/dev/null");
+        if let Ok(null) = null {
+            let _ = rustix::stdio::dup2_stdout(null);
+        }
+        return Ok(());
+    }
+    eprintln!("weighlock {} serves", env!("CARGO_PKG_VERSION"));
+    eprintln!("  socket   {}", paths.socket.display());
+    eprintln!("  base     {}", engine.config().base.display());
+    if let Some(tcp) = tcp.and_then(|tcp| tcp.local_addr().ok()) {
+        eprintln!("  address  http://{tcp}/agent/terminal");
+        if args.new_token || !engine.has_token()? {
+            let uid = rustix::process::geteuid().as_raw();
+            let token = engine.new_token(&Principal::user(uid)).await?;
+            eprintln!("  token    {token}   (shown this once)");
+        }
+    }
+    eprintln!("try it: weighlock run -- echo hello");
+    Ok(())
+}
+
+fn recover(paths: &Paths) -> Result<(), Failure> {
+    let stamp = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%S").to_string();
+    let aside =
+        Store::set_aside(&paths.state_dir, &stamp).map_err(weighlock_engine::Error::from)?;
+    eprintln!("the old database is at {}", aside.display());
+    Ok(())
+}
+
+fn stop_signal() -> Result<impl Future<Output = ()> + Send + 'static, Failure> {
+    let listen = |kind| {
+        signal(kind)
+            .map_err(|error| Failure::new(format!("cannot listen for signals: {error}"), ""))
+    };
+    let mut terminate = listen(SignalKind::terminate())?;
+    let mut interrupt = listen(SignalKind::interrupt())?;
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    })
+}
+
+/// Quiet unless asked: WEIGHLOCK_LOG takes the filters of `tracing`.
+fn log() {
+    let filter = tracing_subscriber::EnvFilter::try_from_env("WEIGHLOCK_LOG")
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
+    let format = std::env::var("WEIGHLOCK_LOG_FORMAT").unwrap_or_default();
+    let log = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(false);
+    match format.as_str() {
+        "json" => log.json().init(),
+        _ => log.init(),
+    }
+}

@@ -1,0 +1,205 @@
+//! `weighlock show`: everything known about one run.
+
+use std::process::ExitCode;
+
+use weighlock_engine::{Run, State};
+use weighlock_server::{CommandList, CommandView};
+
+use crate::client::{Client, Failure, block_on, escape};
+use crate::paths::Paths;
+use crate::text;
+
+/// Show everything known about a run
+#[derive(clap::Args)]
+#[command(before_help = "Examples:
+  weighlock show @last
+  weighlock show r_7f3kq2 --json")]
+pub(crate) struct Args {
+    /// The run: an id, a unique beginning of one, or @last
+    id: String,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn show(args: &Args, paths: &Paths) -> Result<ExitCode, Failure> {
+    let view = block_on(async {
+        let mut client = Client::open(paths).await?;
+        let id = resolve(&mut client, &args.id).await?;
+        client.get::<CommandView>(&format!("/commands/{id}")).await
+    })?;
+    if args.json {
+        super::run::print_json(&view);
+    } else {
+        print(&view);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Turns what a person typed into what goes into an address.
+pub(crate) async fn resolve(client: &mut Client, id: &str) -> Result<String, Failure> {
+    if id != "@last" {
+        return Ok(escape(id));
+    }
+    let list: CommandList = client.get("/commands?limit=1").await?;
+    match list.commands.first() {
+        Some(run) => Ok(run.command_id.clone()),
+        None => Err(Failure::new(
+            "there is no run yet",
+            "start one: weighlock run -- CMD",
+        )),
+    }
+}
+
+fn print(view: &CommandView) {
+    let run = &view.run;
+    let detail = &run.detail;
+    let mut rows: Vec<(&str, String)> = vec![
+        ("run", format!("{}  ({})", run.short_id, run.command_id)),
+        ("command", text::safe(&run.command)),
+        ("state", ending(run)),
+    ];
+    let mut add = |name, value: Option<String>| rows.extend(value.map(|value| (name, value)));
+    add("what for", detail.description.as_deref().map(text::safe));
+    add(
+        "why",
+        detail
+            .reason
+            .as_ref()
+            .map(|reason| text::safe(&reason.text)),
+    );
+    add(
+        "rule",
+        detail
+            .reason
+            .as_ref()
+            .and_then(|reason| reason.rule.clone())
+            .map(|rule| text::safe(&rule)),
+    );
+    add(
+        "hint",
+        detail
+            .reason
+            .as_ref()
+            .and_then(|reason| reason.remedy.clone()),
+    );
+    add("directory", Some(text::safe(&run.cwd)));
+    add("shell", Some(detail.shell.clone()));
+    add(
+        "asked by",
+        Some(format!(
+            "{}, {}",
+            text::safe(&run.requested_by),
+            run.created_at
+        )),
+    );
+    add("ended", run.ended_at.clone());
+    add("limit", Some(text::duration(detail.timeout_ms as f64)));
+    add(
+        "pipeline",
+        detail.pipestatus.as_ref().map(|codes| {
+            let codes: Vec<String> = codes.iter().map(i32::to_string).collect();
+            format!("exit codes {}", codes.join(" | "))
+        }),
+    );
+    add(
+        "used",
+        detail.usage.as_ref().map(|used| {
+            format!(
+                "{} CPU, {} at most in one process",
+                text::duration(used.cpu_ms),
+                text::size(used.peak_memory_bytes)
+            )
+        }),
+    );
+    add(
+        "now",
+        view.load.as_ref().map(|load| {
+            format!(
+                "{} processes, {}",
+                load.processes,
+                text::size(load.memory_bytes)
+            )
+        }),
+    );
+    add("held by", detail.containment.clone());
+    for left in &detail.left_running {
+        add(
+            "left",
+            Some(format!(
+                "{} (pid {}), {}",
+                text::safe(&left.command),
+                left.pid,
+                left.fate
+            )),
+        );
+    }
+    add("output", Some(output(run)));
+    for warning in &detail.warnings {
+        add("warning", Some(text::safe(warning)));
+    }
+    for (name, value) in rows {
+        let value = value.replace('\n', "\n             ");
+        println!("{name:<12} {value}");
+    }
+}
+
+fn output(run: &Run) -> String {
+    let output = &run.detail.output;
+    if output.bytes == 0 {
+        return "none".into();
+    }
+    let mut text = format!(
+        "{} in {} lines ({} bytes stdout, {} bytes stderr)",
+        text::size(output.bytes),
+        output.lines,
+        output.stdout_bytes,
+        output.stderr_bytes
+    );
+    if output.dropped_bytes > 0 {
+        text.push_str(&format!(
+            ", {} bytes in the middle not kept",
+            output.dropped_bytes
+        ));
+    }
+    if output.lost_bytes > 0 {
+        text.push_str(&format!(
+            ", {} bytes could not be stored",
+            output.lost_bytes
+        ));
+    }
+    if output.binary {
+        text.push_str(", binary");
+    }
+    if output.removed {
+        text.push_str(", removed to make room");
+    }
+    text
+}
+
+/// How a run ended, or that it has not.
+pub(crate) fn ending(run: &Run) -> String {
+    let took = run
+        .detail
+        .duration_ms
+        .map_or(String::new(), |ms| format!(" in {}", text::duration(ms)));
+    let reason = run.detail.reason.as_ref();
+    match run.state {
+        State::Running => "● running".into(),
+        State::Succeeded => format!("✓ exit 0{took}"),
+        State::Failed => match run.exit_code {
+            Some(code) => format!("✗ exit {code}{took}"),
+            None => "✗ not started".into(),
+        },
+        State::TimedOut => {
+            let reason = reason.map_or("time limit", |reason| reason.text.trim_end_matches('.'));
+            format!("⏱ {reason}")
+        }
+        State::Killed => match (reason, run.signal) {
+            (Some(reason), _) => format!("■ {}", text::safe(reason.text.trim_end_matches('.'))),
+            (None, signal) => format!("■ ended by signal {}{took}", signal.unwrap_or_default()),
+        },
+        State::Blocked => "⛔ blocked, nothing was run".into(),
+        State::Lost => "? lost".into(),
+    }
+}

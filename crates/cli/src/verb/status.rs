@@ -1,0 +1,40 @@
+//! `weighlock` alone: how things are, and the next sensible step.
+
+use std::process::ExitCode;
+
+use weighlock_engine::Health;
+use weighlock_server::CommandList;
+
+use crate::client::{Client, Failure, block_on};
+use crate::paths::Paths;
+use crate::text;
+
+pub(crate) fn status(paths: &Paths) -> Result<ExitCode, Failure> {
+    block_on(async {
+        let Some(mut client) = Client::try_open(paths).await? else {
+            println!("No server runs. It starts with the first command:");
+            println!("  weighlock run -- git status");
+            println!("See weighlock --help.");
+            return Ok(ExitCode::SUCCESS);
+        };
+        let health: Health = client.get("/health").await?;
+        println!(
+            "weighlock {} · up {} · {} running · commands run below {}",
+            health.version,
+            text::duration(health.uptime_seconds * 1000.0),
+            health.running,
+            text::safe(&health.base)
+        );
+        let last: CommandList = client.get("/commands?limit=1").await?;
+        match last.commands.first() {
+            Some(run) => println!(
+                "last: {}  {}  {}",
+                run.short_id,
+                text::one_line(&run.command, 50),
+                super::show::ending(run)
+            ),
+            None => println!("Nothing was run yet: weighlock run -- git status"),
+        }
+        Ok(ExitCode::SUCCESS)
+    })
+}

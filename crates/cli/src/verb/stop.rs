@@ -1,0 +1,63 @@
+//! `weighlock stop`: end runs and everything they started.
+
+use std::process::ExitCode;
+
+use weighlock_server::{CommandList, CommandView, StopRequest};
+
+use crate::client::{Client, Failure, block_on};
+use crate::paths::Paths;
+
+use super::show::{ending, resolve};
+
+/// End a run and everything it started
+#[derive(clap::Args)]
+#[command(before_help = "Examples:
+  weighlock stop r_7f3kq2
+  weighlock stop --all")]
+pub(crate) struct Args {
+    /// The run: an id, a unique beginning of one, or @last
+    #[arg(required_unless_present = "all", conflicts_with = "all")]
+    id: Option<String>,
+    /// End every run there is
+    #[arg(long)]
+    all: bool,
+    /// Do not ask first: by force, at once
+    #[arg(short, long)]
+    force: bool,
+}
+
+pub(crate) fn stop(args: &Args, paths: &Paths) -> Result<ExitCode, Failure> {
+    block_on(async {
+        let mut client = Client::open(paths).await?;
+        let ids = match &args.id {
+            Some(id) => vec![resolve(&mut client, id).await?],
+            None => running(&mut client).await?,
+        };
+        if ids.is_empty() {
+            println!("Nothing runs.");
+        }
+        let how = StopRequest {
+            interrupt: false,
+            grace_ms: args.force.then_some(0),
+        };
+        for id in ids {
+            let address = format!("/commands/{id}/stop");
+            match client.post::<CommandView>(&address, &how).await {
+                Ok(view) => println!("{}  {}", view.run.short_id, ending(&view.run)),
+                // With --all, one that ends by itself meanwhile is as good.
+                Err(_) if args.all => {}
+                Err(failure) => return Err(failure),
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+async fn running(client: &mut Client) -> Result<Vec<String>, Failure> {
+    let list: CommandList = client.get("/commands?state=running&limit=500").await?;
+    Ok(list
+        .commands
+        .into_iter()
+        .map(|run| run.command_id)
+        .collect())
+}

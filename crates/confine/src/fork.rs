@@ -1,0 +1,77 @@
+//! Two ways to split a single-threaded process.
+
+use std::io;
+use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+
+use rustix::process::{Pid, RawPid};
+
+/// Which of the two processes we are after a [`fork`].
+pub enum Fork {
+    /// The old one.
+    Parent(Pid),
+    /// The new one.
+    Child,
+}
+
+/// Splits this process. It must have a single thread, or the child could find
+/// the allocator locked by a thread that does not exist there.
+pub fn fork() -> io::Result<Fork> {
+    assert_single_threaded();
+    // SAFETY: with one thread, the child owns a complete copy of every lock
+    // and may go on like any other process.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        pid => Ok(Pid::from_raw(pid).map_or(Fork::Child, Fork::Parent)),
+    }
+}
+
+/// Lets the kernel forget children as they end (`true`), or keep them until
+/// they are waited for (`false`), as is usual.
+pub fn forget_children(forget: bool) {
+    let action = if forget { libc::SIG_IGN } else { libc::SIG_DFL };
+    // SAFETY: neither action runs any code of ours.
+    unsafe { libc::signal(libc::SIGCHLD, action) };
+}
+
+/// What [`clone`] made: the new process, as a number and as a descriptor that
+/// cannot come to mean another process.
+pub(crate) struct Cloned {
+    pub(crate) pid: Pid,
+    pub(crate) pidfd: OwnedFd,
+}
+
+/// Splits this process and puts the child into new namespaces. Returns `None`
+/// in the child.
+pub(crate) fn clone(namespaces: libc::c_int) -> io::Result<Option<Cloned>> {
+    assert_single_threaded();
+    let mut pidfd: RawFd = -1;
+    // SAFETY: all fields are integers, for which zero is a valid value.
+    let mut args: libc::clone_args = unsafe { std::mem::zeroed() };
+    args.flags = namespaces as u64 | libc::CLONE_PIDFD as u64;
+    args.pidfd = (&raw mut pidfd) as u64;
+    args.exit_signal = libc::SIGCHLD as u64;
+    // SAFETY: no memory is shared (no CLONE_VM) and no stack is given, so this
+    // is fork with namespaces; `args` and `pidfd` outlive the call. glibc's
+    // cached thread id is stale in the child, which uses no thread functions.
+    let pid = unsafe { libc::syscall(libc::SYS_clone3, &raw mut args, size_of_val(&args)) };
+    match pid {
+        -1 => Err(io::Error::last_os_error()),
+        0 => Ok(None),
+        pid => Ok(Some(Cloned {
+            pid: Pid::from_raw(pid as RawPid).expect("a child has a positive pid"),
+            // SAFETY: the kernel has just made this descriptor for us alone.
+            pidfd: unsafe { OwnedFd::from_raw_fd(pidfd) },
+        })),
+    }
+}
+
+fn assert_single_threaded() {
+    // The test harness has threads of its own; there the children only call
+    // what does not allocate under a lock held elsewhere, or exec at once.
+    #[cfg(not(test))]
+    debug_assert_eq!(
+        std::fs::read_dir("/proc/self/task").map_or(1, Iterator::count),
+        1,
+        "fork needs a single-threaded process"
+    );
+}

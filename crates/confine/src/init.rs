@@ -1,0 +1,155 @@
+//! The first process inside: starts the command, reaps, and says how it ended.
+//!
+//! In a PID namespace it is PID 1, so that its death is the death of all
+//! inside. Without one it is a subreaper, so that nothing gets lost above it.
+
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
+use rustix::process::{
+    Pid, Signal, getpid, set_child_subreaper, set_parent_process_death_signal, setsid,
+};
+
+use crate::tree::{Containment, Notice, Program, wait};
+
+/// What the keeper asked for when it made this process.
+pub(crate) struct Wanted {
+    pub(crate) containment: Containment,
+    /// Who we were outside, when there is a user namespace to fill.
+    pub(crate) map: Option<Identity>,
+}
+
+/// A user and group as the host knows them.
+#[derive(Clone, Copy)]
+pub(crate) struct Identity {
+    pub(crate) uid: u32,
+    pub(crate) gid: u32,
+}
+
+/// Prepares this process and then serves as init until nothing is left inside.
+pub(crate) fn serve(wanted: Wanted, program: Program, out: &OwnedFd) -> ! {
+    match prepare(wanted, out) {
+        Ok(fresh_proc) => tell(out, Notice::Ready { fresh_proc }),
+        Err(error) => give_up(out, Notice::Unready(code(&error))),
+    }
+    match start(program) {
+        Ok(shell) => reap_all(shell, out),
+        Err(error) => give_up(out, Notice::Failed(code(&error))),
+    }
+}
+
+fn prepare(wanted: Wanted, out: &OwnedFd) -> io::Result<bool> {
+    if let Some(user) = wanted.map {
+        map(user)?;
+    }
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    // The keeper may have died before that call; then nobody reads our pipe.
+    if reader_is_gone(out)? {
+        return Err(io::ErrorKind::BrokenPipe.into());
+    }
+    // No controlling terminal, and no way for the command to get one.
+    setsid()?;
+    // Raising it needs no privilege. When memory runs out, a command goes
+    // before the server and its keepers do.
+    let _ = fs::write("/proc/self/oom_score_adj", "500");
+    match wanted.containment {
+        Containment::PidNamespace => Ok(mount_proc().is_ok()),
+        Containment::Subreaper => {
+            set_child_subreaper(Some(getpid()))?;
+            Ok(false)
+        }
+    }
+}
+
+/// Maps the caller's own identity, and nothing else, into the new namespace.
+fn map(user: Identity) -> io::Result<()> {
+    let Identity { uid, gid } = user;
+    fs::write("/proc/self/setgroups", "deny")?;
+    fs::write("/proc/self/uid_map", format!("{uid} {uid} 1"))?;
+    fs::write("/proc/self/gid_map", format!("{gid} {gid} 1"))
+}
+
+/// Gives the namespace a `/proc` of its own, so that `ps` shows the run's
+/// processes and pids there are the ones that work inside.
+fn mount_proc() -> rustix::io::Result<()> {
+    mount_change(
+        "/",
+        MountPropagationFlags::PRIVATE | MountPropagationFlags::REC,
+    )?;
+    mount(
+        "proc",
+        "/proc",
+        "proc",
+        MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC,
+        None,
+    )
+}
+
+fn start(program: Program) -> io::Result<Pid> {
+    // Whatever we hold, the command gets three descriptors and no more.
+    close_on_exec_from(3)?;
+    let child = Command::new(&program.argv[0])
+        .args(&program.argv[1..])
+        .env_clear()
+        .envs(program.env)
+        .stdin(Stdio::from(program.stdin))
+        .stdout(Stdio::from(program.stdout))
+        .stderr(Stdio::from(program.stderr))
+        .process_group(0)
+        .spawn()?;
+    Ok(Pid::from_raw(child.id() as i32).expect("a child has a positive pid"))
+}
+
+fn close_on_exec_from(first: u32) -> io::Result<()> {
+    // SAFETY: only changes a flag of our own descriptors.
+    let done = unsafe {
+        libc::syscall(
+            libc::SYS_close_range,
+            first,
+            u32::MAX,
+            libc::CLOSE_RANGE_CLOEXEC,
+        )
+    };
+    if done == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+fn reap_all(shell: Pid, out: &OwnedFd) -> ! {
+    loop {
+        match wait(None, true) {
+            Ok(Some((pid, exit, usage))) if pid == shell => tell(out, Notice::Exited(exit, usage)),
+            Ok(_) => {}
+            Err(error) if error.raw_os_error() == Some(libc::EINTR) => {}
+            // No child is left: nothing inside but us.
+            Err(_) => std::process::exit(0),
+        }
+    }
+}
+
+fn tell(out: &OwnedFd, notice: Notice) {
+    // A keeper that does not listen any more is dead, and so are we, soon.
+    let _ = rustix::io::write(out, &notice.encode());
+}
+
+fn give_up(out: &OwnedFd, notice: Notice) -> ! {
+    tell(out, notice);
+    std::process::exit(1)
+}
+
+fn reader_is_gone(out: &OwnedFd) -> io::Result<bool> {
+    let mut fds = [PollFd::from_borrowed_fd(out.as_fd(), PollFlags::OUT)];
+    poll(&mut fds, Some(&Timespec::default()))?;
+    Ok(fds[0].revents().contains(PollFlags::ERR))
+}
+
+fn code(error: &io::Error) -> i32 {
+    error.raw_os_error().unwrap_or(libc::EIO)
+}

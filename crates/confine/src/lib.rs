@@ -1,0 +1,13 @@
+//! Kernel walls around a run, and a report of what they truly enforce.
+//!
+//! So far there is one wall: the [`Tree`], which makes sure that everything a
+//! command starts can be found and ended. The only crate with `unsafe`.
+
+mod fork;
+mod init;
+mod members;
+mod tree;
+
+pub use fork::{Fork, forget_children, fork};
+pub use members::{Member, kill_tagged, load_below, started};
+pub use tree::{Containment, Error, Exit, Notice, Program, Tree, Usage};

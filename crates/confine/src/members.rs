@@ -1,0 +1,148 @@
+//! Finds processes by walking the kernel's own list of children.
+
+use std::collections::HashSet;
+use std::fs;
+
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+/// One process inside a tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Member {
+    /// As the host sees it.
+    pub pid: u32,
+    /// When it started, in clock ticks since boot: with the pid, its identity.
+    started: u64,
+}
+
+impl Member {
+    fn find(pid: u32) -> Option<Self> {
+        Some(Self {
+            pid,
+            started: started(pid)?,
+        })
+    }
+
+    /// Returns its command line, or its name where that is empty.
+    pub fn command(&self) -> String {
+        let line = fs::read(format!("/proc/{}/cmdline", self.pid)).unwrap_or_default();
+        let words: Vec<_> = line
+            .split(|&byte| byte == 0)
+            .filter(|word| !word.is_empty())
+            .map(String::from_utf8_lossy)
+            .collect();
+        if words.is_empty() {
+            let name = fs::read_to_string(format!("/proc/{}/comm", self.pid));
+            return name.unwrap_or_default().trim().to_owned();
+        }
+        words.join(" ")
+    }
+
+    /// Sends signals, unless the pid means another process by now.
+    pub(crate) fn signal(&self, signals: &[Signal]) {
+        let Some(pid) = Pid::from_raw(self.pid.cast_signed()) else {
+            return;
+        };
+        // Once the descriptor is open, the pid cannot be reused unnoticed.
+        if let Ok(process) = pidfd_open(pid, PidfdFlags::empty())
+            && started(self.pid) == Some(self.started)
+        {
+            for signal in signals {
+                let _ = pidfd_send_signal(&process, *signal);
+            }
+        }
+    }
+}
+
+/// Lists the living descendants of a process, at most so many.
+pub(crate) fn below(root: Pid, most: usize) -> Vec<Member> {
+    let mut found = vec![];
+    let mut seen = HashSet::new();
+    let mut todo = children(root);
+    while let Some(pid) = todo.pop()
+        && found.len() < most
+    {
+        if !seen.insert(pid) {
+            continue;
+        }
+        if let Some(pid) = Pid::from_raw(pid.cast_signed()) {
+            todo.extend(children(pid));
+        }
+        found.extend(Member::find(pid));
+    }
+    found.sort_by_key(|member| member.pid);
+    found
+}
+
+/// Returns how many processes there are below one, and the memory they have
+/// resident together. Shared pages count for each.
+pub fn load_below(pid: u32) -> (usize, u64) {
+    let Some(root) = Pid::from_raw(pid.cast_signed()) else {
+        return (0, 0);
+    };
+    let members = below(root, usize::MAX);
+    let page = rustix::param::page_size() as u64;
+    let bytes = members.iter().filter_map(|member| resident(member.pid));
+    (members.len(), bytes.sum::<u64>() * page)
+}
+
+/// Returns the pages that a process has resident.
+fn resident(pid: u32) -> Option<u64> {
+    let sizes = fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
+    sizes.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
+/// Ends every process whose environment has `tag` (`NAME=value`). For what a
+/// keeper left behind that was itself killed while it had no namespace.
+pub fn kill_tagged(tag: &str) -> usize {
+    let mut ended = 0;
+    for pid in all() {
+        let Ok(environment) = fs::read(format!("/proc/{pid}/environ")) else {
+            continue;
+        };
+        if environment
+            .split(|&byte| byte == 0)
+            .any(|variable| variable == tag.as_bytes())
+            && let Some(member) = Member::find(pid)
+        {
+            member.signal(&[Signal::KILL]);
+            ended += 1;
+        }
+    }
+    ended
+}
+
+fn all() -> impl Iterator<Item = u32> {
+    fs::read_dir("/proc")
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+}
+
+/// Lists the children of a process, those of all its threads.
+pub(crate) fn children(pid: Pid) -> Vec<u32> {
+    let tasks = format!("/proc/{}/task", pid.as_raw_nonzero());
+    fs::read_dir(tasks)
+        .into_iter()
+        .flatten()
+        .filter_map(|task| fs::read_to_string(task.ok()?.path().join("children")).ok())
+        .flat_map(|list| {
+            list.split_ascii_whitespace()
+                .filter_map(|pid| pid.parse().ok())
+                .collect::<Vec<u32>>()
+        })
+        .collect()
+}
+
+/// Returns when a living process started, in clock ticks since boot; with the
+/// pid this is its identity. Zombies have ended.
+pub fn started(pid: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name in parentheses may contain anything, even parentheses.
+    let mut fields = stat[stat.rfind(')')? + 1..].split_ascii_whitespace();
+    let state = fields.next()?;
+    if matches!(state, "Z" | "X") {
+        return None;
+    }
+    // `state` is field 3; the start time is field 22.
+    fields.nth(18)?.parse().ok()
+}

@@ -1,0 +1,100 @@
+//! The blacklist's file, `.agents/terminal.json` below the base directory.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use weighlock_policy::Blacklist;
+
+use crate::error::Error;
+
+/// The list in force, and where it comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BlacklistFile {
+    /// The list.
+    pub list: Blacklist,
+    /// Where it is kept.
+    pub path: PathBuf,
+    /// The file is there and is what counts.
+    pub from_file: bool,
+    /// Why the file was not used, if it is there.
+    pub warning: Option<String>,
+}
+
+impl BlacklistFile {
+    /// Reads the list. A file that is missing or cannot be used means the
+    /// built-in list: never none.
+    pub(crate) fn load(base: &Path) -> Self {
+        let path = base.join(".agents/terminal.json");
+        let read = match fs::read_to_string(&path) {
+            Ok(text) => Blacklist::from_json(&text).map_err(|error| error.to_string()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Self {
+                    list: Blacklist::default(),
+                    path,
+                    from_file: false,
+                    warning: None,
+                };
+            }
+            Err(error) => Err(error.to_string()),
+        };
+        match read {
+            Ok(list) => Self {
+                list,
+                path,
+                from_file: true,
+                warning: None,
+            },
+            Err(why) => Self {
+                list: Blacklist::default(),
+                warning: Some(format!(
+                    "{} cannot be used, so the built-in blacklist applies: {why}",
+                    path.display()
+                )),
+                path,
+                from_file: false,
+            },
+        }
+    }
+
+    /// Writes a list so that a reader sees the old one or the new one.
+    pub(crate) fn save(base: &Path, list: &Blacklist) -> Result<(), Error> {
+        let dir = base.join(".agents");
+        let path = dir.join("terminal.json");
+        let save = || -> io::Result<()> {
+            fs::create_dir_all(&dir)?;
+            let new = dir.join(format!(".terminal.json.{}", std::process::id()));
+            let mut file = fs::File::create(&new)?;
+            file.write_all(list.to_json().as_bytes())?;
+            file.sync_all()?;
+            fs::rename(&new, &path)
+        };
+        save().map_err(|source| Error::File { path, source })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_wins_and_a_broken_one_means_the_default() {
+        let dir = tempfile::tempdir().unwrap();
+        let base = dir.path();
+        let missing = BlacklistFile::load(base);
+        assert_eq!(missing.list, Blacklist::default());
+        assert_eq!((missing.from_file, missing.warning), (false, None));
+
+        let mut list = Blacklist::default();
+        list.add("deploy").unwrap();
+        BlacklistFile::save(base, &list).unwrap();
+        let saved = BlacklistFile::load(base);
+        assert_eq!((saved.list, saved.from_file), (list, true));
+        assert_eq!(fs::read_dir(base.join(".agents")).unwrap().count(), 1);
+
+        fs::write(base.join(".agents/terminal.json"), "{").unwrap();
+        let broken = BlacklistFile::load(base);
+        assert_eq!(broken.list, Blacklist::default());
+        assert!(broken.warning.unwrap().contains("built-in"));
+    }
+}

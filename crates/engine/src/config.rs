@@ -1,0 +1,62 @@
+//! What an engine is told at its start.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use weighlock_policy::{Preset, Times};
+use weighlock_store::Durability;
+
+/// Everything that can be set, in the order a command meets it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    /// Where everything is kept.
+    pub state_dir: PathBuf,
+    /// Commands run in this directory or below it.
+    pub base: PathBuf,
+    /// Whose manners apply: time limits and how output is cut.
+    pub preset: Preset,
+    /// Time limits, where they differ from the preset's.
+    pub times: Option<Times>,
+    /// How many commands may run at once.
+    pub max_running: usize,
+    /// Variables of the server's environment that commands see.
+    pub env_allow: Vec<String>,
+    /// How long what a shell leaves running may go on when it is kept.
+    pub keep: Duration,
+    /// Bytes of output kept of one run.
+    pub output_per_run: u64,
+    /// Bytes of output kept of all runs together.
+    pub output_total: u64,
+    /// How long output is kept.
+    pub output_age: Duration,
+    /// What a crash may cost.
+    pub durability: Durability,
+}
+
+impl Config {
+    /// The defaults, for a state directory and a base directory.
+    pub fn new(state_dir: PathBuf, base: PathBuf) -> Self {
+        const MIB: u64 = 1024 * 1024;
+        Self {
+            state_dir,
+            base,
+            preset: Preset::default(),
+            times: None,
+            // Each takes three small processes and a few descriptors.
+            max_running: 1000,
+            env_allow: crate::env::ALLOWED
+                .iter()
+                .map(|&name| name.into())
+                .collect(),
+            keep: Duration::from_secs(3600),
+            output_per_run: 64 * MIB,
+            output_total: 4096 * MIB,
+            output_age: Duration::from_secs(30 * 24 * 3600),
+            durability: Durability::default(),
+        }
+    }
+
+    pub(crate) fn times(&self) -> Times {
+        self.times.unwrap_or_else(|| self.preset.times())
+    }
+}

@@ -1,0 +1,85 @@
+//! Ids that sort by time and end in something people can type.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+
+/// Crockford's digits: no letter that looks like another.
+const DIGITS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+
+/// Characters for the time (milliseconds, good for 35,000 years) and for
+/// chance; the store relies on the latter.
+const TIME: usize = 10;
+const CHANCE: usize = 10;
+
+/// How many characters people are shown; see [`short`].
+const SHORT: usize = 6;
+
+/// Makes ids.
+pub(crate) struct Ids {
+    last: AtomicI64,
+}
+
+impl Ids {
+    pub(crate) fn new() -> Self {
+        Self {
+            last: AtomicI64::new(0),
+        }
+    }
+
+    /// Makes the next one. Time in ids never runs backwards, even when the
+    /// clock does.
+    pub(crate) fn next(&self, unix_micros: i64) -> String {
+        let now = unix_micros / 1000;
+        let millis = self.last.fetch_max(now, Ordering::Relaxed).max(now);
+        let mut random = [0; 8];
+        getrandom::fill(&mut random).expect("the kernel has randomness");
+        format!(
+            "r_{}{}",
+            digits(millis.cast_unsigned(), TIME),
+            digits(u64::from_le_bytes(random), CHANCE)
+        )
+    }
+}
+
+/// Returns what people are shown and may type: one in a billion.
+pub(crate) fn short(id: &str) -> String {
+    let tail = id.get(2 + TIME..).unwrap_or(id);
+    format!("r_{}", &tail[..tail.len().min(SHORT)])
+}
+
+/// Returns the day an id was made, as days since 1970.
+pub(crate) fn day(id: &str) -> u64 {
+    let millis = id
+        .bytes()
+        .skip(2)
+        .take(TIME)
+        .filter_map(|byte| DIGITS.iter().position(|&digit| digit == byte))
+        .fold(0, |number, digit| number << 5 | digit as u64);
+    millis / (24 * 3600 * 1000)
+}
+
+fn digits(mut number: u64, count: usize) -> String {
+    let mut text = vec![0; count];
+    for place in text.iter_mut().rev() {
+        *place = DIGITS[(number & 31) as usize];
+        number >>= 5;
+    }
+    String::from_utf8(text).expect("digits are ASCII")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_sort_by_time_and_never_run_backwards() {
+        let ids = Ids::new();
+        let noon = ids.next(1_000_000_000_000);
+        let later = ids.next(2_000_000_000_000);
+        let set_back = ids.next(1_500_000_000_000);
+        assert!(noon < later);
+        assert_eq!(later[..12], set_back[..12]);
+        assert_eq!(noon.len(), 22);
+        assert_eq!(day(&noon), 1_000_000_000_000 / 86_400_000_000);
+        assert_eq!(short(&noon), format!("r_{}", &noon[12..18]));
+    }
+}

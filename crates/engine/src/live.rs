@@ -1,0 +1,70 @@
+//! Runs that are under way.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use tokio::sync::watch;
+use weighlock_exec::Job;
+
+use crate::view::Run;
+
+/// One run under way.
+pub(crate) struct Live {
+    pub(crate) job: Job,
+    /// Bytes of output it may keep.
+    pub(crate) reserved: u64,
+    /// The run's end, once it is known.
+    pub(crate) end: watch::Sender<Option<Run>>,
+    /// Nothing of it is left, and all of it is recorded.
+    pub(crate) over: watch::Sender<bool>,
+    /// Who asked it to stop, first.
+    pub(crate) stopped_by: Mutex<Option<String>>,
+}
+
+impl Live {
+    pub(crate) fn new(job: Job, reserved: u64) -> Self {
+        Self {
+            job,
+            reserved,
+            end: watch::Sender::new(None),
+            over: watch::Sender::new(false),
+            stopped_by: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn stopper(&self) -> Option<String> {
+        lock(&self.stopped_by).clone()
+    }
+}
+
+/// All runs under way, by id.
+#[derive(Default)]
+pub(crate) struct Lives(Mutex<HashMap<String, Arc<Live>>>);
+
+impl Lives {
+    pub(crate) fn get(&self, id: &str) -> Option<Arc<Live>> {
+        lock(&self.0).get(id).cloned()
+    }
+
+    pub(crate) fn insert(&self, id: &str, live: Arc<Live>) {
+        lock(&self.0).insert(id.to_owned(), live);
+    }
+
+    pub(crate) fn remove(&self, id: &str) {
+        lock(&self.0).remove(id);
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        lock(&self.0).len()
+    }
+
+    /// Bytes of output that the runs under way may still come to need.
+    pub(crate) fn reserved(&self) -> u64 {
+        lock(&self.0).values().map(|live| live.reserved).sum()
+    }
+}
+
+/// Whoever panicked with the lock left whole values behind.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|lock| lock.into_inner())
+}

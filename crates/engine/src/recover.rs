@@ -1,0 +1,87 @@
+//! Settling what an earlier server left unfinished.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::task::JoinSet;
+use weighlock_exec::{Orphan, adopt};
+use weighlock_store::{Command, State};
+
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::live::Live;
+use crate::run::follow;
+use crate::view::Reason;
+
+/// A keeper that lives but does not answer for so long is beyond help.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+impl Engine {
+    /// Finds the keepers of all open runs. Afterwards each run is under
+    /// control again, or has its true end, or is lost and says why.
+    pub(crate) async fn recover(self: &Arc<Self>) -> Result<(), Error> {
+        let open = self.store.open_commands()?;
+        let detail = json!({ "version": env!("CARGO_PKG_VERSION"), "open_runs": open.len() });
+        let entry = self.entry("server.started", "weighlock", None, detail);
+        self.store.record(vec![entry]).await?;
+        let mut tasks = JoinSet::new();
+        for command in open {
+            let engine = Arc::clone(self);
+            tasks.spawn(async move { engine.find_keeper(command).await });
+        }
+        while tasks.join_next().await.is_some() {}
+        Ok(())
+    }
+
+    async fn find_keeper(self: Arc<Self>, mut command: Command) {
+        let dir = self.dir_of(&command.id);
+        match tokio::time::timeout(PATIENCE, adopt(&dir)).await {
+            Ok(Ok(Orphan::Running(job))) => {
+                let live = Arc::new(Live::new(job, self.config.output_per_run));
+                self.lives.insert(&command.id, Arc::clone(&live));
+                tokio::spawn(follow(self, live, command));
+            }
+            Ok(Ok(Orphan::Ended(status))) => {
+                let nobody = tokio::sync::watch::Sender::new(None);
+                self.learn(&mut command, &status, None, &nobody).await;
+                self.put_away(&command);
+            }
+            Ok(Ok(Orphan::Dead(status))) if status.end.is_some() => {
+                // The shell's own end was on disk; only what it left was lost.
+                let nobody = tokio::sync::watch::Sender::new(None);
+                let closed = weighlock_exec::Status {
+                    closed: true,
+                    ..*status
+                };
+                self.learn(&mut command, &closed, None, &nobody).await;
+                self.put_away(&command);
+            }
+            Ok(Ok(Orphan::Dead(status))) => {
+                let why = if status.keeper.is_of_earlier_boot() {
+                    "the machine was restarted while it ran"
+                } else {
+                    "its keeper was killed, and with it everything inside"
+                };
+                self.lose(command, why).await;
+            }
+            Ok(Ok(Orphan::NeverBegan)) => {
+                let reason = Reason {
+                    code: "never_began".into(),
+                    text: "The server ended before the command was started. Nothing was run."
+                        .into(),
+                    rule: None,
+                    remedy: Some("Run it again.".into()),
+                };
+                self.settle(command, State::Lost, reason).await;
+            }
+            Ok(Err(error)) => {
+                self.lose(command, &format!("its files cannot be read ({error})"))
+                    .await;
+            }
+            Err(_) => {
+                self.lose(command, "its keeper does not answer").await;
+            }
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! What is asked for, and what of it makes sense.
+
+use std::time::Duration;
+
+use weighlock_exec::{Limits, Shell, Stdin};
+use weighlock_policy::Times;
+
+use crate::env;
+use crate::error::Error;
+
+/// The kernel takes no longer argument (MAX_ARG_STRLEN, with its NUL).
+const MAX_COMMAND: usize = 128 * 1024 - 1;
+
+/// Together with the command well below what the kernel takes (ARG_MAX).
+const MAX_ENV: usize = 1024 * 1024;
+
+/// Longer than anyone means; such a number is a mistake in units.
+const ABSURD: Duration = Duration::from_secs(366 * 24 * 3600);
+
+/// Who asks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Principal(String);
+
+/// What a command reads.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Input {
+    /// Nothing.
+    #[default]
+    None,
+    /// This, and then the end.
+    Text(Vec<u8>),
+    /// What [`Engine::feed`](crate::Engine::feed) will hand over.
+    Open,
+}
+
+/// One command, and how to run it.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// Who asks.
+    pub principal: Principal,
+    /// The text for the shell.
+    pub command: String,
+    /// What the requester says it is for.
+    pub description: Option<String>,
+    /// The client's own name for what belongs together.
+    pub session: Option<String>,
+    /// Where to run; the base directory when not given.
+    pub cwd: Option<String>,
+    /// Variables to add to the environment.
+    pub env: Vec<(String, String)>,
+    /// What reads the command.
+    pub shell: Shell,
+    /// What it reads.
+    pub input: Input,
+    /// The hard limit in milliseconds.
+    pub timeout_ms: Option<i64>,
+    /// The limit for silence in milliseconds.
+    pub idle_ms: Option<i64>,
+    /// How long the caller is willing to wait, in milliseconds; until the end
+    /// when not given.
+    pub wait_ms: Option<i64>,
+    /// Whether what the shell leaves running may go on.
+    pub keep: bool,
+}
+
+impl Principal {
+    /// A user of this machine, known by the kernel's word.
+    pub fn user(uid: u32) -> Self {
+        Self(format!("uid:{uid}"))
+    }
+
+    /// One whose name a token stands for.
+    pub fn named(name: impl Into<String>) -> Self {
+        Self(name.into())
+    }
+
+    /// Returns the name that the record has.
+    pub fn name(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Request {
+    /// A plain request: `sh`, in the base directory, with the default limits.
+    pub fn new(principal: Principal, command: impl Into<String>) -> Self {
+        Self {
+            principal,
+            command: command.into(),
+            description: None,
+            session: None,
+            cwd: None,
+            env: vec![],
+            shell: Shell::default(),
+            input: Input::default(),
+            timeout_ms: None,
+            idle_ms: None,
+            wait_ms: None,
+            keep: false,
+        }
+    }
+
+    /// Checks what can be checked without touching anything.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        if self.command.trim().is_empty() {
+            return Err(Error::invalid(
+                "empty_command",
+                "the command is empty; nothing was run".into(),
+                "give the text of a command",
+            ));
+        }
+        if self.command.contains('\0') {
+            return Err(Error::invalid(
+                "invalid_command",
+                "the command has a NUL byte, which no shell can read; nothing was run".into(),
+                "take the NUL byte out",
+            ));
+        }
+        if self.command.len() > MAX_COMMAND {
+            return Err(Error::invalid(
+                "command_too_long",
+                format!(
+                    "the command has {} bytes; the kernel takes at most {MAX_COMMAND}; \
+                     nothing was run",
+                    self.command.len()
+                ),
+                "put the text into a file and run that, or give it as standard input",
+            ));
+        }
+        self.check_env()
+    }
+
+    fn check_env(&self) -> Result<(), Error> {
+        let mut size = 0;
+        for (name, value) in &self.env {
+            if !env::is_name(name) || value.contains('\0') {
+                return Err(Error::invalid(
+                    "invalid_environment",
+                    format!("`{name}` cannot be an environment variable; nothing was run"),
+                    "a name has no `=`, and neither name nor value has a NUL byte",
+                ));
+            }
+            size += name.len() + value.len() + 2;
+        }
+        if size > MAX_ENV || self.env.iter().any(|(_, value)| value.len() > MAX_COMMAND) {
+            return Err(Error::invalid(
+                "environment_too_large",
+                format!("the environment has {size} bytes; nothing was run"),
+                "put large values into files",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Works out the clocks; says what was clamped.
+    pub(crate) fn limits(
+        &self,
+        times: Times,
+        keep: Duration,
+        output_bytes: u64,
+    ) -> Result<(Limits, Vec<String>), Error> {
+        let mut warnings = vec![];
+        let asked = time("timeout", self.timeout_ms)?;
+        let hard = asked.unwrap_or(times.default).min(times.max);
+        if let Some(asked) = asked.filter(|&asked| asked > times.max) {
+            warnings.push(format!(
+                "the time limit of {} s is above the maximum of {} s and was lowered to it",
+                asked.as_secs_f64(),
+                times.max.as_secs_f64()
+            ));
+        }
+        let limits = Limits {
+            hard,
+            idle: time("idle limit", self.idle_ms)?,
+            keep: self.keep.then_some(keep),
+            output_bytes,
+        };
+        Ok((limits, warnings))
+    }
+
+    /// Returns how long the caller waits; `None` is until the end.
+    pub(crate) fn wait(&self) -> Result<Option<Duration>, Error> {
+        match self.wait_ms {
+            Some(0) => Ok(Some(Duration::ZERO)),
+            other => time("wait", other),
+        }
+    }
+
+    pub(crate) fn stdin(&self) -> Stdin {
+        match self.input {
+            Input::None => Stdin::Null,
+            Input::Text(_) | Input::Open => Stdin::Pipe,
+        }
+    }
+}
+
+fn time(what: &str, millis: Option<i64>) -> Result<Option<Duration>, Error> {
+    let Some(asked) = millis else {
+        return Ok(None);
+    };
+    match u64::try_from(asked).map(Duration::from_millis) {
+        Ok(time) if !time.is_zero() && time <= ABSURD => Ok(Some(time)),
+        _ => Err(Error::invalid(
+            "invalid_time",
+            format!("a {what} of {asked} ms makes no sense; nothing was run"),
+            "give a positive time of at most a year, or none for the default",
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(command: &str) -> Request {
+        Request::new(Principal::user(0), command)
+    }
+
+    fn times() -> Times {
+        Times {
+            default: Duration::from_secs(20),
+            max: Duration::from_secs(300),
+        }
+    }
+
+    fn hard(timeout_ms: Option<i64>) -> Result<(Duration, usize), &'static str> {
+        let request = Request {
+            timeout_ms,
+            ..request("x")
+        };
+        let (limits, warnings) = request
+            .limits(times(), Duration::ZERO, 1)
+            .map_err(|error| error.problem().code)?;
+        Ok((limits.hard, warnings.len()))
+    }
+
+    #[test]
+    fn too_much_time_is_clamped_and_said() {
+        assert_eq!(hard(None), Ok((Duration::from_secs(20), 0)));
+        assert_eq!(hard(Some(1)), Ok((Duration::from_millis(1), 0)));
+        assert_eq!(hard(Some(300_000)), Ok((Duration::from_secs(300), 0)));
+        assert_eq!(hard(Some(300_001)), Ok((Duration::from_secs(300), 1)));
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        for millis in [0, -1, i64::MIN, i64::MAX] {
+            assert_eq!(hard(Some(millis)), Err("invalid_time"), "{millis}");
+        }
+    }
+
+    #[test]
+    fn what_no_shell_can_read_is_refused() {
+        let code = |request: Request| request.check().map_err(|error| error.problem().code);
+        assert_eq!(code(request("true")), Ok(()));
+        assert_eq!(code(request(" \n")), Err("empty_command"));
+        assert_eq!(code(request("a\0b")), Err("invalid_command"));
+        let long = "x".repeat(1024 * 1024);
+        assert_eq!(code(request(&long)), Err("command_too_long"));
+        let env = |name: &str, value: &str| Request {
+            env: vec![(name.into(), value.into())],
+            ..request("true")
+        };
+        assert_eq!(code(env("A", "b=c")), Ok(()));
+        assert_eq!(code(env("", "b")), Err("invalid_environment"));
+        assert_eq!(code(env("A=B", "c")), Err("invalid_environment"));
+        assert_eq!(code(env("A", "\0")), Err("invalid_environment"));
+        assert_eq!(code(env("A", &long)), Err("environment_too_large"));
+    }
+}

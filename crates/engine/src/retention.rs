@@ -1,0 +1,72 @@
+//! Keeping the output of all runs together within bounds.
+
+use std::sync::atomic::Ordering;
+
+use serde_json::json;
+
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::view::{Run, Stored};
+
+/// A run gets at least this much room for its output, however many run.
+const LEAST: u64 = 256 * 1024;
+
+/// How many runs are looked at in one go.
+const BATCH: i64 = 100;
+
+impl Engine {
+    /// Returns how many bytes of output a new run may keep. Each gets at most
+    /// a quarter of what is not promised yet, so that many floods at once stay
+    /// within the bound that is meant for all of them.
+    pub(crate) fn grant(&self) -> u64 {
+        let free = self
+            .config
+            .output_total
+            .saturating_sub(self.lives.reserved());
+        self.config.output_per_run.min(free / 4).max(LEAST)
+    }
+
+    /// Removes the oldest output while there is too much of it, or it is too
+    /// old. The record of the run stays.
+    pub(crate) async fn tidy(&self) -> Result<(), Error> {
+        let bound = self.config.output_total;
+        let oldest = self.clock.micros() - self.config.output_age.as_micros() as i64;
+        loop {
+            let over = self.kept.load(Ordering::Relaxed) + self.lives.reserved() > bound;
+            if !over && !self.too_old(oldest)? {
+                return Ok(());
+            }
+            let candidates = self.store.oldest_kept(BATCH)?;
+            if candidates.is_empty() {
+                return Ok(());
+            }
+            for mut command in candidates {
+                let over = self.kept.load(Ordering::Relaxed) + self.lives.reserved() > bound;
+                if !over && command.created_at >= oldest {
+                    return Ok(());
+                }
+                let removed = command.kept_bytes;
+                let _ = std::fs::remove_dir_all(self.dir_of(&command.id));
+                let mut detail = Run::from_command(command.clone()).detail;
+                detail.output.removed = true;
+                detail.output.kept_bytes = 0;
+                let totals = detail.output.totals.clone();
+                command.kept_bytes = 0;
+                command.detail = Stored { detail, totals }.json();
+                let entry = self.entry(
+                    "output.removed",
+                    "weighlock",
+                    Some(&command.id),
+                    json!({ "bytes": removed }),
+                );
+                self.store.update(command, vec![entry]).await?;
+                self.kept.fetch_sub(removed, Ordering::Relaxed);
+            }
+        }
+    }
+
+    fn too_old(&self, oldest: i64) -> Result<bool, Error> {
+        let first = self.store.oldest_kept(1)?;
+        Ok(first.iter().any(|command| command.created_at < oldest))
+    }
+}

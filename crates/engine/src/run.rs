@@ -1,0 +1,433 @@
+//! The journey: one command from request to record.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+use weighlock_exec::{self as exec, Shell, Spec, Status};
+use weighlock_policy::{Permit, Rules, Verdict, judge};
+use weighlock_store::{Command, Entry, State};
+
+use crate::engine::Engine;
+use crate::env;
+use crate::error::Error;
+use crate::live::Live;
+use crate::place;
+use crate::request::{Input, Request};
+use crate::view::{Detail, Reason, Run, Stored, state};
+
+/// How often an end that could not be recorded is tried again.
+const RETRY_EVERY: Duration = Duration::from_secs(1);
+
+/// What became of a request.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outcome {
+    /// The policy said no; nothing was run.
+    Refused(Run),
+    /// It ended while the caller waited.
+    Ended(Run),
+    /// It goes on; the run's id is the handle.
+    Running(Run),
+}
+
+impl Outcome {
+    /// Returns the run, whatever became of it.
+    pub fn run(self) -> Run {
+        match self {
+            Self::Refused(run) | Self::Ended(run) | Self::Running(run) => run,
+        }
+    }
+}
+
+impl Engine {
+    /// Runs one command and leaves a record, whatever happens.
+    ///
+    /// Dropping the future does not stop the run: once started, it goes on
+    /// under its keeper and is recorded.
+    pub async fn run(self: &Arc<Self>, request: Request) -> Result<Outcome, Error> {
+        match self.journey(&request).await {
+            Ok(outcome) => Ok(outcome),
+            Err(error) => {
+                self.record_refusal(&request, &error).await;
+                Err(error)
+            }
+        }
+    }
+
+    async fn journey(self: &Arc<Self>, request: &Request) -> Result<Outcome, Error> {
+        let wait = request.wait()?;
+        let plan = self.plan(request)?;
+        match judge(&plan.rules, &request.command) {
+            Verdict::Reject(reason) => {
+                let reason = Reason {
+                    code: reason.code,
+                    text: reason.text,
+                    rule: Some(reason.rule),
+                    remedy: Some(reason.remedy),
+                };
+                Ok(Outcome::Refused(self.block(plan.command, reason).await?))
+            }
+            Verdict::Auto(permit) => {
+                let run = self.start(plan, permit).await?;
+                let run = self.wait(&run, wait).await?;
+                Ok(match run.state {
+                    State::Running => Outcome::Running(run),
+                    _ => Outcome::Ended(run),
+                })
+            }
+        }
+    }
+
+    /// Checks a request and works out everything that running it takes.
+    fn plan(&self, request: &Request) -> Result<Plan, Error> {
+        request.check()?;
+        if self.lives.count() >= self.config.max_running {
+            return Err(Error::TooMany {
+                running: self.lives.count(),
+            });
+        }
+        let place = place::resolve(&self.config.base, request.cwd.as_deref())?;
+        let blacklist = self.blacklist();
+        let (limits, mut warnings) =
+            request.limits(self.config.times(), self.config.keep, self.grant())?;
+        warnings.extend(blacklist.warning);
+        let now = self.clock.micros();
+        let id = self.ids.next(now);
+        let cwd = place.path.to_string_lossy().into_owned();
+        let spec = Spec {
+            dir: self.dir_of(&id),
+            shell: request.shell,
+            env: env::build(&self.server_env, &request.env, &cwd, &id),
+            stdin: request.stdin(),
+            limits,
+            run: id.clone(),
+        };
+        let detail = Detail {
+            description: request.description.clone(),
+            shell: match request.shell {
+                Shell::Sh => "sh".into(),
+                Shell::Bash => "bash".into(),
+            },
+            timeout_ms: limits.hard.as_millis() as u64,
+            idle_ms: limits.idle.map(|idle| idle.as_millis() as u64),
+            warnings,
+            ..Detail::default()
+        };
+        let command = Command {
+            id,
+            session: request.session.clone(),
+            command: request.command.clone(),
+            cwd,
+            state: State::Running,
+            exit_code: None,
+            signal: None,
+            requested_by: request.principal.name().into(),
+            approved_by: None,
+            created_at: now,
+            updated_at: now,
+            started_at: None,
+            ended_at: None,
+            open: false,
+            kept_bytes: 0,
+            detail: stored(detail),
+        };
+        Ok(Plan {
+            command,
+            env: request.env.iter().map(|(name, _)| name.clone()).collect(),
+            rules: Rules {
+                blacklist: blacklist.list,
+            },
+            spec,
+            cwd: place.fd,
+            input: match &request.input {
+                Input::Text(text) => Some(text.clone()),
+                Input::None | Input::Open => None,
+            },
+        })
+    }
+
+    async fn block(&self, mut command: Command, reason: Reason) -> Result<Run, Error> {
+        let entry = self.entry(
+            "run.blocked",
+            "policy",
+            Some(&command.id),
+            json!({ "command": command.command, "cwd": command.cwd,
+                    "requested_by": command.requested_by, "rule": reason.rule }),
+        );
+        let mut detail = Run::from_command(command.clone()).detail;
+        detail.reason = Some(reason);
+        command.state = State::Blocked;
+        command.detail = stored(detail);
+        self.store.insert(command.clone(), vec![entry]).await?;
+        Ok(Run::from_command(command))
+    }
+
+    /// Records the start, and only then starts.
+    async fn start(self: &Arc<Self>, plan: Plan, permit: Permit) -> Result<Run, Error> {
+        let mut command = plan.command;
+        command.started_at = Some(command.created_at);
+        command.open = true;
+        let entry = self.entry(
+            "run.started",
+            &command.requested_by,
+            Some(&command.id),
+            json!({ "command": command.command, "cwd": command.cwd, "verdict": "auto",
+                    "shell": plan.spec.shell, "env": plan.env,
+                    "timeout_ms": plan.spec.limits.hard.as_millis() as u64 }),
+        );
+        // The caller's patience does not matter here: what was begun is
+        // recorded to its end, even when nobody waits any more.
+        let engine = Arc::clone(self);
+        let started = tokio::spawn(async move {
+            engine.store.insert(command.clone(), vec![entry]).await?;
+            match engine.launch(plan.spec, permit, plan.cwd).await {
+                Ok(live) => {
+                    engine.lives.insert(&command.id, Arc::clone(&live));
+                    let run = Run::from_command(command.clone());
+                    if let Some(input) = plan.input {
+                        tokio::spawn(feed(Arc::clone(&live), input));
+                    }
+                    tokio::spawn(follow(engine, live, command));
+                    Ok(run)
+                }
+                Err(error) => {
+                    engine.never_began(command, &error).await;
+                    Err(error)
+                }
+            }
+        });
+        started.await.expect("starting does not panic")
+    }
+
+    async fn launch(&self, spec: Spec, permit: Permit, cwd: OwnedFd) -> Result<Arc<Live>, Error> {
+        let reserved = spec.limits.output_bytes;
+        std::fs::create_dir_all(&spec.dir).map_err(|source| Error::File {
+            path: spec.dir.clone(),
+            source,
+        })?;
+        let job = exec::start(&self.nursery, permit, spec, cwd).await?;
+        Ok(Arc::new(Live::new(job, reserved)))
+    }
+
+    async fn never_began(&self, command: Command, error: &Error) {
+        let problem = error.problem();
+        let reason = Reason {
+            code: problem.code.into(),
+            text: format!("{}. Nothing was run.", problem.detail),
+            rule: None,
+            remedy: Some(problem.hint),
+        };
+        self.settle(command, State::Failed, reason).await;
+    }
+
+    /// Closes a run of which there is no last word.
+    pub(crate) async fn settle(&self, mut command: Command, state: State, reason: Reason) -> Run {
+        let entry = self.entry(
+            "run.ended",
+            "weighlock",
+            Some(&command.id),
+            json!({ "state": state, "reason": reason.text }),
+        );
+        let mut detail = Run::from_command(command.clone()).detail;
+        detail.reason = Some(reason);
+        let dir = self.dir_of(&command.id);
+        detail.output.kept_bytes = exec::Log::open(&dir).kept().map_or(0, |(kept, _)| kept);
+        command.kept_bytes = detail.output.kept_bytes;
+        command.state = state;
+        command.ended_at = Some(self.clock.micros());
+        command.updated_at = self.clock.micros();
+        command.open = false;
+        command.detail = stored(detail);
+        self.write_until_done(&command, entry).await;
+        self.put_away(&command);
+        Run::from_command(command)
+    }
+
+    /// Takes over a keeper's word and records it.
+    pub(crate) async fn learn(
+        &self,
+        command: &mut Command,
+        status: &Status,
+        stopped_by: Option<&str>,
+        end: &tokio::sync::watch::Sender<Option<Run>>,
+    ) {
+        let first = command.ended_at.is_none();
+        let mut detail = Run::from_command(command.clone()).detail;
+        detail.learn(status, stopped_by);
+        let log = exec::Log::open(&self.dir_of(&command.id));
+        if let Ok((kept, gap)) = log.kept() {
+            detail.output.kept_bytes = kept;
+            detail.output.dropped_bytes = gap.map_or(0, |(from, to)| to - from);
+        }
+        (command.state, command.exit_code, command.signal) = state(status);
+        command.kept_bytes = detail.output.kept_bytes;
+        command.updated_at = self.clock.micros();
+        command.open = !status.closed;
+        if first {
+            command.ended_at = Some(command.updated_at);
+        }
+        let entry = self.entry(
+            if first { "run.ended" } else { "run.closed" },
+            stopped_by.unwrap_or("weighlock"),
+            Some(&command.id),
+            json!({ "state": command.state, "exit_code": command.exit_code,
+                    "signal": command.signal, "duration_ms": detail.duration_ms,
+                    "containment": detail.containment, "bytes": detail.output.bytes,
+                    "left_running": detail.left_running, "reason": detail.reason.as_ref()
+                        .map(|reason| &reason.text) }),
+        );
+        command.detail = stored(detail.clone());
+        if let Err(error) = self
+            .store
+            .update(command.clone(), vec![entry.clone()])
+            .await
+        {
+            // The caller gets its answer; the record follows when it can.
+            detail.warnings.push(format!(
+                "the end is not recorded yet, and will be: {}",
+                Error::from(error).problem().detail
+            ));
+            let unrecorded = Command {
+                detail: stored(detail),
+                ..command.clone()
+            };
+            end.send_replace(Some(Run::from_command(unrecorded)));
+            self.write_until_done(command, entry).await;
+        }
+        end.send_replace(Some(Run::from_command(command.clone())));
+    }
+
+    /// Writes an end, however long the disk is full or the database locked.
+    async fn write_until_done(&self, command: &Command, entry: Entry) {
+        while let Err(error) = self
+            .store
+            .update(command.clone(), vec![entry.clone()])
+            .await
+        {
+            tracing::error!(run = command.id, %error, "cannot record the end of a run yet");
+            tokio::time::sleep(RETRY_EVERY).await;
+        }
+    }
+
+    /// Removes what is not needed once a run is recorded, and its directory
+    /// when that leaves nothing.
+    pub(crate) fn put_away(&self, command: &Command) {
+        let dir = self.dir_of(&command.id);
+        let _ = Status::remove(&dir);
+        let _ = std::fs::remove_file(dir.join("keeper.sock"));
+        let _ = std::fs::remove_dir(&dir);
+        self.kept
+            .fetch_add(command.kept_bytes, std::sync::atomic::Ordering::Relaxed);
+    }
+
+    /// Writes down that a request made no sense. It had no effect, so nothing
+    /// is undone when that fails too.
+    async fn record_refusal(&self, request: &Request, error: &Error) {
+        let problem = error.problem();
+        let start: String = request.command.chars().take(200).collect();
+        let entry = self.entry(
+            "run.refused",
+            request.principal.name(),
+            None,
+            json!({ "command": start, "code": problem.code, "detail": problem.detail }),
+        );
+        if let Err(error) = self.store.record(vec![entry]).await {
+            tracing::error!(%error, "cannot record a refusal");
+        }
+    }
+}
+
+/// Hands over all of a run's input. A command that reads less than it was
+/// given is no fault.
+async fn feed(live: Arc<Live>, input: Vec<u8>) {
+    for piece in input.chunks(64 * 1024) {
+        if live.job.feed(piece.to_vec()).await.is_err() {
+            return;
+        }
+    }
+    let _ = live.job.close_stdin().await;
+}
+
+/// Follows a run to its end and records it.
+pub(crate) async fn follow(engine: Arc<Engine>, live: Arc<Live>, mut command: Command) {
+    let ended = live.job.ended().await;
+    let last = match ended {
+        Some(status) if status.closed => Some(status),
+        Some(status) => {
+            // The shell has ended, and what it left goes on.
+            let by = live.stopper();
+            engine
+                .learn(&mut command, &status, by.as_deref(), &live.end)
+                .await;
+            live.job.closed().await
+        }
+        None => None,
+    };
+    // A keeper whose line was cut may have left its last word on disk.
+    let last = last.or_else(|| {
+        let status = Status::load(&engine.dir_of(&command.id)).ok().flatten()?;
+        status.closed.then_some(status)
+    });
+    match last {
+        Some(status) => {
+            let by = live.stopper();
+            engine
+                .learn(&mut command, &status, by.as_deref(), &live.end)
+                .await;
+            engine.put_away(&command);
+        }
+        None => {
+            let run = engine
+                .lose(
+                    command.clone(),
+                    "its keeper was killed, and with it everything inside",
+                )
+                .await;
+            live.end.send_replace(Some(run));
+        }
+    }
+    engine.lives.remove(&command.id);
+    live.over.send_replace(true);
+    if let Err(error) = engine.tidy().await {
+        tracing::warn!(%error, "cannot remove old output");
+    }
+}
+
+impl Engine {
+    /// Settles a run whose end nobody saw.
+    pub(crate) async fn lose(&self, command: Command, why: &str) -> Run {
+        // Without a PID namespace, what was inside may have outlived its keeper.
+        let survivors = exec::kill_tagged(&format!("{}={}", env::RUN, command.id));
+        let mut text = format!("Lost: {why}.");
+        if survivors > 0 {
+            text.push_str(&format!(" {survivors} processes left of it were ended."));
+        }
+        let reason = Reason {
+            code: "lost".into(),
+            text,
+            rule: None,
+            remedy: Some(
+                "Its output up to then is kept. Check what it did before running it again.".into(),
+            ),
+        };
+        self.settle(command, State::Lost, reason).await
+    }
+}
+
+/// What running a request takes.
+struct Plan {
+    command: Command,
+    /// Names of the variables that the request sets; values may be secret.
+    env: Vec<String>,
+    rules: Rules,
+    spec: Spec,
+    cwd: OwnedFd,
+    /// All that it will read, where that is known.
+    input: Option<Vec<u8>>,
+}
+
+fn stored(detail: Detail) -> serde_json::Value {
+    let totals = detail.output.totals.clone();
+    Stored { detail, totals }.json()
+}

@@ -1,0 +1,323 @@
+//! A run as the doors show it.
+
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weighlock_exec::{Cause, Containment, Exit, Fate, Status, Totals};
+use weighlock_store::{Command, State};
+
+use crate::id;
+
+/// One run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Run {
+    /// Unique, and sorted by time of creation.
+    pub command_id: String,
+    /// What people type; any beginning of it that is unique will do.
+    pub short_id: String,
+    /// The client's own name for what belongs together.
+    pub session_id: Option<String>,
+    /// The text that was judged, and run if it was allowed.
+    pub command: String,
+    /// The working directory, resolved.
+    pub cwd: String,
+    /// Coarse: `pending`, `approved`, `rejected`, `executed` or `failed`.
+    pub status: String,
+    /// Exact.
+    pub state: State,
+    /// Set when the command ended by itself.
+    pub exit_code: Option<i32>,
+    /// Set when a signal ended it.
+    pub signal: Option<i32>,
+    /// Who asked.
+    pub requested_by: String,
+    /// Who allowed it, if a person was asked.
+    pub approved_by: Option<String>,
+    /// When it was asked for.
+    pub created_at: String,
+    /// When something about it changed last.
+    pub updated_at: String,
+    /// When it was started.
+    pub started_at: Option<String>,
+    /// When it ended.
+    pub ended_at: Option<String>,
+    /// The rest.
+    #[serde(flatten)]
+    pub detail: Detail,
+    /// Something of it may still be running.
+    pub open: bool,
+}
+
+/// What has no column in the store.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Detail {
+    /// What the requester said it is for.
+    pub description: Option<String>,
+    /// What read the command: `sh` or `bash`.
+    pub shell: String,
+    /// The hard limit.
+    pub timeout_ms: u64,
+    /// The limit for silence.
+    pub idle_ms: Option<u64>,
+    /// From start to end.
+    pub duration_ms: Option<f64>,
+    /// Exit codes of the last pipeline, where bash could tell.
+    pub pipestatus: Option<Vec<i32>>,
+    /// Why it was blocked, ended or lost.
+    pub reason: Option<Reason>,
+    /// What was still running when the shell had ended.
+    pub left_running: Vec<LeftRunning>,
+    /// What it used.
+    pub usage: Option<Used>,
+    /// How its processes were held together: `pid_namespace` or `subreaper`.
+    pub containment: Option<String>,
+    /// How much output there was.
+    pub output: OutputView,
+    /// What the requester should know.
+    pub warnings: Vec<String>,
+}
+
+/// Why something was refused or ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Reason {
+    /// Stable word.
+    pub code: String,
+    /// One sentence.
+    pub text: String,
+    /// The rule that decided, if one did.
+    pub rule: Option<String>,
+    /// What can be done.
+    pub remedy: Option<String>,
+}
+
+/// A process that outlived its shell.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LeftRunning {
+    /// As the host sees it.
+    pub pid: u32,
+    /// Its command line.
+    pub command: String,
+    /// `ended`, or `kept` under the run's keeper.
+    pub fate: String,
+}
+
+/// What a run used.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Used {
+    /// CPU time of all its processes.
+    pub cpu_ms: f64,
+    /// The largest resident size of any one process.
+    pub peak_memory_bytes: u64,
+}
+
+/// What a run takes up now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Load {
+    /// How many processes it has.
+    pub processes: usize,
+    /// Their resident memory; shared pages count for each.
+    pub memory_bytes: u64,
+}
+
+/// How much output a run had.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct OutputView {
+    /// Bytes of both streams, kept or not.
+    pub bytes: u64,
+    /// Newlines of both streams.
+    pub lines: u64,
+    /// Bytes of standard output.
+    pub stdout_bytes: u64,
+    /// Bytes of standard error.
+    pub stderr_bytes: u64,
+    /// Bytes that are on disk and can be read.
+    pub kept_bytes: u64,
+    /// Bytes left out between the beginning and the newest end.
+    pub dropped_bytes: u64,
+    /// Bytes that could not be stored, and why.
+    pub lost_bytes: u64,
+    /// See `lost_bytes`.
+    pub lost_because: Option<String>,
+    /// Not text.
+    pub binary: bool,
+    /// It was removed to make room.
+    pub removed: bool,
+    /// For cutting it to a reader's measure.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub(crate) totals: Totals,
+}
+
+impl Run {
+    pub(crate) fn from_command(command: Command) -> Self {
+        let stored: Stored = serde_json::from_value(command.detail).unwrap_or_default();
+        let mut detail = stored.detail;
+        detail.output.totals = stored.totals;
+        Self {
+            short_id: id::short(&command.id),
+            command_id: command.id,
+            session_id: command.session,
+            command: command.command,
+            cwd: command.cwd,
+            status: command.state.status().into(),
+            state: command.state,
+            exit_code: command.exit_code,
+            signal: command.signal,
+            requested_by: command.requested_by,
+            approved_by: command.approved_by,
+            created_at: time(command.created_at),
+            updated_at: time(command.updated_at),
+            started_at: command.started_at.map(time),
+            ended_at: command.ended_at.map(time),
+            detail,
+            open: command.open,
+        }
+    }
+}
+
+/// The detail as it is stored.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Stored {
+    #[serde(flatten)]
+    pub(crate) detail: Detail,
+    pub(crate) totals: Totals,
+}
+
+impl Stored {
+    pub(crate) fn json(&self) -> serde_json::Value {
+        serde_json::to_value(self).expect("a detail is always JSON")
+    }
+}
+
+impl Detail {
+    /// Takes over what the keeper knows.
+    pub(crate) fn learn(&mut self, status: &Status, stopped_by: Option<&str>) {
+        self.containment = status.containment.map(|containment| {
+            match containment {
+                Containment::PidNamespace => "pid_namespace",
+                Containment::Subreaper => "subreaper",
+            }
+            .into()
+        });
+        self.output.learn(&status.output);
+        let Some(end) = &status.end else {
+            return;
+        };
+        self.duration_ms = Some(end.micros as f64 / 1000.0);
+        self.pipestatus.clone_from(&end.pipestatus);
+        self.usage = Some(Used {
+            cpu_ms: (end.usage.user_micros + end.usage.system_micros) as f64 / 1000.0,
+            peak_memory_bytes: end.usage.peak_bytes,
+        });
+        self.left_running = end
+            .left
+            .iter()
+            .map(|left| LeftRunning {
+                pid: left.pid,
+                command: left.command.clone(),
+                fate: match left.fate {
+                    Fate::Ended => "ended".into(),
+                    Fate::Kept => "kept".into(),
+                },
+            })
+            .collect();
+        self.reason = self.why(end.cause, end.ended_processes, stopped_by);
+    }
+
+    fn why(&self, cause: Cause, processes: usize, stopped_by: Option<&str>) -> Option<Reason> {
+        let ended = match processes {
+            1 => "1 process was ended".to_owned(),
+            count => format!("{count} processes were ended"),
+        };
+        let reason = |code: &str, text: String, remedy: &str| {
+            Some(Reason {
+                code: code.into(),
+                text,
+                rule: None,
+                remedy: Some(remedy.into()),
+            })
+        };
+        match cause {
+            Cause::Own => None,
+            Cause::Hard => reason(
+                "time_limit",
+                format!(
+                    "Stopped after {} s (limit). {ended}.",
+                    seconds(self.timeout_ms)
+                ),
+                "Unchanged, it will meet the same limit again: ask for a longer time limit, \
+                 or run it in the background.",
+            ),
+            Cause::Idle => reason(
+                "idle_limit",
+                format!(
+                    "Stopped after {} s without output (limit). {ended}.",
+                    seconds(self.idle_ms.unwrap_or_default())
+                ),
+                "It may wait for input: give it what it asks for, or a longer idle limit.",
+            ),
+            Cause::Stopped => reason(
+                "stopped",
+                match stopped_by {
+                    Some(who) => format!("Stopped by {who}. {ended}."),
+                    None => format!("Stopped. {ended}."),
+                },
+                "Run it again when it is wanted.",
+            ),
+            Cause::NotStarted(errno) => reason(
+                "cannot_start",
+                format!(
+                    "Cannot start /bin/{}: {}. Nothing was run.",
+                    self.shell,
+                    std::io::Error::from_raw_os_error(errno)
+                ),
+                "Install the shell, or ask for another.",
+            ),
+        }
+    }
+}
+
+impl OutputView {
+    pub(crate) fn learn(&mut self, totals: &Totals) {
+        self.bytes = totals.bytes();
+        self.lines = totals.lines();
+        self.stdout_bytes = totals.stdout.bytes;
+        self.stderr_bytes = totals.stderr.bytes;
+        self.lost_bytes = totals.lost_bytes;
+        self.lost_because.clone_from(&totals.lost_because);
+        self.binary = totals.stdout.binary || totals.stderr.binary;
+        self.totals = totals.clone();
+    }
+}
+
+/// Returns what the state is after a keeper's last word.
+pub(crate) fn state(status: &Status) -> (State, Option<i32>, Option<i32>) {
+    let Some(end) = &status.end else {
+        return (State::Running, None, None);
+    };
+    let (code, signal) = match end.exit {
+        Exit::Code(code) => (Some(code), None),
+        Exit::Signal(signal) => (None, Some(signal)),
+    };
+    let state = match (end.cause, end.exit) {
+        (Cause::Hard | Cause::Idle, _) => State::TimedOut,
+        (Cause::Stopped, _) | (_, Exit::Signal(_)) => State::Killed,
+        (Cause::NotStarted(_), _) => State::Failed,
+        (_, Exit::Code(0)) => State::Succeeded,
+        (_, Exit::Code(_)) => State::Failed,
+    };
+    (state, code, signal)
+}
+
+fn seconds(millis: u64) -> f64 {
+    millis as f64 / 1000.0
+}
+
+fn time(micros: i64) -> String {
+    Timestamp::from_microsecond(micros)
+        .unwrap_or(Timestamp::UNIX_EPOCH)
+        .to_string()
+}

@@ -1,0 +1,242 @@
+//! What a reader gets of long output.
+
+use std::io;
+
+use weighlock_policy::Cut;
+
+use crate::log::{Log, Stream};
+use crate::status::{StreamTotals, Totals};
+
+/// A run's output as text, cut to a reader's measure, never inside a
+/// character. Invalid UTF-8 is replaced; the log keeps the true bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Excerpt {
+    /// The text.
+    pub text: Text,
+    /// Characters left out.
+    pub left_out: u64,
+}
+
+/// The shape of an excerpt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Text {
+    /// Each stream by itself.
+    Streams {
+        /// Standard output.
+        stdout: String,
+        /// Standard error.
+        stderr: String,
+    },
+    /// Both together, standard error last and marked.
+    Joined(String),
+}
+
+/// A character takes at most this many bytes.
+const CHAR_BYTES: usize = 4;
+
+/// Cuts a run's output.
+pub fn excerpt(log: &Log, totals: &Totals, cut: Cut) -> io::Result<Excerpt> {
+    if let Cut::Head(most) = cut {
+        return joined(log, totals, most);
+    }
+    let (stdout, left_stdout) = one(log, Stream::Stdout, &totals.stdout, cut)?;
+    let (stderr, left_stderr) = one(log, Stream::Stderr, &totals.stderr, cut)?;
+    Ok(Excerpt {
+        text: Text::Streams { stdout, stderr },
+        left_out: left_stdout + left_stderr,
+    })
+}
+
+fn one(log: &Log, stream: Stream, totals: &StreamTotals, cut: Cut) -> io::Result<(String, u64)> {
+    if totals.binary {
+        return Ok((binary(totals), totals.chars));
+    }
+    let most = match cut {
+        Cut::Head(most) | Cut::Tail(most) | Cut::Ends(most) => most,
+    };
+    if totals.chars <= most as u64 {
+        let whole = log.head(stream, totals.bytes as usize)?;
+        return Ok((String::from_utf8_lossy(&whole).into_owned(), 0));
+    }
+    match cut {
+        Cut::Head(_) => {
+            let text = first(log, stream, most)?;
+            Ok((text, totals.chars - most as u64))
+        }
+        Cut::Tail(_) => {
+            let text = last(log, stream, most)?;
+            let left_out = totals.chars - text.chars().count() as u64;
+            Ok((text, left_out))
+        }
+        Cut::Ends(_) => {
+            let (head, tail) = (first(log, stream, most / 2)?, last(log, stream, most / 2)?);
+            let shown = head.chars().count() + tail.chars().count();
+            let left_out = totals.chars - shown as u64;
+            let text = format!("{head}\n\n... ({left_out} characters truncated) ...\n\n{tail}");
+            Ok((text, left_out))
+        }
+    }
+}
+
+fn joined(log: &Log, totals: &Totals, most: usize) -> io::Result<Excerpt> {
+    let mut parts = vec![];
+    let mut left_out = 0;
+    let mut add = |stream, totals: &StreamTotals, mark: &str| -> io::Result<()> {
+        if totals.bytes > 0 {
+            let (text, left) = one(log, stream, totals, Cut::Head(most))?;
+            left_out += left;
+            parts.push(format!("{mark}{text}"));
+        }
+        Ok(())
+    };
+    add(Stream::Stdout, &totals.stdout, "")?;
+    add(Stream::Stderr, &totals.stderr, "[stderr]\n")?;
+    let text = parts.join("\n");
+    let total = text.chars().count() as u64 + left_out;
+    if total <= most as u64 {
+        return Ok(Excerpt {
+            text: Text::Joined(text),
+            left_out,
+        });
+    }
+    let mut text: String = text.chars().take(most).collect();
+    text.push_str(&format!("\n…[truncated — {total} chars total]"));
+    Ok(Excerpt {
+        text: Text::Joined(text),
+        left_out: total - most as u64,
+    })
+}
+
+fn first(log: &Log, stream: Stream, chars: usize) -> io::Result<String> {
+    let bytes = log.head(stream, chars * CHAR_BYTES)?;
+    Ok(String::from_utf8_lossy(&bytes)
+        .chars()
+        .take(chars)
+        .collect())
+}
+
+fn last(log: &Log, stream: Stream, chars: usize) -> io::Result<String> {
+    let bytes = log.tail(stream, chars * CHAR_BYTES)?;
+    // The first bytes may be the rest of a character.
+    let start = bytes
+        .iter()
+        .take(CHAR_BYTES - 1)
+        .take_while(|&&byte| byte & 0xC0 == 0x80)
+        .count();
+    let text = String::from_utf8_lossy(&bytes[start..]);
+    let skip = text.chars().count().saturating_sub(chars);
+    Ok(text.chars().skip(skip).collect())
+}
+
+fn binary(totals: &StreamTotals) -> String {
+    format!("[binary output, {} bytes]", totals.bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::log::Writer;
+
+    fn check(stdout: &str, stderr: &str, cut: Cut, expected: Text, left_out: u64) {
+        let dir = tempfile::tempdir().unwrap();
+        let (log, totals) = logged(dir.path(), stdout.as_bytes(), stderr.as_bytes());
+        let found = excerpt(&log, &totals, cut).unwrap();
+        assert_eq!(
+            found,
+            Excerpt {
+                text: expected,
+                left_out
+            }
+        );
+    }
+
+    fn logged(dir: &Path, stdout: &[u8], stderr: &[u8]) -> (Log, Totals) {
+        let mut writer = Writer::new(dir, 1 << 20);
+        // In pieces that cut characters, as a pipe would.
+        for piece in stdout.chunks(7) {
+            writer.append(Stream::Stdout, piece, 0);
+        }
+        for piece in stderr.chunks(5) {
+            writer.append(Stream::Stderr, piece, 0);
+        }
+        (Log::open(dir), writer.totals())
+    }
+
+    fn streams(stdout: &str, stderr: &str) -> Text {
+        Text::Streams {
+            stdout: stdout.into(),
+            stderr: stderr.into(),
+        }
+    }
+
+    #[test]
+    fn short_output_is_whole() {
+        for cut in [Cut::Tail(10), Cut::Ends(10)] {
+            check("äöü\n", "x", cut, streams("äöü\n", "x"), 0);
+            check("", "", cut, streams("", ""), 0);
+        }
+        check(
+            "a",
+            "b",
+            Cut::Head(50),
+            Text::Joined("a\n[stderr]\nb".into()),
+            0,
+        );
+        check("a", "", Cut::Head(50), Text::Joined("a".into()), 0);
+    }
+
+    #[test]
+    fn head_says_how_much_there_was() {
+        let expected = Text::Joined("ééééé\n…[truncated — 12 chars total]".into());
+        check(&"é".repeat(12), "", Cut::Head(5), expected, 7);
+    }
+
+    #[test]
+    fn head_counts_both_streams() {
+        // 3 + newline + "[stderr]\n" + 4.
+        let expected = Text::Joined("aaa\n[…[truncated — 17 chars total]".replace("[…", "[\n…"));
+        check("aaa", "bbbb", Cut::Head(5), expected, 12);
+    }
+
+    #[test]
+    fn tail_is_per_stream() {
+        check("0123456789", "abc", Cut::Tail(4), streams("6789", "abc"), 6);
+        check(
+            &"漢".repeat(9),
+            "",
+            Cut::Tail(4),
+            streams("漢漢漢漢", ""),
+            5,
+        );
+    }
+
+    #[test]
+    fn ends_keep_both_and_name_the_gap() {
+        check(
+            "0123456789",
+            "",
+            Cut::Ends(4),
+            streams("01\n\n... (6 characters truncated) ...\n\n89", ""),
+            6,
+        );
+    }
+
+    #[test]
+    fn invalid_bytes_are_replaced_and_counted() {
+        let dir = tempfile::tempdir().unwrap();
+        let (log, totals) = logged(dir.path(), &[b'a', 0xFF, 0xFE, b'b', b'c', b'd'], b"");
+        let found = excerpt(&log, &totals, Cut::Tail(3)).unwrap();
+        assert_eq!(found.text, streams("bcd", ""));
+        assert_eq!(found.left_out, 3);
+    }
+
+    #[test]
+    fn binary_output_is_named_not_shown() {
+        let dir = tempfile::tempdir().unwrap();
+        let (log, totals) = logged(dir.path(), &[0; 100], b"");
+        let found = excerpt(&log, &totals, Cut::Ends(30_000)).unwrap();
+        assert_eq!(found.text, streams("[binary output, 100 bytes]", ""));
+    }
+}

@@ -1,0 +1,275 @@
+//! The server's view of one run.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::time::Duration;
+
+use rustix::fs::{Mode, OFlags, open};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::{Mutex, watch};
+use weighlock_policy::Permit;
+
+use crate::nursery::Nursery;
+use crate::protocol::{self, Message, Order, Polite, Report};
+use crate::spec::Spec;
+use crate::status::Status;
+
+/// Every keeper answers the first order within this; it only has to fork.
+const ANSWER_WITHIN: Duration = Duration::from_secs(15);
+
+/// Why a command could not be started. Nothing ran.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// No keeper could be made.
+    #[error("cannot start a keeper")]
+    Keeper(#[source] io::Error),
+    /// The keeper could not do it.
+    #[error("the keeper could not start the command: {0}")]
+    Refused(String),
+    /// The keeper vanished or was silent.
+    #[error("the keeper did not answer")]
+    Silent,
+}
+
+/// A run under its keeper. Dropping it leaves the run alone.
+pub struct Job {
+    orders: Mutex<OwnedWriteHalf>,
+    /// Held while input is on its way, so that two feeders cannot mix.
+    feeding: Mutex<()>,
+    seen: watch::Receiver<Seen>,
+}
+
+/// What the keeper said last.
+#[derive(Debug, Clone)]
+struct Seen {
+    status: Status,
+    stdin_taken: u64,
+    /// The line to the keeper is cut.
+    gone: bool,
+}
+
+/// What became of a keeper that the server lost sight of.
+pub enum Orphan {
+    /// It goes on.
+    Running(Job),
+    /// It finished and left its last word.
+    Ended(Box<Status>),
+    /// It was killed with its run, or the machine went down.
+    Dead(Box<Status>),
+    /// It never started the command.
+    NeverBegan,
+}
+
+/// Starts the permitted command. `cwd` is its working directory, opened and
+/// checked by the caller. When this returns an error, nothing ran.
+pub async fn start(
+    nursery: &Nursery,
+    permit: Permit,
+    spec: Spec,
+    cwd: OwnedFd,
+) -> Result<Job, Error> {
+    use std::os::fd::AsFd;
+    let line = nursery.launch(cwd.as_fd()).map_err(Error::Keeper)?;
+    drop(cwd);
+    line.set_nonblocking(true).map_err(Error::Keeper)?;
+    let line = UnixStream::from_std(line).map_err(Error::Keeper)?;
+    let order = Order::Start {
+        version: protocol::VERSION,
+        spec: Box::new(spec),
+        command: permit.command().to_owned(),
+    };
+    Job::connect(line, Some(order)).await
+}
+
+/// Finds the keeper of a run that was started by an earlier server.
+pub async fn adopt(dir: &Path) -> io::Result<Orphan> {
+    loop {
+        let Some(status) = Status::load(dir)? else {
+            return Ok(Orphan::NeverBegan);
+        };
+        if status.closed {
+            return Ok(Orphan::Ended(Box::new(status)));
+        }
+        // Asked before the connection is tried: a keeper that dies in between
+        // has left its last status, which the next round reads.
+        let alive = status.keeper.is_alive();
+        if let Ok(line) = connect(dir).await
+            && let Ok(job) = Job::connect(line, None).await
+        {
+            return Ok(Orphan::Running(job));
+        }
+        if !alive {
+            return Ok(match Status::load(dir)? {
+                Some(status) if status.closed => Orphan::Ended(Box::new(status)),
+                _ => Orphan::Dead(Box::new(status)),
+            });
+        }
+        // It is about to notice that its server is gone and to open its
+        // socket. The file system tells nobody when that happens.
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// A socket's address has room for 108 bytes; a state directory may be deeper.
+async fn connect(dir: &Path) -> io::Result<UnixStream> {
+    use std::os::fd::AsRawFd;
+    let dir = open(
+        dir,
+        OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
+        Mode::empty(),
+    )?;
+    UnixStream::connect(format!("/proc/self/fd/{}/keeper.sock", dir.as_raw_fd())).await
+}
+
+impl Job {
+    async fn connect(line: UnixStream, first: Option<Order>) -> Result<Self, Error> {
+        let (mut reports, mut orders) = line.into_split();
+        if let Some(order) = first {
+            tokio::time::timeout(ANSWER_WITHIN, orders.write_all(&order.encode()))
+                .await
+                .map_err(|_| Error::Silent)?
+                .map_err(Error::Keeper)?;
+        }
+        let mut buffer = vec![];
+        let answer = tokio::time::timeout(ANSWER_WITHIN, next(&mut reports, &mut buffer)).await;
+        let status = match answer {
+            Ok(Ok(Some(Report::Status { version, status }))) if version <= protocol::VERSION => {
+                *status
+            }
+            Ok(Ok(Some(Report::Refused(reason)))) => return Err(Error::Refused(reason)),
+            _ => return Err(Error::Silent),
+        };
+        let (tell, seen) = watch::channel(Seen {
+            status,
+            stdin_taken: 0,
+            gone: false,
+        });
+        tokio::spawn(listen(reports, buffer, tell));
+        Ok(Self {
+            orders: Mutex::new(orders),
+            feeding: Mutex::new(()),
+            seen,
+        })
+    }
+
+    /// Returns what is known now.
+    pub fn status(&self) -> Status {
+        self.seen.borrow().status.clone()
+    }
+
+    /// Returns how many processes the run has now, and their resident memory.
+    pub fn load(&self) -> (usize, u64) {
+        let keeper = self.seen.borrow().status.keeper.pid;
+        let (processes, bytes) = weighlock_confine::load_below(keeper);
+        // The first process inside is ours.
+        (processes.saturating_sub(1), bytes)
+    }
+
+    /// Returns whether nothing more will be heard of the run.
+    pub fn is_over(&self) -> bool {
+        let seen = self.seen.borrow();
+        seen.gone || seen.status.closed
+    }
+
+    /// Waits until the command has ended and returns the last word on it;
+    /// `None` when the keeper vanished without one.
+    pub async fn ended(&self) -> Option<Status> {
+        self.until(|status| status.end.is_some()).await
+    }
+
+    /// Waits until nothing of the run is left.
+    pub async fn closed(&self) -> Option<Status> {
+        self.until(|status| status.closed).await
+    }
+
+    /// Waits for more output than `offset` bytes, or for the end: of the
+    /// command, or of everything it left running.
+    pub async fn output_past(&self, offset: u64, all: bool) {
+        let mut seen = self.seen.clone();
+        let _ = seen
+            .wait_for(|seen| {
+                seen.gone
+                    || seen.status.closed
+                    || seen.status.output.bytes() > offset
+                    || (!all && seen.status.end.is_some())
+            })
+            .await;
+    }
+
+    /// Asks the run to end, and ends it by force after the grace time.
+    pub async fn stop(&self, interrupt: bool, grace: Duration) -> io::Result<()> {
+        self.order(&Order::Stop {
+            signal: if interrupt {
+                Polite::Interrupt
+            } else {
+                Polite::Terminate
+            },
+            grace_millis: grace.as_millis() as u64,
+        })
+        .await
+    }
+
+    /// Feeds the command and returns when it has taken all of it, or reads no
+    /// more.
+    pub async fn feed(&self, bytes: Vec<u8>) -> io::Result<()> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let _feeding = self.feeding.lock().await;
+        let mut seen = self.seen.clone();
+        let goal = seen.borrow().stdin_taken + bytes.len() as u64;
+        self.order(&Order::Stdin(bytes)).await?;
+        let seen = seen
+            .wait_for(|seen| seen.gone || seen.status.closed || seen.stdin_taken >= goal)
+            .await
+            .map_err(|_| io::ErrorKind::BrokenPipe)?;
+        if seen.stdin_taken < goal {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
+        Ok(())
+    }
+
+    /// Ends the command's input.
+    pub async fn close_stdin(&self) -> io::Result<()> {
+        self.order(&Order::CloseStdin).await
+    }
+
+    async fn order(&self, order: &Order) -> io::Result<()> {
+        self.orders.lock().await.write_all(&order.encode()).await
+    }
+
+    async fn until(&self, enough: impl Fn(&Status) -> bool) -> Option<Status> {
+        let mut seen = self.seen.clone();
+        let seen = seen
+            .wait_for(|seen| seen.gone || enough(&seen.status))
+            .await
+            .ok()?;
+        enough(&seen.status).then(|| seen.status.clone())
+    }
+}
+
+async fn listen(mut reports: OwnedReadHalf, mut buffer: Vec<u8>, tell: watch::Sender<Seen>) {
+    while let Ok(Some(report)) = next(&mut reports, &mut buffer).await {
+        tell.send_modify(|seen| match report {
+            Report::Status { status, .. } => seen.status = *status,
+            Report::Output(totals) => seen.status.output = totals,
+            Report::StdinTaken(bytes) => seen.stdin_taken += bytes,
+            Report::Refused(_) => {}
+        });
+    }
+    tell.send_modify(|seen| seen.gone = true);
+}
+
+async fn next(reports: &mut OwnedReadHalf, buffer: &mut Vec<u8>) -> io::Result<Option<Report>> {
+    loop {
+        if let Some(report) = protocol::take(buffer)? {
+            return Ok(Some(report));
+        }
+        if reports.read_buf(buffer).await? == 0 {
+            return Ok(None);
+        }
+    }
+}

@@ -1,0 +1,558 @@
+//! Keeps one run from its start to its end.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Signal, fchdir, setsid};
+use weighlock_confine::{Exit, Notice, Program, Tree, Usage};
+
+use super::line::Line;
+use super::pipes::{self, Pipes};
+use super::pipestatus;
+use crate::log::{Stream, Writer};
+use crate::protocol::{self, Order, Polite, Report};
+use crate::spec::Spec;
+use crate::status::{Cause, End, Fate, Keeper, Leftover, Status};
+
+/// A server that has made a keeper tells it at once what to do.
+const ORDER_WITHIN: Duration = Duration::from_secs(15);
+
+/// What a shell leaves running may end by itself for so long, as the rest of
+/// `tee >(gzip > f)` does, and is then asked, and then forced.
+const SETTLE: Duration = Duration::from_millis(100);
+
+/// A run whose time is up has so long to end in order.
+const LIMIT_GRACE: Duration = Duration::from_millis(200);
+
+/// More processes than this are not asked one by one. Finding them all takes
+/// longer than the grace time, and what forks so much does not listen.
+const POLITE_UP_TO: usize = 256;
+
+/// How many of the processes that a shell left running are named.
+const NAMED_UP_TO: usize = 100;
+
+/// After all processes are gone, their last output is in the pipes already.
+/// This only bounds a pipe that somebody else holds open and fills.
+const DRAIN: Duration = Duration::from_millis(250);
+
+/// How often the server hears of new output at the most.
+const MENTION_EVERY: Duration = Duration::from_millis(1);
+
+/// How often a failed write to the disk is tried again.
+const RETRY_EVERY: Duration = Duration::from_secs(1);
+
+/// Serves as the keeper of one run, then exits.
+pub(super) fn keep(line: UnixStream, cwd: OwnedFd) -> ! {
+    let _ = setsid();
+    // The nursery's own line is not ours.
+    if let Ok(null) = std::fs::File::open("/dev/null") {
+        let _ = rustix::stdio::dup2_stdin(null);
+    }
+    let code = match begin(line, cwd) {
+        Ok(mut kept) => {
+            kept.watch();
+            kept.finish();
+            0
+        }
+        Err(_) => 1,
+    };
+    std::process::exit(code)
+}
+
+fn begin(line: UnixStream, cwd: OwnedFd) -> io::Result<Kept> {
+    let (spec, command) = first_order(&line)?;
+    let mut line = Line::new(line)?;
+    match Kept::start(spec, &command, cwd) {
+        Ok((tree, pipes, spec, status)) => {
+            let mut kept = Kept::new(tree, pipes, spec, status, line);
+            kept.tell_status();
+            Ok(kept)
+        }
+        Err(error) => {
+            line.say(&Report::Refused(error.to_string()));
+            line.finish();
+            Err(error)
+        }
+    }
+}
+
+fn first_order(line: &UnixStream) -> io::Result<(Spec, String)> {
+    use std::io::Read;
+    line.set_read_timeout(Some(ORDER_WITHIN))?;
+    let (mut buffer, mut piece) = (vec![], [0; 16 * 1024]);
+    loop {
+        match protocol::take(&mut buffer)? {
+            Some(Order::Start {
+                version,
+                spec,
+                command,
+            }) if version == protocol::VERSION => return Ok((*spec, command)),
+            Some(_) => return Err(io::ErrorKind::InvalidData.into()),
+            None => {}
+        }
+        let read = (&*line).read(&mut piece)?;
+        if read == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        buffer.extend_from_slice(&piece[..read]);
+    }
+}
+
+/// A run in progress.
+struct Kept {
+    tree: Tree,
+    pipes: Pipes,
+    spec: Spec,
+    status: Status,
+    line: Line,
+    log: Writer,
+    phase: Phase,
+    started: Instant,
+    last_output: Instant,
+    /// How many processes there were when the run was made to end.
+    ended_processes: usize,
+    /// Output the server has not heard of.
+    unmentioned: bool,
+    mentioned: Instant,
+}
+
+/// Where in its life the run is.
+#[derive(Clone, Copy)]
+enum Phase {
+    Running,
+    /// Asked to end; forced at the given time.
+    Ending {
+        by_force_at: Instant,
+        cause: Cause,
+    },
+    /// The shell has ended; what is left may end by itself until then.
+    Settling(Instant),
+    /// What the shell left goes on until then.
+    Kept(Instant),
+    /// Killed: only the kernel has still something to do.
+    Killed,
+}
+
+impl Kept {
+    fn start(
+        mut spec: Spec,
+        command: &str,
+        cwd: OwnedFd,
+    ) -> io::Result<(Tree, Pipes, Spec, Status)> {
+        let mut status = Status {
+            run: spec.run.clone(),
+            keeper: Keeper::this()?,
+            containment: None,
+            output: Default::default(),
+            end: None,
+            closed: false,
+        };
+        // On disk before anything runs: whoever finds the run later knows
+        // whom to ask.
+        status.create(&spec.dir)?;
+        pipestatus::ask(&mut spec, command)?;
+        let (pipes, ends) = pipes::open(spec.stdin)?;
+        fchdir(&cwd)?;
+        drop(cwd);
+        let tree = Tree::spawn(|| {
+            let ends = ends.try_clone()?;
+            Ok(Program {
+                argv: vec![spec.shell.path().into(), "-c".into(), command.into()],
+                env: pairs(&spec.env),
+                stdin: ends.stdin,
+                stdout: ends.stdout,
+                stderr: ends.stderr,
+            })
+        })
+        .map_err(io::Error::other)?;
+        // Not to keep the directory's file system busy.
+        std::env::set_current_dir("/")?;
+        status.containment = Some(tree.containment());
+        Ok((tree, pipes, spec, status))
+    }
+
+    fn new(tree: Tree, pipes: Pipes, spec: Spec, status: Status, line: Line) -> Self {
+        let now = Instant::now();
+        Self {
+            log: Writer::new(&spec.dir, spec.limits.output_bytes),
+            tree,
+            pipes,
+            spec,
+            status,
+            line,
+            phase: Phase::Running,
+            started: now,
+            last_output: now,
+            ended_processes: 0,
+            unmentioned: false,
+            mentioned: now - MENTION_EVERY,
+        }
+    }
+
+    /// Serves the run until nothing of it is left.
+    fn watch(&mut self) {
+        loop {
+            let ready = self.wait();
+            if ready.output {
+                self.take_output();
+            }
+            if ready.input {
+                self.hand_over_input();
+            }
+            if ready.line {
+                self.serve_line();
+            }
+            if ready.notice {
+                self.take_notice();
+            }
+            if ready.gone {
+                return;
+            }
+            self.mind_the_clock();
+            self.mention_output();
+        }
+    }
+
+    /// Waits for something to happen or for the next deadline.
+    fn wait(&self) -> Ready {
+        let [stdout, stderr] = &self.pipes.outputs;
+        let notices = self.status.end.is_none().then(|| self.tree.notices());
+        let line_flags = if self.line.wants_to_write() {
+            PollFlags::IN | PollFlags::OUT
+        } else {
+            PollFlags::IN
+        };
+        let wanted = [
+            (Some(self.tree.init()), PollFlags::IN),
+            (notices, PollFlags::IN),
+            (stdout.fd(), PollFlags::IN),
+            (stderr.fd(), PollFlags::IN),
+            (self.pipes.stdin.fd(), PollFlags::OUT),
+            (self.line.fd(), line_flags),
+        ];
+        let (mut fds, mut roles) = (vec![], vec![]);
+        for (role, (fd, flags)) in wanted.into_iter().enumerate() {
+            if let Some(fd) = fd {
+                fds.push(PollFd::from_borrowed_fd(fd, flags));
+                roles.push(role);
+            }
+        }
+        let patience = self
+            .next_deadline()
+            .saturating_duration_since(Instant::now());
+        let patience = Timespec::try_from(patience).expect("days fit");
+        let mut ready = Ready::default();
+        if poll(&mut fds, Some(&patience)).is_err() {
+            return ready;
+        }
+        for (fd, role) in fds.iter().zip(roles) {
+            if fd.revents().is_empty() {
+                continue;
+            }
+            match role {
+                0 => ready.gone = true,
+                1 => ready.notice = true,
+                2 | 3 => ready.output = true,
+                4 => ready.input = true,
+                _ => ready.line = true,
+            }
+        }
+        ready
+    }
+
+    fn next_deadline(&self) -> Instant {
+        let limits = &self.spec.limits;
+        let mut next = match self.phase {
+            Phase::Running => {
+                let hard = self.started + limits.hard;
+                let idle = limits.idle.map(|idle| self.last_output + idle);
+                idle.map_or(hard, |idle| idle.min(hard))
+            }
+            Phase::Ending { by_force_at, .. } => by_force_at,
+            Phase::Settling(until) | Phase::Kept(until) => until,
+            Phase::Killed => Instant::now() + RETRY_EVERY,
+        };
+        if self.unmentioned {
+            next = next.min(self.mentioned + MENTION_EVERY);
+        }
+        if !self.line.is_connected() && !self.line.has_door() {
+            next = next.min(Instant::now() + RETRY_EVERY);
+        }
+        next
+    }
+
+    fn mind_the_clock(&mut self) {
+        let now = Instant::now();
+        let limits = self.spec.limits;
+        match self.phase {
+            Phase::Running if now >= self.started + limits.hard => {
+                self.end(Signal::TERM, LIMIT_GRACE, Cause::Hard);
+            }
+            Phase::Running
+                if limits
+                    .idle
+                    .is_some_and(|idle| now >= self.last_output + idle) =>
+            {
+                self.end(Signal::TERM, LIMIT_GRACE, Cause::Idle);
+            }
+            Phase::Ending { by_force_at, .. } if now >= by_force_at => self.kill(),
+            Phase::Settling(until) if now >= until => self.settle(),
+            Phase::Kept(until) if now >= until => self.kill(),
+            _ => {}
+        }
+        if !self.line.is_connected() && !self.line.has_door() {
+            // Tried again until the disk has room for a socket.
+            let _ = self.line.open_door(&self.spec.dir);
+        }
+    }
+
+    /// Asks everything inside to end, and forces it after the grace time.
+    fn end(&mut self, signal: Signal, grace: Duration, cause: Cause) {
+        self.phase = Phase::Ending {
+            by_force_at: Instant::now() + grace,
+            cause,
+        };
+        // A stopped process sees no signal until it goes on.
+        self.ended_processes = self.tree.signal(&[signal, Signal::CONT], POLITE_UP_TO);
+        if self.ended_processes == POLITE_UP_TO {
+            // It forks faster than it can be asked.
+            self.kill();
+        }
+    }
+
+    fn kill(&mut self) {
+        if self.status.end.is_none() {
+            self.record_end(Exit::Signal(Signal::KILL.as_raw()), Usage::default());
+        }
+        self.tree.kill();
+        self.phase = Phase::Killed;
+    }
+
+    /// Decides about what the shell left running.
+    fn settle(&mut self) {
+        let left = self.tree.members(NAMED_UP_TO);
+        let fate = if self.spec.limits.keep.is_some() {
+            Fate::Kept
+        } else {
+            Fate::Ended
+        };
+        if let Some(end) = &mut self.status.end
+            && end.left.is_empty()
+        {
+            end.left = left
+                .into_iter()
+                .map(|member| Leftover {
+                    pid: member.pid,
+                    command: member.command(),
+                    fate,
+                })
+                .collect();
+        }
+        match self.spec.limits.keep {
+            Some(keep) => {
+                self.phase = Phase::Kept(Instant::now() + keep);
+                self.report();
+            }
+            None => self.end(Signal::TERM, SETTLE, Cause::Own),
+        }
+    }
+
+    fn take_notice(&mut self) {
+        match self.tree.notice() {
+            Ok(Some(Notice::Exited(exit, usage))) => {
+                self.record_end(exit, usage);
+                if matches!(self.phase, Phase::Running) {
+                    self.phase = Phase::Settling(Instant::now() + SETTLE);
+                }
+            }
+            Ok(Some(Notice::Failed(errno))) => {
+                self.phase = Phase::Ending {
+                    by_force_at: Instant::now(),
+                    cause: Cause::NotStarted(errno),
+                };
+                self.record_end(Exit::Code(127), Usage::default());
+            }
+            // The first process died with all inside; its descriptor says so.
+            _ => {}
+        }
+    }
+
+    fn record_end(&mut self, exit: Exit, usage: Usage) {
+        let cause = match self.phase {
+            Phase::Ending { cause, .. } => cause,
+            _ => Cause::Own,
+        };
+        self.status.end = Some(End {
+            exit,
+            cause,
+            usage,
+            micros: self.started.elapsed().as_micros() as u64,
+            unix_micros: unix_micros(),
+            pipestatus: None,
+            left: vec![],
+            ended_processes: self.ended_processes,
+        });
+    }
+
+    fn take_output(&mut self) -> bool {
+        let micros = self.started.elapsed().as_micros() as u64;
+        let mut any = false;
+        for (output, stream) in self
+            .pipes
+            .outputs
+            .iter_mut()
+            .zip([Stream::Stdout, Stream::Stderr])
+        {
+            let bytes = output.read();
+            if !bytes.is_empty() {
+                self.log.append(stream, bytes, micros);
+                any = true;
+            }
+        }
+        if any {
+            self.last_output = Instant::now();
+            self.unmentioned = true;
+        }
+        any
+    }
+
+    fn mention_output(&mut self) {
+        let now = Instant::now();
+        if self.unmentioned && now >= self.mentioned + MENTION_EVERY {
+            let log = &self.log;
+            if self.line.mention(|| Report::Output(log.totals())) || !self.line.is_connected() {
+                self.unmentioned = false;
+            }
+            self.mentioned = now;
+        }
+    }
+
+    fn hand_over_input(&mut self) {
+        let taken = self.pipes.stdin.hand_over();
+        if taken > 0 {
+            self.line.say(&Report::StdinTaken(taken));
+        }
+    }
+
+    fn serve_line(&mut self) {
+        if !self.line.is_connected() {
+            if self.line.answer_door() {
+                self.report();
+            }
+            return;
+        }
+        self.line.flush();
+        for order in self.line.orders().unwrap_or_default() {
+            self.obey(order);
+        }
+    }
+
+    fn obey(&mut self, order: Order) {
+        match order {
+            Order::Stop {
+                signal,
+                grace_millis,
+            } => self.stop(signal, Duration::from_millis(grace_millis)),
+            Order::Stdin(bytes) => {
+                self.pipes.stdin.push(&bytes);
+                self.hand_over_input();
+            }
+            Order::CloseStdin => self.pipes.stdin.close(),
+            // A second start is a mistake of the server; the run is not harmed.
+            Order::Start { .. } => {}
+        }
+    }
+
+    fn stop(&mut self, signal: Polite, grace: Duration) {
+        let signal = match signal {
+            Polite::Interrupt => Signal::INT,
+            Polite::Terminate => Signal::TERM,
+        };
+        match self.phase {
+            Phase::Killed => {}
+            // A second request may only shorten the grace time.
+            Phase::Ending { by_force_at, cause } => {
+                self.phase = Phase::Ending {
+                    by_force_at: by_force_at.min(Instant::now() + grace),
+                    cause,
+                };
+            }
+            _ => self.end(signal, grace, Cause::Stopped),
+        }
+    }
+
+    /// Tells the server and the disk what is known.
+    fn report(&mut self) {
+        self.status.output = self.log.totals();
+        // A status that cannot be written now is written at the end.
+        let _ = self.status.save(&self.spec.dir);
+        self.tell_status();
+    }
+
+    fn tell_status(&mut self) {
+        self.line.say(&Report::Status {
+            version: protocol::VERSION,
+            status: Box::new(self.status.clone()),
+        });
+    }
+
+    /// Leaves the last word: on disk, and with the server if there is one.
+    fn finish(mut self) {
+        let usage = self.tree.reap().unwrap_or_default();
+        if self.status.end.is_none() {
+            // Inside, nobody can kill the first process; outside, somebody did.
+            self.take_notice();
+        }
+        if self.status.end.is_none() {
+            self.record_end(Exit::Signal(Signal::KILL.as_raw()), usage);
+        }
+        let until = Instant::now() + DRAIN;
+        while self.take_output() && Instant::now() < until {}
+        if let Some(end) = &mut self.status.end {
+            if usage.peak_bytes > 0 {
+                end.usage = usage;
+            }
+            end.pipestatus = pipestatus::answer(&self.spec.dir);
+        }
+        self.status.output = self.log.totals();
+        self.status.closed = true;
+        let mut saved = self.status.save(&self.spec.dir);
+        self.tell_status();
+        // While the disk is full this process may be the only one that knows
+        // how the run ended. A directory that is gone says that the server
+        // has recorded it.
+        while saved.is_err_and(|error| error.kind() != io::ErrorKind::NotFound) {
+            std::thread::sleep(RETRY_EVERY);
+            if !self.line.is_connected() && self.line.answer_door() {
+                self.tell_status();
+            }
+            saved = self.status.save(&self.spec.dir);
+        }
+        self.line.finish();
+    }
+}
+
+/// What `wait` found.
+#[derive(Default)]
+struct Ready {
+    gone: bool,
+    notice: bool,
+    output: bool,
+    input: bool,
+    line: bool,
+}
+
+fn pairs(env: &[(String, String)]) -> Vec<(std::ffi::OsString, std::ffi::OsString)> {
+    env.iter()
+        .map(|(name, value)| (name.into(), value.into()))
+        .collect()
+}
+
+fn unix_micros() -> i64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_micros() as i64)
+}

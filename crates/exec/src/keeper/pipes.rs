@@ -1,0 +1,177 @@
+//! The three descriptors of a command, as its keeper holds them.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::fs::{OFlags, fcntl_setfl};
+use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
+
+use crate::spec::Stdin;
+
+/// A read starts this small: most commands say little.
+const SMALL: usize = 64 * 1024;
+
+/// A pipe that was full at once is made this large, the most that an ordinary
+/// user may ask for.
+const LARGE: usize = 1024 * 1024;
+
+/// The command's ends.
+pub(super) struct Ends {
+    pub(super) stdin: OwnedFd,
+    pub(super) stdout: OwnedFd,
+    pub(super) stderr: OwnedFd,
+}
+
+/// Our ends.
+pub(super) struct Pipes {
+    pub(super) stdin: Input,
+    pub(super) outputs: [Output; 2],
+}
+
+/// What the command reads.
+pub(super) struct Input {
+    pipe: Option<File>,
+    waiting: VecDeque<u8>,
+    close: bool,
+}
+
+/// What the command writes.
+pub(super) struct Output {
+    pipe: Option<File>,
+    buffer: Vec<u8>,
+}
+
+pub(super) fn open(stdin: Stdin) -> io::Result<(Pipes, Ends)> {
+    let (stdout, stdout_end) = pipe_with(PipeFlags::CLOEXEC)?;
+    let (stderr, stderr_end) = pipe_with(PipeFlags::CLOEXEC)?;
+    let (input, stdin_end) = match stdin {
+        Stdin::Null => (None, File::open("/dev/null")?.into()),
+        Stdin::Pipe => {
+            let (end, ours) = pipe_with(PipeFlags::CLOEXEC)?;
+            (Some(ours), end)
+        }
+    };
+    let pipes = Pipes {
+        stdin: Input {
+            pipe: input.map(ours).transpose()?,
+            waiting: VecDeque::new(),
+            close: false,
+        },
+        outputs: [Output::new(stdout)?, Output::new(stderr)?],
+    };
+    let ends = Ends {
+        stdin: stdin_end,
+        stdout: stdout_end,
+        stderr: stderr_end,
+    };
+    Ok((pipes, ends))
+}
+
+/// Only our end may not block; the flag belongs to the end, not to the pipe.
+fn ours(end: OwnedFd) -> io::Result<File> {
+    fcntl_setfl(&end, OFlags::NONBLOCK)?;
+    Ok(File::from(end))
+}
+
+impl Ends {
+    pub(super) fn try_clone(&self) -> io::Result<Self> {
+        Ok(Self {
+            stdin: self.stdin.try_clone()?,
+            stdout: self.stdout.try_clone()?,
+            stderr: self.stderr.try_clone()?,
+        })
+    }
+}
+
+impl Output {
+    fn new(pipe: OwnedFd) -> io::Result<Self> {
+        Ok(Self {
+            pipe: Some(ours(pipe)?),
+            buffer: vec![],
+        })
+    }
+
+    pub(super) fn fd(&self) -> Option<BorrowedFd<'_>> {
+        self.pipe.as_ref().map(AsFd::as_fd)
+    }
+
+    /// Reads once. Empty when there is nothing now, or ever again.
+    pub(super) fn read(&mut self) -> &[u8] {
+        let Some(pipe) = &mut self.pipe else {
+            return &[];
+        };
+        if self.buffer.is_empty() {
+            self.buffer.resize(SMALL, 0);
+        }
+        let read = match pipe.read(&mut self.buffer) {
+            Ok(0) => {
+                self.pipe = None;
+                0
+            }
+            Ok(read) => read,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => 0,
+            Err(_) => {
+                self.pipe = None;
+                0
+            }
+        };
+        if read == SMALL && self.buffer.len() == SMALL {
+            // A flood: fewer, larger steps from now on.
+            if let Some(pipe) = &self.pipe
+                && fcntl_setpipe_size(pipe, LARGE).is_ok()
+            {
+                self.buffer.resize(LARGE, 0);
+            }
+        }
+        &self.buffer[..read]
+    }
+}
+
+impl Input {
+    /// Is there for polling while there is something to hand over.
+    pub(super) fn fd(&self) -> Option<BorrowedFd<'_>> {
+        let pipe = self.pipe.as_ref()?;
+        (!self.waiting.is_empty()).then(|| pipe.as_fd())
+    }
+
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        self.waiting.extend(bytes);
+    }
+
+    pub(super) fn close(&mut self) {
+        self.close = true;
+        self.settle();
+    }
+
+    /// Hands over what fits and returns how much is off our hands.
+    pub(super) fn hand_over(&mut self) -> u64 {
+        let mut done = 0;
+        while !self.waiting.is_empty() {
+            let Some(pipe) = &mut self.pipe else {
+                // Nobody reads: taken as given, as a pipe to a dead reader is.
+                done += self.waiting.len() as u64;
+                self.waiting.clear();
+                break;
+            };
+            match pipe.write(self.waiting.as_slices().0) {
+                Ok(taken) => {
+                    self.waiting.drain(..taken);
+                    done += taken as u64;
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(_) => self.pipe = None,
+            }
+        }
+        self.settle();
+        done
+    }
+
+    fn settle(&mut self) {
+        if self.close && self.waiting.is_empty() {
+            self.pipe = None;
+        }
+    }
+}

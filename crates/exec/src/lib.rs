@@ -1,0 +1,24 @@
+//! Runs a permitted command under a keeper and keeps its output.
+//!
+//! A keeper is a small process that outlives the server: it builds the walls,
+//! holds the pipes, writes the output log and enforces the clocks. The server
+//! starts keepers through a [`Nursery`] and follows each as a [`Job`].
+
+mod cut;
+mod job;
+mod keeper;
+mod log;
+mod nursery;
+mod protocol;
+mod spec;
+mod status;
+mod text;
+
+pub use cut::{Excerpt, Text, excerpt};
+pub use job::{Error, Job, Orphan, adopt, start};
+pub use keeper::serve_nursery;
+pub use log::{Item, Line, Lines, Log, Piece, Stream};
+pub use nursery::Nursery;
+pub use spec::{Limits, Shell, Spec, Stdin};
+pub use status::{Cause, End, Fate, Leftover, Status, StreamTotals, Totals};
+pub use weighlock_confine::{Containment, Exit, Usage, kill_tagged};

@@ -1,0 +1,68 @@
+//! What a keeper is told about the command it keeps.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// Everything about one run that is not the command itself; the command comes
+/// from the permit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Spec {
+    /// The run's id.
+    pub run: String,
+    /// The run's own directory, which exists and is empty.
+    pub dir: PathBuf,
+    /// What reads the command.
+    pub shell: Shell,
+    /// The whole environment.
+    pub env: Vec<(String, String)>,
+    /// What the command reads.
+    pub stdin: Stdin,
+    /// Its clocks and bounds.
+    pub limits: Limits,
+}
+
+/// The program that interprets the command's text.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Shell {
+    /// `/bin/sh`.
+    #[default]
+    Sh,
+    /// `/bin/bash`.
+    Bash,
+}
+
+/// What is at the other end of a command's standard input.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stdin {
+    /// Nothing: reading ends at once.
+    #[default]
+    Null,
+    /// A pipe that the job feeds.
+    Pipe,
+}
+
+/// A run's clocks and bounds. All times are monotonic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limits {
+    /// After this the run is ended.
+    pub hard: Duration,
+    /// After this time without output the run is ended.
+    pub idle: Option<Duration>,
+    /// How long what the shell left running may go on; `None` ends it.
+    pub keep: Option<Duration>,
+    /// Bytes of output kept on disk: the beginning and the newest end.
+    pub output_bytes: u64,
+}
+
+impl Shell {
+    pub(crate) fn path(self) -> &'static str {
+        match self {
+            Self::Sh => "/bin/sh",
+            Self::Bash => "/bin/bash",
+        }
+    }
+}

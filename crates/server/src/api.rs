@@ -1,0 +1,149 @@
+//! All addresses, and the document that describes them.
+
+use std::sync::Arc;
+
+use aide::axum::ApiRouter;
+use aide::axum::routing::{get_with, post_with, put_with};
+use aide::openapi::{Info, OpenApi, SecurityScheme};
+use axum::extract::DefaultBodyLimit;
+use axum::http::StatusCode;
+use axum::routing::get;
+use axum::{Json, Router};
+use weighlock_engine::Engine;
+
+use crate::problem::Problem;
+use crate::{auth, commands, output, system};
+
+/// Larger than any command with its environment; input comes in pieces.
+const MAX_BODY: usize = 4 * 1024 * 1024;
+
+/// The address that everything is below.
+const ROOT: &str = "/agent/terminal";
+
+/// Builds the whole service.
+pub fn app(engine: Arc<Engine>) -> Router {
+    let (router, document) = documented();
+    let document = Arc::new(document);
+    let described = {
+        let document = Arc::clone(&document);
+        get(move || async move { Json((*document).clone()) })
+    };
+    router
+        .route(&format!("{ROOT}/openapi.json"), described)
+        .fallback(no_such_address)
+        .method_not_allowed_fallback(no_such_method)
+        .layer(DefaultBodyLimit::max(MAX_BODY))
+        .layer(axum::middleware::from_fn_with_state(
+            Arc::clone(&engine),
+            auth::identify,
+        ))
+        .with_state(engine)
+}
+
+/// Returns the description of the whole service.
+pub fn openapi() -> OpenApi {
+    documented().1
+}
+
+fn documented() -> (Router<Arc<Engine>>, OpenApi) {
+    aide::generate::extract_schemas(true);
+    let mut document = OpenApi {
+        info: Info {
+            title: "weighlock".into(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            summary: Some("A shell for AI agents".into()),
+            ..Info::default()
+        },
+        ..OpenApi::default()
+    };
+    let routes = ApiRouter::new()
+        .api_route(
+            "/commands",
+            post_with(commands::create, commands::create_docs)
+                .get_with(commands::list, commands::list_docs),
+        )
+        .api_route(
+            "/commands/{id}",
+            get_with(commands::show, commands::show_docs),
+        )
+        .api_route(
+            "/commands/{id}/stop",
+            post_with(commands::stop, commands::stop_docs),
+        )
+        .api_route(
+            "/commands/{id}/stdin",
+            post_with(commands::stdin, commands::stdin_docs),
+        )
+        .api_route(
+            "/commands/{id}/audit",
+            get_with(system::audit_of, system::audit_of_docs),
+        )
+        .api_route(
+            "/commands/{id}/output",
+            get_with(output::lines, output::lines_docs),
+        )
+        .api_route(
+            "/commands/{id}/output/find",
+            get_with(output::find, output::find_docs),
+        )
+        .api_route(
+            "/commands/{id}/output/raw",
+            get_with(output::raw, output::raw_docs),
+        )
+        .api_route(
+            "/blacklist",
+            get_with(system::blacklist, system::blacklist_docs),
+        )
+        .api_route(
+            "/blacklist",
+            put_with(system::save_blacklist, system::save_blacklist_docs),
+        )
+        .api_route(
+            "/audit/verify",
+            post_with(system::verify, system::verify_docs),
+        )
+        .api_route(
+            "/audit/export",
+            get_with(system::export, system::export_docs),
+        )
+        .api_route("/health", get_with(system::health, system::health_docs))
+        .api_route(
+            "/health/checks",
+            get_with(system::checks, system::checks_docs),
+        );
+    let router = ApiRouter::new()
+        .nest(ROOT, routes)
+        .finish_api_with(&mut document, |api| {
+            api.security_scheme(
+                "token",
+                SecurityScheme::Http {
+                    scheme: "bearer".into(),
+                    bearer_format: None,
+                    description: Some(
+                        "Over TCP. On the Unix socket the kernel says who you are.".into(),
+                    ),
+                    extensions: Default::default(),
+                },
+            )
+            .security_requirement("token")
+        });
+    (router, document)
+}
+
+async fn no_such_address() -> Problem {
+    Problem::new(
+        StatusCode::NOT_FOUND,
+        "no_such_address",
+        "there is nothing at this address".into(),
+        "see /agent/terminal/openapi.json",
+    )
+}
+
+async fn no_such_method() -> Problem {
+    Problem::new(
+        StatusCode::METHOD_NOT_ALLOWED,
+        "no_such_method",
+        "this address does not take this method".into(),
+        "see /agent/terminal/openapi.json",
+    )
+}

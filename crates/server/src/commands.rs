@@ -1,0 +1,323 @@
+//! Runs: asking for them, looking at them, stopping them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use aide::transform::TransformOperation;
+use axum::body::Bytes;
+use axum::extract::State as Shared;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weighlock_engine::{
+    Engine, Filter, Input, Load, Outcome, Principal, Request, Run, Shell, State, Text,
+};
+
+use crate::problem::{Problem, ProblemDocument};
+use crate::system::{Body, Params, RunId};
+
+/// How many runs a list has when nothing is asked, and at the most.
+const PAGE: usize = 50;
+const MAX_PAGE: usize = 500;
+
+/// How long a run that is asked to stop has to end in order, unless said.
+const GRACE_MS: u64 = 2000;
+
+/// A request to run a command.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewCommand {
+    /// The text for the shell.
+    pub command: String,
+    /// What it is for, in a few words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// The client's own name for what belongs together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// The working directory: the base directory or one below it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    /// Environment variables to add.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
+    /// What reads the command.
+    #[serde(default)]
+    pub shell: ShellName,
+    /// What the command reads; nothing when not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stdin: Option<String>,
+    /// Input will follow by `POST …/stdin`.
+    #[serde(default)]
+    pub stdin_open: bool,
+    /// After this the run is ended. Above the maximum it is lowered, and said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<i64>,
+    /// After this time without output the run is ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_ms: Option<i64>,
+    /// How long to wait for the end before answering with a handle; until the
+    /// end when not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait_ms: Option<i64>,
+    /// Answer at once; the same as `wait_ms: 0`.
+    #[serde(default)]
+    pub background: bool,
+    /// What the shell leaves running goes on, under its keeper.
+    #[serde(default)]
+    pub keep: bool,
+}
+
+/// The shells there are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ShellName {
+    /// `/bin/sh`.
+    #[default]
+    Sh,
+    /// `/bin/bash`.
+    Bash,
+}
+
+/// A run and what it said, cut to the reader's measure.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CommandView {
+    /// The run.
+    #[serde(flatten)]
+    pub run: Run,
+    /// Standard output.
+    pub stdout: Option<String>,
+    /// Standard error.
+    pub stderr: Option<String>,
+    /// Both together, where the preset joins them.
+    pub text: Option<String>,
+    /// Characters that were left out of the above.
+    pub left_out_chars: u64,
+    /// How to read what was left out.
+    pub note: Option<String>,
+    /// What it takes up now, while it runs.
+    pub load: Option<Load>,
+}
+
+/// A page of runs, newest first, without their output.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CommandList {
+    /// The runs.
+    pub commands: Vec<Run>,
+    /// Ask for the next page with this; absent on the last.
+    pub cursor: Option<String>,
+}
+
+/// Which runs to list.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ListParams {
+    /// Only those in this state.
+    state: Option<State>,
+    /// Only those whose command contains this, whatever its case.
+    q: Option<String>,
+    /// From the page before.
+    cursor: Option<String>,
+    /// How many, at most 500.
+    limit: Option<usize>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ShowParams {
+    /// How long to wait for the end, if it runs.
+    wait_ms: Option<u64>,
+}
+
+/// How to end a run.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StopRequest {
+    /// Ask with the signal of Ctrl C instead of the one for ending.
+    #[serde(default)]
+    pub interrupt: bool,
+    /// How long it has to end in order before it is forced: 2000 if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grace_ms: Option<u64>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct StdinParams {
+    /// Nothing follows after this.
+    #[serde(default)]
+    last: bool,
+}
+
+pub(crate) async fn create(
+    Shared(engine): Shared<Arc<Engine>>,
+    Extension(principal): Extension<Principal>,
+    Body(new): Body<NewCommand>,
+) -> Result<Response, Problem> {
+    let outcome = engine.run(request(new, principal)).await?;
+    let status = match &outcome {
+        Outcome::Running(_) => StatusCode::ACCEPTED,
+        Outcome::Ended(_) | Outcome::Refused(_) => StatusCode::OK,
+    };
+    let view = view(&engine, outcome.run())?;
+    let place = format!("/agent/terminal/commands/{}", view.run.command_id);
+    let mut response = (status, Json(view)).into_response();
+    if let Ok(place) = HeaderValue::from_str(&place) {
+        response.headers_mut().insert(header::LOCATION, place);
+    }
+    Ok(response)
+}
+
+pub(crate) fn create_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
+    op.id("createCommand")
+        .summary("Run a command")
+        .description(
+            "Waits up to `wait_ms` for the end, else answers 202 with the run, which goes on. \
+             A refusal by policy is an answer (state `blocked`), not an error.",
+        )
+        .response_with::<200, Json<CommandView>, _>(|res| {
+            res.description("It ended, or was blocked")
+        })
+        .response_with::<202, Json<CommandView>, _>(|res| {
+            res.description("It goes on; its id is the handle")
+        })
+        .default_response::<Json<ProblemDocument>>()
+}
+
+pub(crate) async fn list(
+    Shared(engine): Shared<Arc<Engine>>,
+    Params(params): Params<ListParams>,
+) -> Result<Json<CommandList>, Problem> {
+    let limit = params.limit.unwrap_or(PAGE).clamp(1, MAX_PAGE);
+    let mut commands = engine.list(&Filter {
+        state: params.state,
+        text: params.q,
+        before: params.cursor,
+        requested_by: None,
+        limit: limit + 1,
+    })?;
+    let more = commands.len() > limit;
+    commands.truncate(limit);
+    let cursor = commands
+        .last()
+        .filter(|_| more)
+        .map(|run| run.command_id.clone());
+    Ok(Json(CommandList { commands, cursor }))
+}
+
+pub(crate) fn list_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
+    op.id("listCommands").summary("List runs, newest first")
+}
+
+pub(crate) async fn show(
+    Shared(engine): Shared<Arc<Engine>>,
+    RunId(id): RunId,
+    Params(params): Params<ShowParams>,
+) -> Result<Json<CommandView>, Problem> {
+    let mut run = engine.find(&id)?;
+    if let Some(millis) = params.wait_ms
+        && run.state == State::Running
+    {
+        run = engine
+            .wait(&run, Some(Duration::from_millis(millis)))
+            .await?;
+    }
+    Ok(Json(view(&engine, run)?))
+}
+
+pub(crate) fn show_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
+    op.id("getCommand")
+        .summary("Look at a run, or wait for its end")
+        .description("The id may be shortened to any unique beginning of the short id.")
+}
+
+pub(crate) async fn stop(
+    Shared(engine): Shared<Arc<Engine>>,
+    Extension(principal): Extension<Principal>,
+    RunId(id): RunId,
+    Body(how): Body<StopRequest>,
+) -> Result<Json<CommandView>, Problem> {
+    let run = engine.find(&id)?;
+    let grace = Duration::from_millis(how.grace_ms.unwrap_or(GRACE_MS));
+    engine.stop(&run, &principal, how.interrupt, grace).await?;
+    let run = engine.closed(&run, grace + Duration::from_secs(5)).await?;
+    Ok(Json(view(&engine, run)?))
+}
+
+pub(crate) fn stop_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
+    op.id("stopCommand")
+        .summary("End a run and everything it started")
+        .description("Answers when nothing of it is left.")
+}
+
+pub(crate) async fn stdin(
+    Shared(engine): Shared<Arc<Engine>>,
+    RunId(id): RunId,
+    Params(params): Params<StdinParams>,
+    input: Bytes,
+) -> Result<StatusCode, Problem> {
+    let run = engine.find(&id)?;
+    engine.feed(&run, input.to_vec(), params.last).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+pub(crate) fn stdin_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
+    op.id("feedCommand")
+        .summary("Hand input to a run that was started with `stdin_open`")
+        .description("Answers when the command has taken it.")
+        .response_with::<204, (), _>(|res| res.description("Taken"))
+        .default_response::<Json<ProblemDocument>>()
+}
+
+/// Adds what a run said.
+pub(crate) fn view(engine: &Engine, run: Run) -> Result<CommandView, Problem> {
+    let excerpt = engine.excerpt(&run, None)?;
+    let (stdout, stderr, text) = match excerpt.text {
+        Text::Streams { stdout, stderr } => (Some(stdout), Some(stderr), None),
+        Text::Joined(text) => (None, None, Some(text)),
+    };
+    let note = (excerpt.left_out > 0).then(|| {
+        format!(
+            "Output cut: {} characters left out. Full output: run {}, lines 1 to {}.",
+            excerpt.left_out,
+            run.short_id,
+            run.detail.output.lines.max(1)
+        )
+    });
+    Ok(CommandView {
+        load: engine.load(&run),
+        run,
+        stdout,
+        stderr,
+        text,
+        left_out_chars: excerpt.left_out,
+        note,
+    })
+}
+
+fn request(new: NewCommand, principal: Principal) -> Request {
+    Request {
+        principal,
+        command: new.command,
+        description: new.description,
+        session: new.session_id,
+        cwd: new.cwd,
+        env: new.env.into_iter().collect(),
+        shell: match new.shell {
+            ShellName::Sh => Shell::Sh,
+            ShellName::Bash => Shell::Bash,
+        },
+        input: match new.stdin {
+            Some(text) => Input::Text(text.into_bytes()),
+            None if new.stdin_open => Input::Open,
+            None => Input::None,
+        },
+        timeout_ms: new.timeout_ms,
+        idle_ms: new.idle_ms,
+        wait_ms: if new.background { Some(0) } else { new.wait_ms },
+        keep: new.keep,
+    }
+}

@@ -1,0 +1,313 @@
+//! What a run said: by lines, by search, and raw.
+
+use std::sync::Arc;
+
+use aide::transform::TransformOperation;
+use axum::Json;
+use axum::body::Body as HttpBody;
+use axum::extract::State as Shared;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weighlock_engine::{Engine, Follow, Item, Line, Stream, Until};
+
+use crate::problem::{Problem, ProblemDocument};
+use crate::system::{Params, RunId};
+
+/// How many lines there are when nothing is asked, and at the most.
+const LINES: usize = 1000;
+const MAX_LINES: usize = 10_000;
+
+/// One line of output.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LineView {
+    /// Counted from 1 over both streams.
+    pub line: u64,
+    /// Byte offset of its beginning.
+    pub offset: u64,
+    /// Milliseconds after the start.
+    pub ms: u64,
+    /// `stdout` or `stderr`.
+    pub stream: String,
+    /// Without the newline; invalid UTF-8 replaced.
+    pub text: String,
+    /// The line is longer than this; read it raw, by its offset.
+    pub cut: bool,
+}
+
+/// A range of lines.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LinesView {
+    /// The lines.
+    pub lines: Vec<LineView>,
+    /// Lines asked for that are not kept: first and last.
+    pub missing: Option<(u64, u64)>,
+    /// Newlines there have been so far.
+    pub total: u64,
+}
+
+/// Lines that match.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FoundLines {
+    /// The lines.
+    pub lines: Vec<LineView>,
+    /// There may be more after the last.
+    pub more: bool,
+}
+
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct LinesParams {
+    /// The first line; 1 when not given.
+    from: Option<u64>,
+    /// How many, at most 10,000.
+    lines: Option<usize>,
+}
+
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FindParams {
+    /// A regular expression.
+    q: String,
+    /// The first line to look at.
+    from: Option<u64>,
+    /// How many lines to find, at most 10,000.
+    limit: Option<usize>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawParams {
+    /// Byte offset to begin at.
+    #[serde(default)]
+    from: u64,
+    /// Bytes to send at the most.
+    limit: Option<u64>,
+    /// Only this stream.
+    stream: Option<StreamName>,
+    /// Go on as long as the run does.
+    #[serde(default)]
+    follow: FollowMode,
+    /// Send frames that tell the streams and gaps apart.
+    #[serde(default)]
+    frames: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum StreamName {
+    Stdout,
+    Stderr,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum FollowMode {
+    /// What there is now.
+    #[default]
+    No,
+    /// Until the command has ended.
+    Ended,
+    /// Until nothing of the run is left.
+    Closed,
+}
+
+/// Bytes before each frame: the kind, three zeros, and the length of what
+/// follows, in network order. The shape is that of Docker's streams.
+pub const FRAME_HEADER: usize = 8;
+
+/// What a frame holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Frame {
+    /// Bytes of standard output.
+    Stdout = 1,
+    /// Bytes of standard error.
+    Stderr = 2,
+    /// Eight bytes: how many bytes of output are not kept here.
+    Gap = 3,
+}
+
+impl Frame {
+    /// Reads the header of a frame: what it holds, and how many bytes.
+    pub fn read(header: [u8; FRAME_HEADER]) -> Option<(Self, usize)> {
+        let kind = match header[0] {
+            1 => Self::Stdout,
+            2 => Self::Stderr,
+            3 => Self::Gap,
+            _ => return None,
+        };
+        let length = u32::from_be_bytes(header[4..].try_into().expect("4 bytes"));
+        Some((kind, length as usize))
+    }
+
+    fn write(self, to: &mut Vec<u8>, bytes: &[u8]) {
+        to.extend_from_slice(&[self as u8, 0, 0, 0]);
+        to.extend_from_slice(&(bytes.len() as u32).to_be_bytes());
+        to.extend_from_slice(bytes);
+    }
+}
+
+pub(crate) async fn lines(
+    Shared(engine): Shared<Arc<Engine>>,
+    RunId(id): RunId,
+    Params(params): Params<LinesParams>,
+) -> Result<Json<LinesView>, Problem> {
+    blocking(move || {
+        let run = engine.find(&id)?;
+        let count = params.lines.unwrap_or(LINES).min(MAX_LINES);
+        let found = engine.lines(&run, params.from.unwrap_or(1), count)?;
+        Ok(Json(LinesView {
+            lines: found.lines.into_iter().map(line).collect(),
+            missing: found.missing,
+            total: run.detail.output.lines,
+        }))
+    })
+    .await
+}
+
+pub(crate) fn lines_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
+    op.id("getOutput")
+        .summary("Read output by line numbers, during and after the run")
+}
+
+pub(crate) async fn find(
+    Shared(engine): Shared<Arc<Engine>>,
+    RunId(id): RunId,
+    Params(params): Params<FindParams>,
+) -> Result<Json<FoundLines>, Problem> {
+    let limit = params.limit.unwrap_or(LINES).clamp(1, MAX_LINES);
+    blocking(move || {
+        let run = engine.find(&id)?;
+        let found = engine.search(&run, &params.q, params.from.unwrap_or(1), limit)?;
+        Ok(Json(FoundLines {
+            more: found.len() == limit,
+            lines: found.into_iter().map(line).collect(),
+        }))
+    })
+    .await
+}
+
+pub(crate) fn find_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
+    op.id("findOutput").summary("Search the output")
+}
+
+pub(crate) async fn raw(
+    Shared(engine): Shared<Arc<Engine>>,
+    RunId(id): RunId,
+    Params(params): Params<RawParams>,
+) -> Result<Response, Problem> {
+    let run = engine.find(&id)?;
+    let until = match params.follow {
+        FollowMode::No => Until::Now,
+        FollowMode::Ended => Until::Ended,
+        FollowMode::Closed => Until::Closed,
+    };
+    let kind = if params.frames {
+        "application/vnd.weighlock.frames"
+    } else {
+        "application/octet-stream"
+    };
+    let state = Sending {
+        follow: engine.follow(run, params.from, until),
+        left: params.limit.unwrap_or(u64::MAX),
+        params,
+    };
+    let stream = futures_util::stream::unfold(state, |mut state| async move {
+        state.next().await.map(|piece| (piece, state))
+    });
+    let body = HttpBody::from_stream(stream);
+    Ok((StatusCode::OK, [(header::CONTENT_TYPE, kind)], body).into_response())
+}
+
+pub(crate) fn raw_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
+    op.id("getRawOutput")
+        .summary("Read the exact bytes, or follow them as they come")
+        .description(
+            "With `frames`, each piece has a header of 8 bytes: kind (1 stdout, 2 stderr, \
+             3 gap), three zeros, length in network order. A gap is 8 bytes: how many bytes \
+             of the output are not kept.",
+        )
+        .response_with::<200, Vec<u8>, _>(|res| res.description("The bytes"))
+        .default_response::<Json<ProblemDocument>>()
+}
+
+/// A raw answer under way.
+struct Sending {
+    follow: Follow,
+    left: u64,
+    params: RawParams,
+}
+
+impl Sending {
+    async fn next(&mut self) -> Option<std::io::Result<Bytes>> {
+        loop {
+            if self.left == 0 {
+                return None;
+            }
+            let items = match self.follow.next().await {
+                Ok(items) => items?,
+                Err(error) => return Some(Err(std::io::Error::other(error))),
+            };
+            let mut bytes = vec![];
+            for item in items {
+                self.add(item, &mut bytes);
+            }
+            if !bytes.is_empty() {
+                return Some(Ok(bytes.into()));
+            }
+        }
+    }
+
+    fn add(&mut self, item: Item, to: &mut Vec<u8>) {
+        match item {
+            Item::Gap { from, to: end } if self.params.frames => {
+                Frame::Gap.write(to, &(end - from).to_be_bytes());
+            }
+            Item::Gap { .. } => {}
+            Item::Piece(mut piece) => {
+                let wanted = match self.params.stream {
+                    None => true,
+                    Some(StreamName::Stdout) => piece.stream == Stream::Stdout,
+                    Some(StreamName::Stderr) => piece.stream == Stream::Stderr,
+                };
+                if !wanted {
+                    return;
+                }
+                piece
+                    .bytes
+                    .truncate(usize::try_from(self.left).unwrap_or(usize::MAX));
+                self.left -= piece.bytes.len() as u64;
+                match (self.params.frames, piece.stream) {
+                    (false, _) => to.extend_from_slice(&piece.bytes),
+                    (true, Stream::Stdout) => Frame::Stdout.write(to, &piece.bytes),
+                    (true, Stream::Stderr) => Frame::Stderr.write(to, &piece.bytes),
+                }
+            }
+        }
+    }
+}
+
+fn line(line: Line) -> LineView {
+    LineView {
+        line: line.number,
+        offset: line.offset,
+        ms: line.micros / 1000,
+        stream: match line.stream {
+            Stream::Stdout => "stdout".into(),
+            Stream::Stderr => "stderr".into(),
+        },
+        text: String::from_utf8_lossy(&line.bytes).into_owned(),
+        cut: line.cut,
+    }
+}
+
+/// Runs what may take long where it holds up nobody else.
+pub(crate) async fn blocking<T: Send + 'static>(
+    deed: impl FnOnce() -> Result<T, Problem> + Send + 'static,
+) -> Result<T, Problem> {
+    tokio::task::spawn_blocking(deed)
+        .await
+        .expect("handlers do not panic")
+}
