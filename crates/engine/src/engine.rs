@@ -1,6 +1,7 @@
 //! What every door calls.
 
 use std::fs::{self, File, TryLockError};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -297,9 +298,19 @@ fn take(dir: &Path) -> Result<File, Error> {
         path: path.clone(),
         source,
     };
-    let lock = File::create(&path).map_err(file)?;
+    let mut lock = File::options()
+        .create(true)
+        .write(true)
+        .truncate(false)
+        .open(&path)
+        .map_err(file)?;
     match lock.try_lock() {
-        Ok(()) => Ok(lock),
+        Ok(()) => {
+            // For people; the lock itself is what counts.
+            let pid = format!("{:<10}\n", std::process::id());
+            let _ = lock.write_all(pid.as_bytes());
+            Ok(lock)
+        }
         Err(TryLockError::WouldBlock) => Err(Error::Taken {
             dir: dir.to_owned(),
         }),

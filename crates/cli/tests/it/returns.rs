@@ -1,0 +1,114 @@
+//! Every call comes back, and leaves nothing behind.
+
+use std::time::Duration;
+
+use crate::support::Home;
+
+/// What the call may take above its limit.
+const SLACK: Duration = Duration::from_millis(500);
+
+/// How long after the call a process of the run may still exist.
+const GONE_WITHIN: Duration = Duration::from_millis(200);
+
+/// Runs a shape with a limit of two seconds.
+#[track_caller]
+fn check(shell: &str, command: &str, code: i32) {
+    let home = Home::new();
+    home.run(&[], "true");
+    let options = ["--timeout", "2s", "--shell", shell];
+    let done = home.run(&options, command);
+    home.assert_gone_within(GONE_WITHIN);
+    assert_eq!(done.code, Some(code), "{command}: {done:?}");
+    assert!(
+        done.took < Duration::from_secs(2) + SLACK,
+        "{command}: {done:?}"
+    );
+}
+
+const TIME_LIMIT: i32 = 124;
+
+#[test]
+fn a_background_child() {
+    check("sh", "sleep 47 & echo done", 0);
+}
+
+#[test]
+fn a_child_in_a_session_of_its_own() {
+    check(
+        "sh",
+        "setsid sleep 47 >/dev/null 2>&1 & sleep 47",
+        TIME_LIMIT,
+    );
+}
+
+#[test]
+fn a_child_in_a_session_of_its_own_that_keeps_stdout() {
+    check("sh", "setsid sleep 47 & echo done", 0);
+}
+
+#[test]
+fn a_double_fork() {
+    check(
+        "sh",
+        "(setsid sh -c 'sleep 47 & exec sleep 47' &); echo done",
+        0,
+    );
+}
+
+#[test]
+fn output_through_a_process_substitution() {
+    check("bash", "exec > >(tee -a log) 2>&1; sleep 47", TIME_LIMIT);
+}
+
+#[test]
+fn deaf_to_signals() {
+    check("sh", "trap '' TERM INT HUP; sleep 47", TIME_LIMIT);
+}
+
+#[test]
+fn a_pipeline() {
+    check("sh", "sleep 47 | cat", TIME_LIMIT);
+}
+
+#[test]
+fn a_reader_of_stdin() {
+    check("sh", "cat; test $? = 0", 0);
+}
+
+#[test]
+fn a_server_left_behind() {
+    check(
+        "sh",
+        "nohup python3 -m http.server 0 & sleep 1; echo started",
+        0,
+    );
+}
+
+#[test]
+fn a_stopped_shell() {
+    check("sh", "kill -STOP $$", TIME_LIMIT);
+}
+
+#[test]
+fn a_child_that_is_deaf() {
+    check(
+        "sh",
+        "sh -c \"trap '' TERM; sleep 47\" & sleep 47",
+        TIME_LIMIT,
+    );
+}
+
+#[test]
+fn a_child_that_keeps_stdout_open() {
+    check("sh", "sh -c 'sleep 47; echo late' & exit 3", 3);
+}
+
+#[test]
+fn a_loop_of_forks() {
+    check("sh", "while :; do sleep 47 & done", TIME_LIMIT);
+}
+
+#[test]
+fn a_loop_of_orphans() {
+    check("sh", "while :; do (setsid sleep 47 &); done", TIME_LIMIT);
+}

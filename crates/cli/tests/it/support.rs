@@ -1,0 +1,305 @@
+//! A home of its own for each test, with a server that dies with it.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// One owner: a base directory, a state directory, at most one server.
+pub(crate) struct Home {
+    dir: TempDir,
+    /// Stands in the environment of every command that is run here, so that
+    /// its processes can be found from outside.
+    pub(crate) mark: String,
+}
+
+/// A server in the foreground.
+pub(crate) struct Server {
+    pub(crate) child: Child,
+    /// What it said until it was ready.
+    pub(crate) said: String,
+}
+
+/// What a command of ours did.
+#[derive(Debug)]
+pub(crate) struct Done {
+    pub(crate) code: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
+    pub(crate) took: Duration,
+}
+
+impl Home {
+    pub(crate) fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let next = NEXT.fetch_add(1, Ordering::Relaxed);
+        let dir = tempfile::Builder::new().prefix("wl").tempdir().unwrap();
+        fs::create_dir(dir.path().join("base")).unwrap();
+        Self {
+            mark: format!("{}-{next}", std::process::id()),
+            dir,
+        }
+    }
+
+    /// Where commands run.
+    pub(crate) fn base(&self) -> PathBuf {
+        self.dir.path().join("base").canonicalize().unwrap()
+    }
+
+    pub(crate) fn state(&self) -> PathBuf {
+        self.dir.path().join("state")
+    }
+
+    /// Our binary, as it would be started here.
+    pub(crate) fn weighlock<S: AsRef<std::ffi::OsStr>>(&self, args: &[S]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_weighlock"));
+        command
+            .args(args)
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", self.dir.path())
+            .env("WEIGHLOCK_STATE_DIR", self.state())
+            .current_dir(self.base())
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// Runs our binary to its end.
+    pub(crate) fn call<S: AsRef<std::ffi::OsStr>>(&self, args: &[S]) -> Done {
+        let began = Instant::now();
+        let done = self.weighlock(args).output().unwrap();
+        Done::new(done, began)
+    }
+
+    /// Runs a command with options before it.
+    pub(crate) fn run(&self, options: &[&str], command: &str) -> Done {
+        let mark = format!("WL_MARK={}", self.mark);
+        let mut args = vec!["run", "--env", &mark];
+        args.extend(options);
+        args.extend(["--", command]);
+        self.call(&args)
+    }
+
+    /// Runs a command and returns the whole result.
+    pub(crate) fn result(&self, options: &[&str], command: &str) -> Value {
+        let options = [options, &["--json"]].concat();
+        let done = self.run(&options, command);
+        serde_json::from_str(&done.out).unwrap_or_else(|_| panic!("no JSON: {done:?}"))
+    }
+
+    /// Shows a run.
+    pub(crate) fn show(&self, id: &str) -> Value {
+        let done = self.call(&["show", id, "--json"]);
+        serde_json::from_str(&done.out).unwrap_or_else(|_| panic!("no JSON: {done:?}"))
+    }
+
+    /// Starts a server in the foreground and waits until it serves.
+    pub(crate) fn serve(&self, options: &[&str]) -> Server {
+        self.try_serve(options)
+            .unwrap_or_else(|done| panic!("no server: {done:?}"))
+    }
+
+    /// Starts a server that may refuse to start.
+    pub(crate) fn try_serve(&self, options: &[&str]) -> Result<Server, Done> {
+        let began = Instant::now();
+        let mut args = vec!["serve"];
+        if !options.contains(&"--listen") {
+            args.extend(["--listen", "off"]);
+        }
+        args.extend(options);
+        let mut child = self
+            .weighlock(&args)
+            .stderr(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap());
+        let mut said = String::new();
+        loop {
+            let length = said.len();
+            if lines.read_line(&mut said).unwrap() == 0 {
+                let done = child.wait_with_output().unwrap();
+                let mut done = Done::new(done, began);
+                done.err = said;
+                return Err(done);
+            }
+            if said[length..].starts_with("try it:") {
+                // Keep reading, or the server would die of a full pipe.
+                std::thread::spawn(move || std::io::copy(&mut lines, &mut std::io::sink()));
+                return Ok(Server { child, said });
+            }
+        }
+    }
+
+    /// Asks the server over its socket.
+    pub(crate) fn api(&self, method: &str, path: &str, body: &Value) -> (u16, Value) {
+        let (status, bytes) = self.api_raw(method, path, body.to_string().as_bytes());
+        (
+            status,
+            serde_json::from_slice(&bytes).unwrap_or(Value::Null),
+        )
+    }
+
+    /// The same with bytes.
+    pub(crate) fn api_raw(&self, method: &str, path: &str, body: &[u8]) -> (u16, Vec<u8>) {
+        let mut socket = UnixStream::connect(self.state().join("weighlock.sock")).unwrap();
+        let head = format!(
+            "{method} /agent/terminal{path} HTTP/1.1\r\nhost: localhost\r\n\
+             content-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+            body.len()
+        );
+        socket.write_all(head.as_bytes()).unwrap();
+        socket.write_all(body).unwrap();
+        let mut answer = vec![];
+        socket.read_to_end(&mut answer).unwrap();
+        parse(&answer)
+    }
+
+    /// Host pids of the processes that commands of this home have now.
+    pub(crate) fn processes(&self) -> Vec<u32> {
+        let mark = format!("WL_MARK={}", self.mark);
+        all_processes()
+            .filter(|pid| {
+                fs::read(format!("/proc/{pid}/environ"))
+                    .unwrap_or_default()
+                    .split(|&byte| byte == 0)
+                    .any(|variable| variable == mark.as_bytes())
+            })
+            .collect()
+    }
+
+    /// Waits until no command of this home has a process any more, and panics
+    /// when that takes longer than it may.
+    pub(crate) fn assert_gone_within(&self, time: Duration) {
+        let deadline = Instant::now() + time;
+        while !self.processes().is_empty() {
+            assert!(
+                Instant::now() < deadline,
+                "still there: {:?}",
+                self.processes()
+            );
+        }
+    }
+
+    /// The pid of the server that holds the state directory.
+    pub(crate) fn server_pid(&self) -> u32 {
+        let lock = fs::read_to_string(self.state().join("lock")).unwrap();
+        lock.trim().parse().unwrap()
+    }
+
+    /// `weighlock audit verify` must find nothing wrong.
+    pub(crate) fn assert_audit_verifies(&self) {
+        let done = self.call(&["audit", "verify"]);
+        assert_eq!(done.code, Some(0), "{done:?}");
+    }
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        // A server that was started on demand is nobody's child.
+        let lock = fs::read_to_string(self.state().join("lock")).unwrap_or_default();
+        if let Ok(pid) = lock.trim().parse::<u32>()
+            && is_ours(pid)
+        {
+            signal(pid, "KILL");
+        }
+        for pid in self.processes() {
+            signal(pid, "KILL");
+        }
+    }
+}
+
+impl Server {
+    /// Ends it as a crash would.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Ends it in order.
+    pub(crate) fn terminate(mut self) -> Option<i32> {
+        signal(self.child.id(), "TERM");
+        self.child.wait().unwrap().code()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Done {
+    fn new(output: Output, began: Instant) -> Self {
+        Self {
+            code: output.status.code(),
+            out: String::from_utf8_lossy(&output.stdout).into_owned(),
+            err: String::from_utf8_lossy(&output.stderr).into_owned(),
+            took: began.elapsed(),
+        }
+    }
+}
+
+/// Sends a signal by its name.
+pub(crate) fn signal(pid: u32, name: &str) {
+    let _ = Command::new("kill")
+        .args([format!("-{name}"), pid.to_string()])
+        .stderr(Stdio::null())
+        .status();
+}
+
+/// Waits until something holds, and panics with `what` when it never does.
+pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !holds() {
+        assert!(Instant::now() < deadline, "never: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+pub(crate) fn all_processes() -> impl Iterator<Item = u32> {
+    fs::read_dir("/proc")
+        .unwrap()
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+}
+
+/// Tells whether a pid is a server of ours, so that no other process is hit.
+fn is_ours(pid: u32) -> bool {
+    let line = fs::read(Path::new("/proc").join(pid.to_string()).join("cmdline"));
+    let line = line.unwrap_or_default();
+    let mut words = line.split(|&byte| byte == 0);
+    words
+        .next()
+        .is_some_and(|name| name.ends_with(b"weighlock"))
+        && words.next() == Some(b"serve")
+}
+
+fn parse(answer: &[u8]) -> (u16, Vec<u8>) {
+    let end = answer
+        .windows(4)
+        .position(|four| four == b"\r\n\r\n")
+        .expect("a head");
+    let head = String::from_utf8_lossy(&answer[..end]).to_lowercase();
+    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+    let mut body = &answer[end + 4..];
+    if !head.contains("transfer-encoding: chunked") {
+        return (status, body.to_vec());
+    }
+    let mut whole = vec![];
+    loop {
+        let line = body.iter().position(|&byte| byte == b'\r').unwrap();
+        let size = usize::from_str_radix(std::str::from_utf8(&body[..line]).unwrap(), 16).unwrap();
+        if size == 0 {
+            return (status, whole);
+        }
+        whole.extend_from_slice(&body[line + 2..line + 2 + size]);
+        body = &body[line + 2 + size + 2..];
+    }
+}
