@@ -5,7 +5,7 @@
 
 use std::fs;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
@@ -33,6 +33,14 @@ pub(crate) struct Identity {
 
 /// Prepares this process and then serves as init until nothing is left inside.
 pub(crate) fn serve(wanted: Wanted, program: Program, out: &OwnedFd) -> ! {
+    // A copy of the keeper's descriptors came along. The write end of the
+    // command's own input is among them: kept, it would never end.
+    keep_only(&[
+        out.as_raw_fd(),
+        program.stdin.as_raw_fd(),
+        program.stdout.as_raw_fd(),
+        program.stderr.as_raw_fd(),
+    ]);
     match prepare(wanted, out) {
         Ok(fresh_proc) => tell(out, Notice::Ready { fresh_proc }),
         Err(error) => give_up(out, Notice::Unready(code(&error))),
@@ -92,7 +100,7 @@ fn mount_proc() -> rustix::io::Result<()> {
 
 fn start(program: Program) -> io::Result<Pid> {
     // Whatever we hold, the command gets three descriptors and no more.
-    close_on_exec_from(3)?;
+    close_range(3, RawFd::MAX, libc::CLOSE_RANGE_CLOEXEC)?;
     let child = Command::new(&program.argv[0])
         .args(&program.argv[1..])
         .env_clear()
@@ -105,16 +113,25 @@ fn start(program: Program) -> io::Result<Pid> {
     Ok(Pid::from_raw(child.id() as i32).expect("a child has a positive pid"))
 }
 
-fn close_on_exec_from(first: u32) -> io::Result<()> {
-    // SAFETY: only changes a flag of our own descriptors.
-    let done = unsafe {
-        libc::syscall(
-            libc::SYS_close_range,
-            first,
-            u32::MAX,
-            libc::CLOSE_RANGE_CLOEXEC,
-        )
-    };
+/// Closes all descriptors above 2 but these.
+fn keep_only(kept: &[RawFd]) {
+    let mut kept = kept.to_vec();
+    kept.sort_unstable();
+    let mut from = 3;
+    for fd in kept.into_iter().filter(|&fd| fd >= 3) {
+        let _ = close_range(from, fd - 1, 0);
+        from = fd + 1;
+    }
+    let _ = close_range(from, RawFd::MAX, 0);
+}
+
+fn close_range(from: RawFd, to: RawFd, flags: libc::c_uint) -> io::Result<()> {
+    if from > to {
+        return Ok(());
+    }
+    // SAFETY: this process is a fork that ends without dropping what it was
+    // copied from, so nothing here uses or closes these descriptors again.
+    let done = unsafe { libc::syscall(libc::SYS_close_range, from, to, flags) };
     if done == 0 {
         Ok(())
     } else {

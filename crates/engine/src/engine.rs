@@ -34,6 +34,8 @@ pub struct Engine {
     pub(crate) kept: AtomicU64,
     pub(crate) server_env: Vec<(String, String)>,
     pub(crate) began: Instant,
+    /// What the wall clock said then.
+    pub(crate) began_at: i64,
     /// Held as long as we live: one engine for one state directory.
     _lock: File,
 }
@@ -58,6 +60,7 @@ impl Engine {
             kept: AtomicU64::new(store.kept_bytes()?),
             server_env: env::of_server(&config.env_allow),
             config,
+            began_at: clock.micros(),
             clock,
             store,
             nursery,
@@ -184,7 +187,7 @@ impl Engine {
     }
 
     /// Writes the whole audit as JSON Lines and returns how many entries.
-    pub fn export(&self, to: &mut impl std::io::Write) -> Result<u64, Error> {
+    pub fn export(&self, to: &mut impl Write) -> Result<u64, Error> {
         Ok(self.store.export(to)?)
     }
 

@@ -30,7 +30,7 @@ impl Engine {
     /// old. The record of the run stays.
     pub(crate) async fn tidy(&self) -> Result<(), Error> {
         let bound = self.config.output_total;
-        let oldest = self.clock.micros() - self.config.output_age.as_micros() as i64;
+        let oldest = self.steady_now() - self.config.output_age.as_micros() as i64;
         loop {
             let over = self.kept.load(Ordering::Relaxed) + self.lives.reserved() > bound;
             if !over && !self.too_old(oldest)? {
@@ -63,6 +63,13 @@ impl Engine {
                 self.kept.fetch_sub(removed, Ordering::Relaxed);
             }
         }
+    }
+
+    /// The wall clock, unless it jumped ahead since the start: then nothing is
+    /// thrown away on its word.
+    fn steady_now(&self) -> i64 {
+        let steady = self.began_at + self.began.elapsed().as_micros() as i64;
+        self.clock.micros().min(steady)
     }
 
     fn too_old(&self, oldest: i64) -> Result<bool, Error> {

@@ -272,7 +272,7 @@ impl Sending {
                     Some(StreamName::Stdout) => piece.stream == Stream::Stdout,
                     Some(StreamName::Stderr) => piece.stream == Stream::Stderr,
                 };
-                if !wanted {
+                if !wanted || self.left == 0 {
                     return;
                 }
                 piece

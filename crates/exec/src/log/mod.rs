@@ -9,6 +9,8 @@
 
 mod format;
 mod read;
+#[cfg(test)]
+mod tests;
 mod write;
 
 pub use format::Stream;

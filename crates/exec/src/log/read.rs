@@ -39,6 +39,8 @@ pub struct Piece {
     pub sequence: u64,
     /// When the chunk came, since the run's start.
     pub micros: u64,
+    /// Newlines before the chunk.
+    pub line: u64,
     /// Where it came out.
     pub stream: Stream,
     /// The bytes.
@@ -58,7 +60,7 @@ pub struct Line {
     pub stream: Stream,
     /// Without the newline.
     pub bytes: Vec<u8>,
-    /// The line is longer than what is here.
+    /// There is, or may be, more of the line than is here.
     pub cut: bool,
 }
 
@@ -76,6 +78,15 @@ const MAX_LINE: usize = 64 * 1024;
 
 /// How much is read at a time when scanning.
 const STEP: usize = 1024 * 1024;
+
+/// Where a line begins.
+#[derive(Clone, Copy)]
+struct Start {
+    offset: u64,
+    number: u64,
+    /// What comes before it is not kept, so its beginning may be missing.
+    cut: bool,
+}
 
 struct Segment {
     base: u64,
@@ -123,33 +134,32 @@ impl Log {
     pub fn lines(&self, from: u64, count: usize) -> io::Result<Lines> {
         let from = from.max(1);
         let mut found = Lines::default();
-        let Some((offset, number)) = self.seek(from)? else {
+        let (Some(start), Some(more)) = (self.seek(from)?, count.checked_sub(1)) else {
             return Ok(found);
         };
-        let last = from.saturating_add(count as u64 - count.min(1) as u64);
-        if number > from {
-            found.missing = Some((from, last.min(number - 1)));
-        }
-        self.scan(offset, number, |line| {
-            if line.number > last || found.lines.len() >= count {
-                return false;
+        let last = from.saturating_add(more as u64);
+        let mut next = from;
+        self.scan(start, |line| {
+            if line.number > next {
+                let first = found.missing.map_or(next, |(first, _)| first);
+                found.missing = Some((first, last.min(line.number - 1)));
             }
-            found.lines.push(line);
-            found.lines.len() < count
+            next = line.number + 1;
+            if line.number <= last {
+                found.lines.push(line);
+            }
+            next <= last
         })?;
-        if let Some(end) = self.gap_after(&found, last)? {
-            found.missing = Some(end);
-        }
         Ok(found)
     }
 
     /// Finds lines that match, from a line number on, at most `most`.
     pub fn find(&self, pattern: &Regex, from: u64, most: usize) -> io::Result<Vec<Line>> {
         let mut found = vec![];
-        let Some((offset, number)) = self.seek(from.max(1))? else {
+        let Some(start) = self.seek(from.max(1))? else {
             return Ok(found);
         };
-        self.scan(offset, number, |line| {
+        self.scan(start, |line| {
             if pattern.is_match(&line.bytes) {
                 found.push(line);
             }
@@ -231,8 +241,12 @@ impl Log {
     }
 
     /// Calls `each` with every line from a position on until it returns false.
-    fn scan(&self, offset: u64, number: u64, mut each: impl FnMut(Line) -> bool) -> io::Result<()> {
-        let (mut at, mut number) = (offset, number);
+    fn scan(&self, start: Start, mut each: impl FnMut(Line) -> bool) -> io::Result<()> {
+        let Start {
+            offset: mut at,
+            mut number,
+            mut cut,
+        } = start;
         let mut open: Option<Line> = None;
         loop {
             let items = self.read(at, STEP)?;
@@ -241,21 +255,21 @@ impl Log {
             }
             for item in items {
                 let piece = match item {
-                    Item::Gap { to, .. } => {
-                        if let Some(mut line) = open.take() {
-                            line.cut = true;
-                            if !each(line) {
-                                return Ok(());
-                            }
-                        }
-                        let Some((offset, next)) = self.seek_offset(to)? else {
-                            return Ok(());
-                        };
-                        (at, number) = (offset, next);
-                        break;
-                    }
                     Item::Piece(piece) => piece,
+                    Item::Gap { .. } => {
+                        cut = true;
+                        if let Some(line) = open.take()
+                            && !each(Line { cut, ..line })
+                        {
+                            return Ok(());
+                        }
+                        continue;
+                    }
                 };
+                if cut {
+                    // The first piece after a gap begins a chunk.
+                    number = number.max(piece.line + 1);
+                }
                 at = piece.offset + piece.bytes.len() as u64;
                 let mut offset = piece.offset;
                 for part in piece.bytes.split_inclusive(|&byte| byte == b'\n') {
@@ -265,12 +279,9 @@ impl Log {
                         micros: piece.micros,
                         stream: piece.stream,
                         bytes: vec![],
-                        cut: false,
+                        cut: std::mem::take(&mut cut),
                     });
-                    let text = part.strip_suffix(b"\n").unwrap_or(part);
-                    let room = MAX_LINE - line.bytes.len();
-                    line.cut |= text.len() > room;
-                    line.bytes.extend_from_slice(&text[..text.len().min(room)]);
+                    line.extend(part);
                     offset += part.len() as u64;
                     if part.ends_with(b"\n") {
                         number += 1;
@@ -289,11 +300,10 @@ impl Log {
         Ok(())
     }
 
-    /// Finds where a line begins: its offset and its number, which is later
-    /// than asked when the line itself is not kept.
-    fn seek(&self, line: u64) -> io::Result<Option<(u64, u64)>> {
+    /// Finds where a line begins, or the first one after it that is kept.
+    fn seek(&self, line: u64) -> io::Result<Option<Start>> {
         let before = line - 1;
-        let mut start = None;
+        let mut candidate: Option<Segment> = None;
         for base in self.bases()? {
             let Some(segment) = self.segment(base)? else {
                 continue;
@@ -301,67 +311,42 @@ impl Log {
             let Some(first) = segment.records.first() else {
                 continue;
             };
-            if first.line == 0 && before == 0 {
-                return Ok(Some((base, 1)));
+            if first.line < before {
+                candidate = Some(segment);
+                continue;
             }
-            if first.line >= before {
-                // The newline that begins it came before this segment.
-                return match start {
-                    Some(segment) => self.seek_in(&segment, before, base),
-                    None => self.seek_offset(base),
-                };
-            }
-            start = Some(segment);
+            // The newline that begins the line came before this segment.
+            let start = Start {
+                offset: base,
+                number: first.line + 1,
+                cut: base > 0,
+            };
+            return match candidate {
+                Some(segment) => Ok(self.seek_in(&segment, before)?.or(Some(start))),
+                None => Ok(Some(start)),
+            };
         }
-        match start {
-            Some(segment) => self.seek_in(&segment, before, u64::MAX),
+        match candidate {
+            Some(segment) => self.seek_in(&segment, before),
             None => Ok(None),
         }
     }
 
-    /// Finds the position after the `before`-th newline, in `segment` or else
-    /// at the first line that begins at or after `next`.
-    fn seek_in(&self, segment: &Segment, before: u64, next: u64) -> io::Result<Option<(u64, u64)>> {
+    /// Finds the position after the `before`-th newline, if the segment has it.
+    fn seek_in(&self, segment: &Segment, before: u64) -> io::Result<Option<Start>> {
         let at = segment
             .records
             .partition_point(|record| record.line < before)
             .saturating_sub(1);
         let record = segment.records[at];
         let bytes = self.bytes(segment.base, record)?;
-        let nth = (before - record.line) as usize;
-        match memchr::memchr_iter(b'\n', &bytes).nth(nth - 1) {
-            Some(found) => Ok(Some((record.offset + found as u64 + 1, before + 1))),
-            // The line begins in a gap after this segment, or does not exist.
-            None if next == u64::MAX => Ok(None),
-            None => self.seek_offset(next),
-        }
-    }
-
-    /// Returns the first whole line that begins at or after the start of a
-    /// segment.
-    fn seek_offset(&self, base: u64) -> io::Result<Option<(u64, u64)>> {
-        let Some(segment) = self.segment(base)? else {
-            return Ok(None);
-        };
-        for record in &segment.records {
-            let bytes = self.bytes(base, *record)?;
-            if let Some(found) = memchr::memchr(b'\n', &bytes) {
-                return Ok(Some((record.offset + found as u64 + 1, record.line + 2)));
-            }
-        }
-        Ok(None)
-    }
-
-    /// Returns the missing lines after the last one found, if a gap ate them.
-    fn gap_after(&self, found: &Lines, last: u64) -> io::Result<Option<(u64, u64)>> {
-        let next = match found.lines.last() {
-            Some(line) if line.number < last => line.number + 1,
-            _ => return Ok(None),
-        };
-        Ok(match self.seek(next)? {
-            Some((_, number)) if number > next => Some((next, last.min(number - 1))),
-            _ => None,
-        })
+        let nth = (before - record.line - 1) as usize;
+        let found = memchr::memchr_iter(b'\n', &bytes).nth(nth);
+        Ok(found.map(|found| Start {
+            offset: record.offset + found as u64 + 1,
+            number: before + 1,
+            cut: false,
+        }))
     }
 
     fn bases(&self) -> io::Result<Vec<u64>> {
@@ -420,6 +405,7 @@ impl Log {
                 offset,
                 sequence: segment.first + at as u64,
                 micros: record.micros,
+                line: record.line,
                 stream: record.stream,
                 bytes,
             });
@@ -432,6 +418,16 @@ impl Log {
         let mut bytes = vec![0; record.len as usize];
         data.read_exact_at(&mut bytes, record.offset - base)?;
         Ok(bytes)
+    }
+}
+
+impl Line {
+    /// Takes in more of the line, up to the longest that is handed out.
+    fn extend(&mut self, part: &[u8]) {
+        let text = part.strip_suffix(b"\n").unwrap_or(part);
+        let room = MAX_LINE - self.bytes.len();
+        self.cut |= text.len() > room;
+        self.bytes.extend_from_slice(&text[..text.len().min(room)]);
     }
 }
 
