@@ -1,9 +1,11 @@
 //! `weighlock run`: one command, from here, with its output passed through.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
 use std::os::unix::fs::FileTypeExt;
 use std::process::ExitCode;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -24,6 +26,9 @@ const SILENT_PIPE: Duration = Duration::from_millis(100);
 
 /// After so long without output, a line says that the command still runs.
 const QUIET: Duration = Duration::from_secs(1);
+
+/// How long the last output of a command that was stopped may take.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// How long a command that is asked to stop has to end in order.
 const GRACE_MS: u64 = 2000;
@@ -224,26 +229,32 @@ impl Attending<'_> {
     ) -> Result<CommandView, Failure> {
         let mut following = Client::open(self.paths).await?;
         let address = format!("/commands/{}/output/raw?frames=true&follow=ended", self.id);
-        let mut output = Frames::new(following.stream(&address).await?);
-        let feeding = self.feed(input);
-        tokio::pin!(feeding);
+        let frames = Frames::new(following.stream(&address).await?);
+        let passing = pass_on(frames, self.show.clone());
+        let feeding = feed(self.paths.clone(), self.id.clone(), input);
+        tokio::pin!(passing, feeding);
         let mut fed = input == Source::None;
         let mut signals = Signals::new()?;
-        let deadline = wait.map(|wait| tokio::time::Instant::now() + wait);
+        let mut deadline = wait.map(|wait| tokio::time::Instant::now() + wait);
         let mut tick = tokio::time::interval(Duration::from_millis(100));
+        let (tell_stopped, mut stopped) = tokio::sync::mpsc::channel(1);
         loop {
             tokio::select! {
-                frame = output.next() => match frame? {
-                    Some((kind, bytes)) => self.show.output(kind, &bytes),
-                    None => break,
-                },
+                done = &mut passing => {
+                    done?;
+                    break;
+                }
                 note = &mut feeding, if !fed => {
                     fed = true;
                     if let Some(note) = note? {
                         self.show.say(&note);
                     }
                 }
-                interrupt = signals.next() => self.stop(interrupt).await?,
+                interrupt = signals.next() => self.stop(interrupt, tell_stopped.clone()),
+                // What was stopped has a moment to hand over its last output.
+                Some(()) = stopped.recv() => {
+                    deadline = Some(tokio::time::Instant::now() + LAST_WORDS);
+                }
                 () = until(deadline) => break,
                 _ = tick.tick() => self.show_patience().await,
             }
@@ -260,57 +271,21 @@ impl Attending<'_> {
             .await
     }
 
-    /// Hands over our input; returns what should be said about it.
-    fn feed(&self, input: Source) -> impl Future<Output = Result<Option<String>, Failure>> + use<> {
-        let (paths, id) = (self.paths.clone(), self.id.clone());
-        async move {
-            if input == Source::None {
-                return Ok(None);
-            }
-            let mut client = Client::open(&paths).await?;
-            let mut stdin = tokio::io::stdin();
-            let mut buffer = vec![0; 64 * 1024];
-            let mut first = true;
-            loop {
-                let read = stdin.read(&mut buffer);
-                let read = if first && input == Source::Pipe {
-                    tokio::time::timeout(SILENT_PIPE, read).await
-                } else {
-                    Ok(read.await)
-                };
-                first = false;
-                let (bytes, last, note) = match read {
-                    Ok(Ok(0)) => (Bytes::new(), true, None),
-                    Ok(Ok(read)) => (Bytes::copy_from_slice(&buffer[..read]), false, None),
-                    Ok(Err(error)) => (Bytes::new(), true, Some(error.to_string())),
-                    Err(_) => (Bytes::new(), true, Some(SILENT_NOTE.into())),
-                };
-                let wanted = client
-                    .feed(&format!("/commands/{id}/stdin?last={last}"), bytes)
-                    .await?;
-                if last || !wanted {
-                    return Ok(note);
-                }
-            }
-        }
-    }
-
     /// Asks the run to end: the first time politely.
-    async fn stop(&mut self, interrupt: bool) -> Result<(), Failure> {
+    fn stop(&mut self, interrupt: bool, tell: tokio::sync::mpsc::Sender<()>) {
         self.asked_to_stop += 1;
         let how = StopRequest {
             interrupt,
             grace_ms: Some(if self.asked_to_stop == 1 { GRACE_MS } else { 0 }),
         };
         let (paths, id) = (self.paths.clone(), self.id.clone());
-        // The answer comes when nothing is left; the output tells us as well.
         tokio::spawn(async move {
             let mut client = Client::open(&paths).await?;
-            client
-                .post::<CommandView>(&format!("/commands/{id}/stop"), &how)
-                .await
+            let path = format!("/commands/{id}/stop");
+            let stopped = client.post::<CommandView>(&path, &how).await;
+            let _ = tell.send(()).await;
+            stopped
         });
-        Ok(())
     }
 
     async fn show_patience(&mut self) {
@@ -326,6 +301,70 @@ impl Attending<'_> {
 
 const SILENT_NOTE: &str = "note: standard input is a pipe that said nothing and was closed for \
                            the command; use --stdin to wait for it";
+
+/// Hands over our input; returns what should be said about it.
+async fn feed(paths: Paths, id: String, input: Source) -> Result<Option<String>, Failure> {
+    if input == Source::None {
+        return Ok(None);
+    }
+    let mut client = Client::open(&paths).await?;
+    let mut stdin = tokio::io::stdin();
+    let mut buffer = vec![0; 64 * 1024];
+    let mut first = true;
+    loop {
+        let read = stdin.read(&mut buffer);
+        let read = if first && input == Source::Pipe {
+            tokio::time::timeout(SILENT_PIPE, read).await
+        } else {
+            Ok(read.await)
+        };
+        first = false;
+        let (bytes, last, note) = match read {
+            Ok(Ok(0)) => (Bytes::new(), true, None),
+            Ok(Ok(read)) => (Bytes::copy_from_slice(&buffer[..read]), false, None),
+            Ok(Err(error)) => (Bytes::new(), true, Some(error.to_string())),
+            Err(_) => (Bytes::new(), true, Some(SILENT_NOTE.into())),
+        };
+        let path = format!("/commands/{id}/stdin?last={last}");
+        let wanted = client.feed(&path, bytes).await?;
+        if last || !wanted {
+            return Ok(note);
+        }
+    }
+}
+
+/// Prints the command's output as it comes. Printing has a thread of its own:
+/// a reader that does not read must not keep us from hearing Ctrl C.
+async fn pass_on(mut frames: Frames, mut show: Show) -> Result<(), Failure> {
+    while let Some((kind, bytes)) = frames.next().await? {
+        show.heard(&bytes);
+        if show.json {
+            continue;
+        }
+        show.hide_status();
+        let printed = tokio::task::spawn_blocking(move || print(kind, &bytes)).await;
+        // A reader that went away is no reason to end the command.
+        drop(printed);
+    }
+    Ok(())
+}
+
+fn print(kind: Frame, bytes: &[u8]) -> std::io::Result<()> {
+    match kind {
+        Frame::Stdout => flushed(&mut std::io::stdout().lock(), bytes),
+        Frame::Stderr => flushed(&mut std::io::stderr().lock(), bytes),
+        Frame::Gap => {
+            let missing = bytes.try_into().map_or(0, u64::from_be_bytes);
+            let note = format!("… {missing} bytes of output came too fast and are not kept …\n");
+            flushed(&mut std::io::stderr().lock(), note.as_bytes())
+        }
+    }
+}
+
+fn flushed(to: &mut impl Write, bytes: &[u8]) -> std::io::Result<()> {
+    to.write_all(bytes)?;
+    to.flush()
+}
 
 async fn until(deadline: Option<tokio::time::Instant>) {
     match deadline {
@@ -418,11 +457,18 @@ impl Frames {
 
 /// What we print: the command's output as it is, and a few lines of our own on
 /// standard error.
+#[derive(Clone)]
 struct Show {
     json: bool,
     quiet: bool,
     terminal: bool,
     began: Instant,
+    screen: Rc<Cell<Screen>>,
+}
+
+/// What is on the terminal, whoever put it there.
+#[derive(Clone, Copy)]
+struct Screen {
     last_output: Instant,
     last_status: Option<Instant>,
     at_line_start: bool,
@@ -436,9 +482,11 @@ impl Show {
             quiet: args.quiet || args.json,
             terminal: std::io::stderr().is_terminal(),
             began: now,
-            last_output: now,
-            last_status: None,
-            at_line_start: true,
+            screen: Rc::new(Cell::new(Screen {
+                last_output: now,
+                last_status: None,
+                at_line_start: true,
+            })),
         }
     }
 
@@ -511,34 +559,21 @@ impl Show {
         }
     }
 
-    fn output(&mut self, kind: Frame, bytes: &[u8]) {
-        self.last_output = Instant::now();
-        if self.json {
-            return;
-        }
-        self.hide_status();
-        // A reader that went away is no reason to end the command.
-        let _ = match kind {
-            Frame::Stdout => pass_on(&mut std::io::stdout().lock(), bytes),
-            Frame::Stderr => pass_on(&mut std::io::stderr().lock(), bytes),
-            Frame::Gap => {
-                let missing = bytes.try_into().map_or(0, u64::from_be_bytes);
-                self.say(&format!(
-                    "… {missing} bytes of output came too fast and are not kept …"
-                ));
-                Ok(())
-            }
-        };
-        self.at_line_start = bytes.ends_with(b"\n");
+    fn heard(&mut self, bytes: &[u8]) {
+        self.screen.set(Screen {
+            last_output: Instant::now(),
+            at_line_start: bytes.ends_with(b"\n"),
+            ..self.screen.get()
+        });
     }
 
     fn wants_status(&self) -> bool {
-        let due = self.last_status.is_none_or(|last| last.elapsed() >= QUIET);
-        self.terminal
-            && !self.quiet
-            && due
-            && self.at_line_start
-            && self.last_output.elapsed() >= QUIET
+        let screen = self.screen.get();
+        let due = screen
+            .last_status
+            .is_none_or(|last| last.elapsed() >= QUIET);
+        let silent = screen.at_line_start && screen.last_output.elapsed() >= QUIET;
+        self.terminal && !self.quiet && due && silent
     }
 
     fn status(&mut self, now: &CommandView) {
@@ -558,12 +593,17 @@ impl Show {
             ));
         }
         eprint!("\r\x1b[K{line}");
-        self.last_status = Some(Instant::now());
+        self.screen.set(Screen {
+            last_status: Some(Instant::now()),
+            ..self.screen.get()
+        });
     }
 
     fn hide_status(&mut self) {
-        if self.last_status.take().is_some() {
+        let mut screen = self.screen.get();
+        if screen.last_status.take().is_some() {
             eprint!("\r\x1b[K");
+            self.screen.set(screen);
         }
     }
 
@@ -572,7 +612,7 @@ impl Show {
             return print_json(view);
         }
         let run = &view.run;
-        if !self.at_line_start {
+        if !self.screen.get().at_line_start {
             self.say("");
         }
         self.aligned(&super::show::ending(run), &run.short_id);
@@ -602,11 +642,6 @@ impl Show {
             ));
         }
     }
-}
-
-fn pass_on(to: &mut impl Write, bytes: &[u8]) -> std::io::Result<()> {
-    to.write_all(bytes)?;
-    to.flush()
 }
 
 pub(crate) fn print_json(value: &impl serde::Serialize) {

@@ -139,9 +139,10 @@ fn input_is_what_was_piped_in() {
         .unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let big = "0123456789".repeat(100_000);
-    stdin.write_all(big.as_bytes()).unwrap();
-    drop(stdin);
+    let text = big.clone();
+    let feeding = std::thread::spawn(move || stdin.write_all(text.as_bytes()).unwrap());
     let done = child.wait_with_output().unwrap();
+    feeding.join().unwrap();
     assert_eq!(
         String::from_utf8(done.stdout).unwrap(),
         format!("{big}end\n")
@@ -282,6 +283,30 @@ fn a_second_ctrl_c_forces() {
     signal(child.id(), "INT");
     assert_eq!(child.wait().unwrap().code(), Some(128 + 9));
     home.assert_gone_within(Duration::from_millis(200));
+}
+
+#[test]
+fn ctrl_c_works_while_nobody_reads_the_output() {
+    let home = Home::new();
+    home.run(&[], "true");
+    let mut child = home
+        .weighlock(&[
+            "run",
+            "-q",
+            "--env",
+            &format!("WL_MARK={}", home.mark),
+            "--",
+            "yes",
+        ])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let unread = child.stdout.take();
+    eventually("it runs", || !home.processes().is_empty());
+    signal(child.id(), "INT");
+    assert_eq!(child.wait().unwrap().code(), Some(128 + 2));
+    drop(unread);
+    assert!(home.processes().is_empty());
 }
 
 #[test]
