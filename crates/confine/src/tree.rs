@@ -250,6 +250,10 @@ impl Tree {
     /// Waits for the first process inside, which ends last, and returns what
     /// all of them used.
     pub fn reap(&self) -> io::Result<Usage> {
+        if self.containment == Containment::Subreaper {
+            // Somebody may have killed the first process and left the rest.
+            self.sweep();
+        }
         loop {
             match wait(Some(self.init), true) {
                 Ok(Some((_, _, usage))) => return Ok(usage),

@@ -112,3 +112,31 @@ fn a_loop_of_forks() {
 fn a_loop_of_orphans() {
     check("sh", "while :; do (setsid sleep 47 &); done", TIME_LIMIT);
 }
+
+/// The weaker way to end a tree keeps the same promise.
+#[test]
+fn without_namespaces_too() {
+    let home = Home::new();
+    let _server = home.serve_without_namespaces();
+    for (command, code) in [
+        ("true", 0),
+        ("sleep 47 & echo done", 0),
+        ("setsid sleep 47 >/dev/null 2>&1 & sleep 47", TIME_LIMIT),
+        ("(setsid sh -c 'sleep 47 & exec sleep 47' &); echo done", 0),
+        ("trap '' TERM INT HUP; sleep 47", TIME_LIMIT),
+        ("kill -STOP $$", TIME_LIMIT),
+        ("while :; do (setsid sleep 47 &); done", TIME_LIMIT),
+        // Its own first process is within reach here.
+        ("kill -9 $PPID; sleep 47", 128 + 9),
+    ] {
+        let options = ["--timeout", "1s"];
+        let done = home.run(&options, command);
+        home.assert_gone_within(GONE_WITHIN);
+        assert_eq!(done.code, Some(code), "{command}: {done:?}");
+        let limit = Duration::from_secs(1) + 2 * SLACK;
+        assert!(done.took < limit, "{command}: {done:?}");
+        assert_eq!(home.show("@last")["containment"], "subreaper");
+    }
+    let doctor = home.call(&["doctor"]);
+    assert!(doctor.out.contains("✗ processes"), "{doctor:?}");
+}

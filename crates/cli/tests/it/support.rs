@@ -58,8 +58,20 @@ impl Home {
 
     /// Our binary, as it would be started here.
     pub(crate) fn weighlock<S: AsRef<std::ffi::OsStr>>(&self, args: &[S]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_weighlock"));
+        self.weighlock_through(&[], args)
+    }
+
+    /// The same, started by another program.
+    fn weighlock_through<S: AsRef<std::ffi::OsStr>>(
+        &self,
+        through: &[&str],
+        args: &[S],
+    ) -> Command {
+        let ours = env!("CARGO_BIN_EXE_weighlock");
+        let mut words = [through, &[ours]].concat().into_iter();
+        let mut command = Command::new(words.next().unwrap());
         command
+            .args(words)
             .args(args)
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
@@ -107,6 +119,21 @@ impl Home {
 
     /// Starts a server that may refuse to start.
     pub(crate) fn try_serve(&self, options: &[&str]) -> Result<Server, Done> {
+        self.serve_in(&[], options)
+    }
+
+    /// Starts a server on a machine without namespaces, as far as it can see.
+    pub(crate) fn serve_without_namespaces(&self) -> Server {
+        // A user namespace in which there are no others, and then no
+        // capability to make any.
+        let hostile = "echo 0 > /proc/sys/user/max_user_namespaces; \
+                       exec setpriv --bounding-set=-all --inh-caps=-all \"$@\"";
+        self.serve_in(&["unshare", "-Ur", "sh", "-c", hostile, "sh"], &[])
+            .unwrap_or_else(|done| panic!("no server: {done:?}"))
+    }
+
+    /// Starts a server through another program.
+    fn serve_in(&self, through: &[&str], options: &[&str]) -> Result<Server, Done> {
         let began = Instant::now();
         let mut args = vec!["serve"];
         if !options.contains(&"--listen") {
@@ -114,7 +141,7 @@ impl Home {
         }
         args.extend(options);
         let mut child = self
-            .weighlock(&args)
+            .weighlock_through(through, &args)
             .stderr(Stdio::piped())
             .stdout(Stdio::null())
             .spawn()
