@@ -1,1 +1,104 @@
-fn main() {}
+//! How fast weighlock is, beside what people would use instead.
+//!
+//! Everything is measured in one run on one machine, what is ours and what it
+//! is held against by turns, so that load from elsewhere affects both alike.
+
+mod crowd;
+mod flood;
+mod http;
+mod live;
+mod machine;
+mod one;
+mod say;
+mod server;
+mod table;
+
+use std::process::ExitCode;
+
+use table::Row;
+
+/// Whatever goes wrong ends the whole run: half a table misleads.
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+
+/// Measures one group of rows.
+type Group = fn(&Effort) -> Result<Vec<Row>>;
+
+const USAGE: &str = "usage: weighlock-bench [--quick] [--json] [one|flood|live|crowd]...";
+
+/// How often things are measured.
+pub(crate) struct Effort {
+    /// Runs of one command after another.
+    pub(crate) runs: usize,
+    /// Times the whole flood is sent.
+    pub(crate) floods: usize,
+    /// First bytes waited for.
+    pub(crate) bytes: usize,
+    /// Times a crowd is let loose.
+    pub(crate) crowds: usize,
+    /// Runs of each connection in a crowd.
+    pub(crate) each: usize,
+}
+
+const FULL: Effort = Effort {
+    runs: 300,
+    floods: 5,
+    bytes: 50,
+    crowds: 7,
+    each: 40,
+};
+
+const QUICK: Effort = Effort {
+    runs: 50,
+    floods: 2,
+    bytes: 10,
+    crowds: 2,
+    each: 10,
+};
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let done = match args.split_first() {
+        Some((first, rest)) if first == say::VERB => say::say(rest),
+        _ => compare(&args),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn compare(args: &[String]) -> Result<()> {
+    let (mut effort, mut json, mut only) = (&FULL, false, vec![]);
+    for arg in args {
+        match arg.as_str() {
+            "--quick" => effort = &QUICK,
+            "--json" => json = true,
+            name @ ("one" | "flood" | "live" | "crowd") => only.push(name),
+            _ => return Err(format!("`{arg}` is not understood\n{USAGE}").into()),
+        }
+    }
+    let groups: [(&str, Group); 4] = [
+        ("one", one::measure),
+        ("flood", flood::measure),
+        ("live", live::measure),
+        ("crowd", crowd::measure),
+    ];
+    // Before the load is our own.
+    let facts = machine::facts();
+    let mut rows = vec![];
+    for (name, measure) in groups {
+        if only.is_empty() || only.contains(&name) {
+            eprintln!("measuring: {name}");
+            rows.extend(measure(effort)?);
+        }
+    }
+    if json {
+        println!("{:#}", table::json(&facts, &rows));
+    } else {
+        print!("{}", table::text(&facts, &rows));
+    }
+    Ok(())
+}

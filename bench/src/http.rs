@@ -1,0 +1,138 @@
+//! A small blocking client: one connection, kept open, HTTP/1.1.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::Result;
+
+/// A connection to the server.
+pub(crate) struct Client {
+    connection: BufReader<UnixStream>,
+}
+
+/// An answer whose body is still to be read.
+pub(crate) struct Answer<'a> {
+    status: u16,
+    from: &'a mut BufReader<UnixStream>,
+    chunked: bool,
+    /// Bytes left of the body, or of the chunk at hand.
+    left: u64,
+    /// A chunk was begun before, and its last newline is not yet read.
+    begun: bool,
+}
+
+impl Client {
+    pub(crate) fn open(socket: &Path) -> Result<Self> {
+        Ok(Self {
+            connection: BufReader::new(UnixStream::connect(socket)?),
+        })
+    }
+
+    /// Runs a command to its end and returns the record.
+    pub(crate) fn run(&mut self, command: &str) -> Result<Value> {
+        let record = self.post(&json!({ "command": command }))?;
+        if record["exit_code"] != 0 {
+            return Err(format!("`{command}` did not succeed: {record}").into());
+        }
+        Ok(record)
+    }
+
+    /// Starts a command and returns its id.
+    pub(crate) fn start(&mut self, command: &str) -> Result<String> {
+        let record = self.post(&json!({ "command": command, "background": true }))?;
+        match record["command_id"].as_str() {
+            Some(id) => Ok(id.to_owned()),
+            None => Err(format!("no id: {record}").into()),
+        }
+    }
+
+    /// Follows the output of a run, in frames.
+    pub(crate) fn follow(&mut self, id: &str) -> Result<Answer<'_>> {
+        let path = format!("/commands/{id}/output/raw?frames=true&follow=closed");
+        self.send("GET", &path, b"")
+    }
+
+    fn post(&mut self, body: &Value) -> Result<Value> {
+        let mut answer = self.send("POST", "/commands", body.to_string().as_bytes())?;
+        let mut text = vec![];
+        answer.read_to_end(&mut text)?;
+        if !(200..300).contains(&answer.status) {
+            return Err(String::from_utf8_lossy(&text).into());
+        }
+        Ok(serde_json::from_slice(&text)?)
+    }
+
+    fn send(&mut self, method: &str, path: &str, body: &[u8]) -> Result<Answer<'_>> {
+        let mut request = format!(
+            "{method} /agent/terminal{path} HTTP/1.1\r\nhost: localhost\r\n\
+             content-type: application/json\r\ncontent-length: {}\r\n\r\n",
+            body.len()
+        )
+        .into_bytes();
+        request.extend_from_slice(body);
+        self.connection.get_mut().write_all(&request)?;
+        self.head()
+    }
+
+    fn head(&mut self) -> Result<Answer<'_>> {
+        let first = line(&mut self.connection)?;
+        let status = first.split(' ').nth(1).unwrap_or_default().parse()?;
+        let (mut left, mut chunked) = (0, false);
+        loop {
+            let field = line(&mut self.connection)?.to_ascii_lowercase();
+            match field.split_once(':') {
+                Some(("content-length", value)) => left = value.trim().parse()?,
+                Some(("transfer-encoding", value)) => chunked = value.trim() == "chunked",
+                Some(_) => {}
+                None => break,
+            }
+        }
+        Ok(Answer {
+            status,
+            from: &mut self.connection,
+            chunked,
+            left,
+            begun: false,
+        })
+    }
+}
+
+impl Answer<'_> {
+    /// Moves on to the next chunk; an empty one is the last.
+    fn next_chunk(&mut self) -> io::Result<()> {
+        if self.begun {
+            line(self.from)?;
+        }
+        let size = line(self.from)?;
+        self.left = u64::from_str_radix(&size, 16).map_err(io::Error::other)?;
+        self.begun = true;
+        if self.left == 0 {
+            line(self.from)?;
+            self.chunked = false;
+        }
+        Ok(())
+    }
+}
+
+impl Read for Answer<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.left == 0 && self.chunked {
+            self.next_chunk()?;
+        }
+        let read = self.from.by_ref().take(self.left).read(buffer)?;
+        self.left -= read as u64;
+        Ok(read)
+    }
+}
+
+fn line(from: &mut impl BufRead) -> io::Result<String> {
+    let mut line = String::new();
+    if from.read_line(&mut line)? == 0 {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    line.truncate(line.trim_end().len());
+    Ok(line)
+}

@@ -1,0 +1,165 @@
+//! A real server in a directory of its own.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use tempfile::TempDir;
+
+use crate::Result;
+use crate::http::Client;
+
+/// A server that ends with this value.
+pub(crate) struct Server {
+    process: Child,
+    program: PathBuf,
+    dir: TempDir,
+}
+
+/// Most memory held at any time, in bytes.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Peak {
+    pub(crate) server: u64,
+    /// The largest process that the nursery has: the keeper of a run.
+    pub(crate) keeper: u64,
+}
+
+impl Server {
+    /// Starts a server with a configuration and waits until it serves.
+    pub(crate) fn start(config: &str) -> Result<Self> {
+        let program = program()?;
+        let dir = tempfile::Builder::new().prefix("wlbench").tempdir()?;
+        fs::create_dir(dir.path().join("base"))?;
+        let file = dir.path().join("config.toml");
+        fs::write(&file, config)?;
+        let mut process = ours(&program, dir.path())
+            .args(["serve", "--listen", "off", "--config"])
+            .arg(&file)
+            .arg("--base")
+            .arg(dir.path().join("base"))
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()?;
+        let mut lines = BufReader::new(process.stderr.take().ok_or("no standard error")?);
+        let mut said = String::new();
+        while !said.lines().any(|line| line.starts_with("try it:")) {
+            if lines.read_line(&mut said)? == 0 {
+                process.wait()?;
+                return Err(format!("the server does not start:\n{said}").into());
+            }
+        }
+        // Whatever else it says is a complaint that should be seen.
+        std::thread::spawn(move || std::io::copy(&mut lines, &mut std::io::stderr()));
+        Ok(Self {
+            process,
+            program,
+            dir,
+        })
+    }
+
+    pub(crate) fn connect(&self) -> Result<Client> {
+        Client::open(&self.dir.path().join("state/weighlock.sock"))
+    }
+
+    /// The command line, as somebody would use it against this server.
+    pub(crate) fn command_line(&self) -> Command {
+        let mut command = ours(&self.program, self.dir.path());
+        command.current_dir(self.base());
+        command
+    }
+
+    /// Where commands run.
+    pub(crate) fn base(&self) -> PathBuf {
+        self.dir.path().join("base")
+    }
+
+    /// Removes what the runs have said, so that the disk does not fill up.
+    pub(crate) fn forget_output(&self) -> Result<()> {
+        for run in fs::read_dir(self.dir.path().join("state/runs"))? {
+            match fs::remove_dir_all(run?.path()) {
+                // The server puts away the last run at the same time.
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(error.into());
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads how much memory the server and its keepers have held so far.
+    pub(crate) fn peak(&self) -> Peak {
+        let server = self.process.id();
+        let keepers = children(server).into_iter().flat_map(children);
+        Peak {
+            server: peak_bytes(server),
+            keeper: keepers.map(peak_bytes).max().unwrap_or(0),
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if let Some(pid) = rustix::process::Pid::from_raw(self.process.id().cast_signed()) {
+            let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+        }
+        let _ = self.process.wait();
+    }
+}
+
+impl Peak {
+    pub(crate) fn max(self, other: Self) -> Self {
+        Self {
+            server: self.server.max(other.server),
+            keeper: self.keeper.max(other.keeper),
+        }
+    }
+}
+
+fn ours(program: &Path, dir: &Path) -> Command {
+    let mut command = Command::new(program);
+    command
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .env("HOME", dir)
+        .env("WEIGHLOCK_STATE_DIR", dir.join("state"))
+        .stdin(Stdio::null());
+    command
+}
+
+/// Finds the program beside this one, and builds it when it is not there.
+fn program() -> Result<PathBuf> {
+    let program = std::env::current_exe()?.with_file_name("weighlock");
+    if !program.exists() {
+        let built = Command::new("cargo")
+            .args(["build", "--release", "-p", "weighlock"])
+            .status()?;
+        if !built.success() || !program.exists() {
+            return Err(format!("there is no {}", program.display()).into());
+        }
+    }
+    Ok(program)
+}
+
+fn children(of: u32) -> Vec<u32> {
+    let Ok(threads) = fs::read_dir(format!("/proc/{of}/task")) else {
+        return vec![];
+    };
+    threads
+        .filter_map(|thread| fs::read_to_string(thread.ok()?.path().join("children")).ok())
+        .flat_map(|pids| {
+            let pids = pids.split_ascii_whitespace();
+            pids.filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+fn peak_bytes(of: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{of}/status")).unwrap_or_default();
+    let kib = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))
+        .and_then(|rest| rest.trim().trim_end_matches(" kB").parse::<u64>().ok());
+    kib.unwrap_or(0) * 1024
+}
