@@ -12,10 +12,12 @@ use std::process::{Command, Stdio};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use rustix::process::{
-    Pid, Signal, getpid, set_child_subreaper, set_parent_process_death_signal, setsid,
+    DumpableBehavior, Pid, Signal, getpid, set_child_subreaper, set_dumpable_behavior,
+    set_parent_process_death_signal, setsid,
 };
 
-use crate::tree::{Containment, Notice, Program, wait};
+use crate::fork::exit;
+use crate::tree::{Containment, Notice, Program, used_by_children, wait};
 
 /// What the keeper asked for when it made this process.
 pub(crate) struct Wanted {
@@ -65,6 +67,9 @@ fn prepare(wanted: Wanted, out: &OwnedFd) -> io::Result<bool> {
     // Raising it needs no privilege. When memory runs out, a command goes
     // before the server and its keepers do.
     let _ = fs::write("/proc/self/oom_score_adj", "500");
+    // What we hold is not for the command, which may be the same user. (Root
+    // can look anyway.) After the maps: their files would be out of our reach.
+    set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     match wanted.containment {
         Containment::PidNamespace => Ok(mount_proc().is_ok()),
         Containment::Subreaper => {
@@ -145,8 +150,12 @@ fn reap_all(shell: Pid, out: &OwnedFd) -> ! {
             Ok(Some((pid, exit, usage))) if pid == shell => tell(out, Notice::Exited(exit, usage)),
             Ok(_) => {}
             Err(error) if error.raw_os_error() == Some(libc::EINTR) => {}
-            // No child is left: nothing inside but us.
-            Err(_) => std::process::exit(0),
+            // No child is left: nothing inside but us. Taking the namespace
+            // down takes a while, and nobody has to wait for that.
+            Err(_) => {
+                tell(out, Notice::Empty(used_by_children()));
+                exit(0)
+            }
         }
     }
 }
@@ -158,7 +167,7 @@ fn tell(out: &OwnedFd, notice: Notice) {
 
 fn give_up(out: &OwnedFd, notice: Notice) -> ! {
     tell(out, notice);
-    std::process::exit(1)
+    exit(1)
 }
 
 fn reader_is_gone(out: &OwnedFd) -> io::Result<bool> {

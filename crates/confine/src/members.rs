@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::fs;
+use std::io::Read;
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
@@ -136,7 +137,11 @@ pub(crate) fn children(pid: Pid) -> Vec<u32> {
 /// Returns when a living process started, in clock ticks since boot; with the
 /// pid this is its identity. Zombies have ended.
 pub fn started(pid: u32) -> Option<u64> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // One read of known size: this is on the path of every start.
+    let mut bytes = [0; 1024];
+    let mut file = fs::File::open(format!("/proc/{pid}/stat")).ok()?;
+    let length = file.read(&mut bytes).ok()?;
+    let stat = std::str::from_utf8(&bytes[..length]).ok()?;
     // The name in parentheses may contain anything, even parentheses.
     let mut fields = stat[stat.rfind(')')? + 1..].split_ascii_whitespace();
     let state = fields.next()?;

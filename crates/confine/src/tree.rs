@@ -83,6 +83,8 @@ pub enum Notice {
     Failed(i32),
     /// The command itself ended; others may be left.
     Exited(Exit, Usage),
+    /// Nothing is left inside. What all of it used.
+    Empty(Usage),
 }
 
 /// Why no tree could be grown.
@@ -316,6 +318,15 @@ fn exit(status: libc::c_int) -> Exit {
     }
 }
 
+/// Returns what all reaped descendants of this process used.
+pub(crate) fn used_by_children() -> Usage {
+    // SAFETY: all fields are integers, for which zero is a valid value.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: the pointer is to a local that outlives the call.
+    unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage) };
+    used(&usage)
+}
+
 fn used(usage: &libc::rusage) -> Usage {
     let micros = |time: libc::timeval| (time.tv_sec * 1_000_000 + time.tv_usec).cast_unsigned();
     Usage {
@@ -343,6 +354,7 @@ impl Notice {
             Self::Failed(errno) => (2, errno, Usage::default()),
             Self::Exited(Exit::Code(code), usage) => (3, code, usage),
             Self::Exited(Exit::Signal(signal), usage) => (4, signal, usage),
+            Self::Empty(usage) => (5, 0, usage),
         };
         let mut bytes = [0; Self::SIZE];
         bytes[..4].copy_from_slice(&i32::to_ne_bytes(kind));
@@ -369,6 +381,7 @@ impl Notice {
             2 => Self::Failed(int(4)),
             3 => Self::Exited(Exit::Code(int(4)), usage),
             4 => Self::Exited(Exit::Signal(int(4)), usage),
+            5 => Self::Empty(usage),
             _ => return None,
         })
     }

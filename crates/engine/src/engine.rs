@@ -32,6 +32,8 @@ pub struct Engine {
     pub(crate) lives: Lives,
     /// Bytes of output on disk, of runs that have ended.
     pub(crate) kept: AtomicU64,
+    /// Seconds after the start when old output was last looked for.
+    pub(crate) aged_at: AtomicU64,
     pub(crate) server_env: Vec<(String, String)>,
     pub(crate) began: Instant,
     /// What the wall clock said then.
@@ -58,6 +60,7 @@ impl Engine {
         let store = Store::open(&config.state_dir, config.durability)?;
         let engine = Arc::new(Self {
             kept: AtomicU64::new(store.kept_bytes()?),
+            aged_at: AtomicU64::new(0),
             server_env: env::of_server(&config.env_allow),
             config,
             began_at: clock.micros(),

@@ -132,7 +132,7 @@ impl Error {
             Self::TooMany { .. } => problem(
                 Kind::Unavailable,
                 "too_many_runs",
-                "nothing was run; wait for one to end, or raise max_running",
+                "nothing was run; wait for one to end, or raise running_max",
             ),
             Self::Store(error) => store_problem(error, detail),
             Self::Start(_) => problem(

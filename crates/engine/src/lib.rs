@@ -34,7 +34,8 @@ pub use request::{Input, Principal, Request};
 pub use run::Outcome;
 pub use view::{Detail, LeftRunning, Load, OutputView, Reason, Run, Used};
 pub use weighlock_exec::{
-    Excerpt, Item, Line, Lines, Log, Nursery, Piece, Shell, Stream, Text, serve_nursery,
+    Excerpt, Item, Line, Lines, Log, Nursery, Piece, Shell, Stream, Text, close_inherited,
+    serve_nursery,
 };
 pub use weighlock_policy::{Blacklist, Cut, Preset, Times};
 pub use weighlock_store::{

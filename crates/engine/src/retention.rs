@@ -11,6 +11,9 @@ use crate::view::{Run, Stored};
 /// A run gets at least this much room for its output, however many run.
 const LEAST: u64 = 256 * 1024;
 
+/// How often old output is looked for.
+const AGE_EVERY_SECONDS: u64 = 60;
+
 /// How many runs are looked at in one go.
 const BATCH: i64 = 100;
 
@@ -30,10 +33,11 @@ impl Engine {
     /// old. The record of the run stays.
     pub(crate) async fn tidy(&self) -> Result<(), Error> {
         let bound = self.config.output_total;
+        let aged = self.is_age_due();
         let oldest = self.steady_now() - self.config.output_age.as_micros() as i64;
         loop {
             let over = self.kept.load(Ordering::Relaxed) + self.lives.reserved() > bound;
-            if !over && !self.too_old(oldest)? {
+            if !(over || aged && self.too_old(oldest)?) {
                 return Ok(());
             }
             let candidates = self.store.oldest_kept(BATCH)?;
@@ -63,6 +67,18 @@ impl Engine {
                 self.kept.fetch_sub(removed, Ordering::Relaxed);
             }
         }
+    }
+
+    /// Age is looked at once in a while: nothing gets old in a moment, and
+    /// this is on the path of every run.
+    fn is_age_due(&self) -> bool {
+        let now = self.began.elapsed().as_secs();
+        let last = self.aged_at.load(Ordering::Relaxed);
+        let due = last == 0 || now >= last + AGE_EVERY_SECONDS;
+        if due {
+            self.aged_at.store(now.max(1), Ordering::Relaxed);
+        }
+        due
     }
 
     /// The wall clock, unless it jumped ahead since the start: then nothing is

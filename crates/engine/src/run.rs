@@ -375,6 +375,8 @@ pub(crate) async fn follow(engine: Arc<Engine>, live: Arc<Live>, mut command: Co
             engine
                 .learn(&mut command, &status, by.as_deref(), &live.end)
                 .await;
+            // Whoever waits for the end hears of it before we tidy up.
+            tokio::task::yield_now().await;
             engine.put_away(&command);
         }
         None => {

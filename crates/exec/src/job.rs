@@ -268,6 +268,8 @@ async fn next(reports: &mut OwnedReadHalf, buffer: &mut Vec<u8>) -> io::Result<O
         if let Some(report) = protocol::take(buffer)? {
             return Ok(Some(report));
         }
+        // A status has a few hundred bytes: one read.
+        buffer.reserve(4096);
         if reports.read_buf(buffer).await? == 0 {
             return Ok(None);
         }

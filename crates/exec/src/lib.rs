@@ -21,4 +21,4 @@ pub use log::{Item, Line, Lines, Log, Piece, Stream};
 pub use nursery::Nursery;
 pub use spec::{Limits, Shell, Spec, Stdin};
 pub use status::{Cause, End, Fate, Leftover, Status, StreamTotals, Totals};
-pub use weighlock_confine::{Containment, Exit, Usage, kill_tagged};
+pub use weighlock_confine::{Containment, Exit, Usage, close_inherited, kill_tagged};

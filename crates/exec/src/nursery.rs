@@ -6,6 +6,7 @@
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
@@ -74,11 +75,16 @@ impl Nursery {
             None,
         )?;
         let process = Command::new(&self.program)
+            // What `ps` shows, also of the keepers and inside of runs.
+            .arg0("weighlock-keeper")
             .args(&self.args)
             .env_clear()
             .current_dir("/")
             .stdin(Stdio::from(theirs))
             .stdout(Stdio::null())
+            // Nobody must wait for the end of the server's own pipe because a
+            // keeper lives.
+            .stderr(Stdio::null())
             .spawn()?;
         Ok(Running {
             process,

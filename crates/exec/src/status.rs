@@ -1,13 +1,16 @@
 //! What a keeper knows about its run, on disk and on the wire.
 
+use std::fs::File;
 use std::io;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
 use weighlock_confine::{Containment, Exit, Usage, started};
 
 /// Name of the status file in a run's directory.
-const FILE: &str = "status.json";
+const FILE: &str = "status.jsonl";
 
 /// The state of a run as its keeper knows it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -134,32 +137,54 @@ impl Totals {
 }
 
 impl Status {
-    /// Reads the status that a keeper left in a run's directory. `None` when
-    /// there is none, or only a torn one: then the keeper did not get as far
-    /// as starting the command.
+    /// Reads the last status that a keeper left in a run's directory. `None`
+    /// when there is none: then the keeper did not get as far as starting the
+    /// command.
     pub fn load(dir: &Path) -> io::Result<Option<Self>> {
-        match std::fs::read(dir.join(FILE)) {
-            Ok(bytes) => Ok(serde_json::from_slice(&bytes).ok()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Writes the status so that a reader sees the old one or the new one.
-    pub(crate) fn save(&self, dir: &Path) -> io::Result<()> {
-        let new = dir.join("status.new");
-        std::fs::write(&new, serde_json::to_vec(self)?)?;
-        std::fs::rename(new, dir.join(FILE))
-    }
-
-    /// Writes the first status; there is none to tear yet.
-    pub(crate) fn create(&self, dir: &Path) -> io::Result<()> {
-        std::fs::write(dir.join(FILE), serde_json::to_vec(self)?)
+        let text = match std::fs::read_to_string(dir.join(FILE)) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        // A line without its end was cut off by a crash.
+        let whole = text
+            .split_inclusive('\n')
+            .filter(|line| line.ends_with('\n'));
+        Ok(whole.rev().find_map(|line| serde_json::from_str(line).ok()))
     }
 
     /// Takes the status file away once the store has it.
     pub fn remove(dir: &Path) -> io::Result<()> {
         std::fs::remove_file(dir.join(FILE))
+    }
+}
+
+/// The file that a keeper leaves its status in: a line for each. Appending is
+/// cheap, and a reader finds the last whole line whatever happens meanwhile.
+pub(crate) struct StatusFile {
+    file: File,
+    length: u64,
+}
+
+impl StatusFile {
+    pub(crate) fn create(dir: &Path) -> io::Result<Self> {
+        let file = File::create_new(dir.join(FILE))?;
+        Ok(Self { file, length: 0 })
+    }
+
+    pub(crate) fn append(&mut self, status: &Status) -> io::Result<()> {
+        let mut line = serde_json::to_vec(status)?;
+        line.push(b'\n');
+        // Over whatever a full disk left of an earlier try.
+        self.file.write_all_at(&line, self.length)?;
+        self.length += line.len() as u64;
+        Ok(())
+    }
+
+    /// Tells whether the file was taken away: the server has what is in it.
+    pub(crate) fn is_gone(&self) -> bool {
+        use std::os::unix::fs::MetadataExt;
+        self.file.metadata().is_ok_and(|file| file.nlink() == 0)
     }
 }
 
@@ -184,8 +209,13 @@ impl Keeper {
     }
 }
 
-fn boot() -> io::Result<String> {
-    Ok(std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?
-        .trim()
-        .to_owned())
+/// Returns the id of this boot. It never changes, so a nursery reads it once
+/// for all its keepers.
+pub(crate) fn boot() -> io::Result<String> {
+    static BOOT: OnceLock<String> = OnceLock::new();
+    if let Some(boot) = BOOT.get() {
+        return Ok(boot.clone());
+    }
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
+    Ok(BOOT.get_or_init(|| boot.trim().to_owned()).clone())
 }

@@ -101,6 +101,8 @@ pub(crate) fn run(args: Args, paths: &Paths) -> Result<ExitCode, Failure> {
     let request = request(&args, input)?;
     block_on(async {
         let mut client = Client::open(paths).await?;
+        // From before the start: no Ctrl C may end us and leave the command.
+        let signals = Signals::new()?;
         let begun: CommandView = client.post("/commands", &request).await?;
         let mut show = Show::new(&args);
         if begun.run.state == State::Blocked {
@@ -118,6 +120,7 @@ pub(crate) fn run(args: Args, paths: &Paths) -> Result<ExitCode, Failure> {
             paths,
             id: begun.run.command_id.clone(),
             asked_to_stop: 0,
+            signals,
             show,
         };
         let ended = attending.attend(input, args.wait).await?;
@@ -217,6 +220,7 @@ struct Attending<'a> {
     paths: &'a Paths,
     id: String,
     asked_to_stop: u32,
+    signals: Signals,
     show: Show,
 }
 
@@ -234,7 +238,6 @@ impl Attending<'_> {
         let feeding = feed(self.paths.clone(), self.id.clone(), input);
         tokio::pin!(passing, feeding);
         let mut fed = input == Source::None;
-        let mut signals = Signals::new()?;
         let mut deadline = wait.map(|wait| tokio::time::Instant::now() + wait);
         let mut tick = tokio::time::interval(Duration::from_millis(100));
         let (tell_stopped, mut stopped) = tokio::sync::mpsc::channel(1);
@@ -250,7 +253,7 @@ impl Attending<'_> {
                         self.show.say(&note);
                     }
                 }
-                interrupt = signals.next() => self.stop(interrupt, tell_stopped.clone()),
+                interrupt = self.signals.next() => self.stop(interrupt, tell_stopped.clone()),
                 // What was stopped has a moment to hand over its last output.
                 Some(()) = stopped.recv() => {
                     deadline = Some(tokio::time::Instant::now() + LAST_WORDS);

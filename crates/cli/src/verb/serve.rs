@@ -47,6 +47,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn serve(args: Args, paths: &Paths) -> Result<ExitCode, Failure> {
+    // Whoever waits for the end of a pipe that we inherited by accident would
+    // wait as long as we live.
+    weighlock_engine::close_inherited();
     if args.detached {
         // Out of the terminal of whoever started us.
         let _ = rustix::process::setsid();

@@ -1,5 +1,7 @@
 //! The real binary, driven as an agent and as a person would.
 
+#![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
+
 mod clock;
 mod output;
 mod rest;

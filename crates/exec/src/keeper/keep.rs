@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Signal, fchdir, setsid};
-use weighlock_confine::{Exit, Notice, Program, Tree, Usage};
+use weighlock_confine::{Exit, Notice, Program, Tree, Usage, exit};
 
 use super::line::Line;
 use super::pipes::{self, Pipes};
@@ -15,7 +15,7 @@ use super::pipestatus;
 use crate::log::{Stream, Writer};
 use crate::protocol::{self, Order, Polite, Report};
 use crate::spec::Spec;
-use crate::status::{Cause, End, Fate, Keeper, Leftover, Status};
+use crate::status::{Cause, End, Fate, Keeper, Leftover, Status, StatusFile};
 
 /// A server that has made a keeper tells it at once what to do.
 const ORDER_WITHIN: Duration = Duration::from_secs(15);
@@ -59,15 +59,15 @@ pub(super) fn keep(line: UnixStream, cwd: OwnedFd) -> ! {
         }
         Err(_) => 1,
     };
-    std::process::exit(code)
+    exit(code)
 }
 
 fn begin(line: UnixStream, cwd: OwnedFd) -> io::Result<Kept> {
     let (spec, command) = first_order(&line)?;
     let mut line = Line::new(line)?;
     match Kept::start(spec, &command, cwd) {
-        Ok((tree, pipes, spec, status)) => {
-            let mut kept = Kept::new(tree, pipes, spec, status, line);
+        Ok((tree, pipes, spec, status, file)) => {
+            let mut kept = Kept::new(tree, pipes, spec, (status, file), line);
             kept.tell_status();
             Ok(kept)
         }
@@ -82,7 +82,7 @@ fn begin(line: UnixStream, cwd: OwnedFd) -> io::Result<Kept> {
 fn first_order(line: &UnixStream) -> io::Result<(Spec, String)> {
     use std::io::Read;
     line.set_read_timeout(Some(ORDER_WITHIN))?;
-    let (mut buffer, mut piece) = (vec![], [0; 16 * 1024]);
+    let (mut buffer, mut piece) = (vec![], [0; 4 * 1024]);
     loop {
         match protocol::take(&mut buffer)? {
             Some(Order::Start {
@@ -107,8 +107,13 @@ struct Kept {
     pipes: Pipes,
     spec: Spec,
     status: Status,
+    file: StatusFile,
     line: Line,
     log: Writer,
+    /// Nothing is left inside; what all of it used.
+    empty: Option<Usage>,
+    /// The first process inside will say nothing more.
+    inside_is_silent: bool,
     phase: Phase,
     started: Instant,
     last_output: Instant,
@@ -141,7 +146,7 @@ impl Kept {
         mut spec: Spec,
         command: &str,
         cwd: OwnedFd,
-    ) -> io::Result<(Tree, Pipes, Spec, Status)> {
+    ) -> io::Result<(Tree, Pipes, Spec, Status, StatusFile)> {
         let mut status = Status {
             run: spec.run.clone(),
             keeper: Keeper::this()?,
@@ -152,7 +157,8 @@ impl Kept {
         };
         // On disk before anything runs: whoever finds the run later knows
         // whom to ask.
-        status.create(&spec.dir)?;
+        let mut file = StatusFile::create(&spec.dir)?;
+        file.append(&status)?;
         pipestatus::ask(&mut spec, command)?;
         let (pipes, ends) = pipes::open(spec.stdin)?;
         fchdir(&cwd)?;
@@ -171,10 +177,16 @@ impl Kept {
         // Not to keep the directory's file system busy.
         std::env::set_current_dir("/")?;
         status.containment = Some(tree.containment());
-        Ok((tree, pipes, spec, status))
+        Ok((tree, pipes, spec, status, file))
     }
 
-    fn new(tree: Tree, pipes: Pipes, spec: Spec, status: Status, line: Line) -> Self {
+    fn new(
+        tree: Tree,
+        pipes: Pipes,
+        spec: Spec,
+        (status, file): (Status, StatusFile),
+        line: Line,
+    ) -> Self {
         let now = Instant::now();
         Self {
             log: Writer::new(&spec.dir, spec.limits.output_bytes),
@@ -182,7 +194,10 @@ impl Kept {
             pipes,
             spec,
             status,
+            file,
             line,
+            empty: None,
+            inside_is_silent: false,
             phase: Phase::Running,
             started: now,
             last_output: now,
@@ -208,7 +223,7 @@ impl Kept {
             if ready.notice {
                 self.take_notice();
             }
-            if ready.gone {
+            if ready.gone || self.empty.is_some() {
                 return;
             }
             self.mind_the_clock();
@@ -219,7 +234,7 @@ impl Kept {
     /// Waits for something to happen or for the next deadline.
     fn wait(&self) -> Ready {
         let [stdout, stderr] = &self.pipes.outputs;
-        let notices = self.status.end.is_none().then(|| self.tree.notices());
+        let notices = (!self.inside_is_silent).then(|| self.tree.notices());
         let line_flags = if self.line.wants_to_write() {
             PollFlags::IN | PollFlags::OUT
         } else {
@@ -360,23 +375,34 @@ impl Kept {
         }
     }
 
+    /// Hears what the first process inside has to say. Once it says nothing
+    /// more it has died, or is dying with all inside.
     fn take_notice(&mut self) {
         match self.tree.notice() {
-            Ok(Some(Notice::Exited(exit, usage))) => {
+            Ok(Some(notice)) => self.heed(notice),
+            _ => self.inside_is_silent = true,
+        }
+    }
+
+    fn heed(&mut self, notice: Notice) {
+        match notice {
+            // Killed already; this only crossed our signal on its way.
+            Notice::Exited(..) if self.status.end.is_some() => {}
+            Notice::Exited(exit, usage) => {
                 self.record_end(exit, usage);
                 if matches!(self.phase, Phase::Running) {
                     self.phase = Phase::Settling(Instant::now() + SETTLE);
                 }
             }
-            Ok(Some(Notice::Failed(errno))) => {
+            Notice::Failed(errno) => {
                 self.phase = Phase::Ending {
                     by_force_at: Instant::now(),
                     cause: Cause::NotStarted(errno),
                 };
                 self.record_end(Exit::Code(127), Usage::default());
             }
-            // The first process died with all inside; its descriptor says so.
-            _ => {}
+            Notice::Empty(usage) => self.empty = Some(usage),
+            Notice::Ready { .. } | Notice::Unready(_) => {}
         }
     }
 
@@ -488,7 +514,7 @@ impl Kept {
     fn report(&mut self) {
         self.status.output = self.log.totals();
         // A status that cannot be written now is written at the end.
-        let _ = self.status.save(&self.spec.dir);
+        let _ = self.file.append(&self.status);
         self.tell_status();
     }
 
@@ -501,35 +527,35 @@ impl Kept {
 
     /// Leaves the last word: on disk, and with the server if there is one.
     fn finish(mut self) {
-        let usage = self.tree.reap().unwrap_or_default();
-        if self.status.end.is_none() {
-            // Inside, nobody can kill the first process; outside, somebody did.
+        let usage = match self.empty {
+            Some(usage) => usage,
+            None => self.tree.reap().unwrap_or_default(),
+        };
+        while self.empty.is_none() && !self.inside_is_silent {
             self.take_notice();
         }
         if self.status.end.is_none() {
+            // Inside, nobody can kill the first process; outside, somebody did.
             self.record_end(Exit::Signal(Signal::KILL.as_raw()), usage);
         }
         let until = Instant::now() + DRAIN;
         while self.take_output() && Instant::now() < until {}
         if let Some(end) = &mut self.status.end {
-            if usage.peak_bytes > 0 {
-                end.usage = usage;
-            }
+            end.usage = usage;
             end.pipestatus = pipestatus::answer(&self.spec.dir);
         }
         self.status.output = self.log.totals();
         self.status.closed = true;
-        let mut saved = self.status.save(&self.spec.dir);
+        let mut saved = self.file.append(&self.status);
         self.tell_status();
         // While the disk is full this process may be the only one that knows
-        // how the run ended. A directory that is gone says that the server
-        // has recorded it.
-        while saved.is_err_and(|error| error.kind() != io::ErrorKind::NotFound) {
+        // how the run ended.
+        while saved.is_err() && !self.file.is_gone() {
             std::thread::sleep(RETRY_EVERY);
             if !self.line.is_connected() && self.line.answer_door() {
                 self.tell_status();
             }
-            saved = self.status.save(&self.spec.dir);
+            saved = self.file.append(&self.status);
         }
         self.line.finish();
     }

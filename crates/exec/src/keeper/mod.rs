@@ -19,6 +19,8 @@ pub fn serve_nursery() -> io::Result<()> {
     // Out of the server's session: Ctrl C at its terminal is not for us.
     let _ = rustix::process::setsid();
     forget_children(true);
+    // Read once, for all keepers.
+    let _ = crate::status::boot();
     while let Some((line, cwd)) = receive()? {
         if let Ok(Fork::Child) = fork() {
             forget_children(false);

@@ -2,10 +2,12 @@
 
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use rustix::buffer::spare_capacity;
 use rustix::fs::{OFlags, fcntl_setfl};
+use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
 
 use crate::spec::Stdin;
@@ -102,31 +104,22 @@ impl Output {
         let Some(pipe) = &mut self.pipe else {
             return &[];
         };
-        if self.buffer.is_empty() {
-            self.buffer.resize(SMALL, 0);
+        self.buffer.clear();
+        self.buffer.reserve_exact(SMALL);
+        // Not zeroed first: most commands fill little of it.
+        match rustix::io::read(&*pipe, spare_capacity(&mut self.buffer)) {
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            Ok(read) if read > 0 => {}
+            _ => self.pipe = None,
         }
-        let read = match pipe.read(&mut self.buffer) {
-            Ok(0) => {
-                self.pipe = None;
-                0
-            }
-            Ok(read) => read,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => 0,
-            Err(_) => {
-                self.pipe = None;
-                0
-            }
-        };
-        if read == SMALL && self.buffer.len() == SMALL {
+        if self.buffer.len() == SMALL
+            && let Some(pipe) = &self.pipe
+            && fcntl_setpipe_size(pipe, LARGE).is_ok()
+        {
             // A flood: fewer, larger steps from now on.
-            if let Some(pipe) = &self.pipe
-                && fcntl_setpipe_size(pipe, LARGE).is_ok()
-            {
-                self.buffer.resize(LARGE, 0);
-            }
+            self.buffer.reserve_exact(LARGE - SMALL);
         }
-        &self.buffer[..read]
+        &self.buffer
     }
 }
 
