@@ -2,6 +2,7 @@
 
 mod client;
 mod config;
+mod frames;
 mod paths;
 mod text;
 mod verb;

@@ -118,6 +118,12 @@ pub(crate) fn quote(words: &[String]) -> String {
         .join(" ")
 }
 
+/// Prints one JSON object.
+pub(crate) fn print_json(value: &impl serde::Serialize) {
+    let text = serde_json::to_string_pretty(value).expect("views are always JSON");
+    println!("{text}");
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

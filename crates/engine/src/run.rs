@@ -256,7 +256,9 @@ impl Engine {
         let mut detail = Run::from_command(command.clone()).detail;
         detail.learn(status, stopped_by);
         let log = exec::Log::open(&self.dir_of(&command.id));
-        if let Ok((kept, gap)) = log.kept() {
+        if status.output.bytes() > 0
+            && let Ok((kept, gap)) = log.kept()
+        {
             detail.output.kept_bytes = kept;
             detail.output.dropped_bytes = gap.map_or(0, |(from, to)| to - from);
         }

@@ -54,6 +54,9 @@ fn one(log: &Log, stream: Stream, totals: &StreamTotals, cut: Cut) -> io::Result
     let most = match cut {
         Cut::Head(most) | Cut::Tail(most) | Cut::Ends(most) => most,
     };
+    if totals.bytes == 0 {
+        return Ok((String::new(), 0));
+    }
     if totals.chars <= most as u64 {
         let whole = log.head(stream, totals.bytes as usize)?;
         return Ok((String::from_utf8_lossy(&whole).into_owned(), 0));

@@ -288,7 +288,7 @@ pub(crate) fn view(engine: &Engine, run: Run) -> Result<CommandView, Problem> {
         )
     });
     Ok(CommandView {
-        load: engine.load(&run),
+        load: run.open.then(|| engine.load(&run)).flatten(),
         run,
         stdout,
         stderr,

@@ -62,7 +62,7 @@ fn verify(file: Option<PathBuf>, json: bool, paths: &Paths) -> Result<ExitCode, 
             .map_err(weighlock_engine::Error::from)?,
     };
     if json {
-        super::run::print_json(&found);
+        crate::text::print_json(&found);
     } else {
         print(&found);
     }

@@ -45,7 +45,7 @@ pub(crate) fn blacklist(args: Args, paths: &Paths) -> Result<ExitCode, Failure> 
             eprintln!("Saved to {}.", text::safe(&view.path));
         }
         if args.json {
-            super::run::print_json(&view);
+            text::print_json(&view);
         } else {
             print(&view);
         }

@@ -37,7 +37,7 @@ pub(crate) fn doctor(args: &Args, paths: &Paths) -> Result<ExitCode, Failure> {
     let count = |level| checks.iter().filter(|check| check.level == level).count();
     let (problems, hints) = (count(Level::Problem), count(Level::Hint));
     if args.json {
-        super::run::print_json(&Checks { checks });
+        text::print_json(&Checks { checks });
     } else {
         for check in &checks {
             print(check);

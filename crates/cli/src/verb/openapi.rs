@@ -7,6 +7,6 @@ use std::process::ExitCode;
 pub(crate) struct Args {}
 
 pub(crate) fn openapi() -> ExitCode {
-    super::run::print_json(&weighlock_server::openapi());
+    crate::text::print_json(&weighlock_server::openapi());
     ExitCode::SUCCESS
 }

@@ -5,12 +5,11 @@ use std::process::ExitCode;
 
 use weighlock_server::{CommandView, FoundLines, Frame, LineView, LinesView};
 
+use super::show::resolve;
 use crate::client::{Client, Failure, block_on, escape};
+use crate::frames::Frames;
 use crate::paths::Paths;
 use crate::text;
-
-use super::run::Frames;
-use super::show::resolve;
 
 /// How many lines are fetched at a time.
 const STEP: u64 = 10_000;

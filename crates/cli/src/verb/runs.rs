@@ -37,7 +37,7 @@ pub(crate) fn runs(args: &Args, paths: &Paths) -> Result<ExitCode, Failure> {
         fetch(&mut client, args).await
     })?;
     if args.json {
-        super::run::print_json(&CommandList {
+        text::print_json(&CommandList {
             commands: runs,
             cursor: None,
         });

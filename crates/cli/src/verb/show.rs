@@ -29,7 +29,7 @@ pub(crate) fn show(args: &Args, paths: &Paths) -> Result<ExitCode, Failure> {
         client.get::<CommandView>(&format!("/commands/{id}")).await
     })?;
     if args.json {
-        super::run::print_json(&view);
+        text::print_json(&view);
     } else {
         print(&view);
     }

@@ -133,6 +133,7 @@ impl Home {
     }
 
     /// Starts a server through another program.
+    #[expect(clippy::zombie_processes, reason = "dropping the server waits")]
     fn serve_in(&self, through: &[&str], options: &[&str]) -> Result<Server, Done> {
         let began = Instant::now();
         let mut args = vec!["serve"];

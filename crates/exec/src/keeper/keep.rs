@@ -45,13 +45,13 @@ const MENTION_EVERY: Duration = Duration::from_millis(1);
 const RETRY_EVERY: Duration = Duration::from_secs(1);
 
 /// Serves as the keeper of one run, then exits.
-pub(super) fn keep(line: UnixStream, cwd: OwnedFd) -> ! {
+pub(super) fn keep(line: UnixStream, cwd: OwnedFd, this: Keeper) -> ! {
     let _ = setsid();
     // The nursery's own line is not ours.
     if let Ok(null) = std::fs::File::open("/dev/null") {
         let _ = rustix::stdio::dup2_stdin(null);
     }
-    let code = match begin(line, cwd) {
+    let code = match begin(line, cwd, this) {
         Ok(mut kept) => {
             kept.watch();
             kept.finish();
@@ -62,10 +62,10 @@ pub(super) fn keep(line: UnixStream, cwd: OwnedFd) -> ! {
     exit(code)
 }
 
-fn begin(line: UnixStream, cwd: OwnedFd) -> io::Result<Kept> {
+fn begin(line: UnixStream, cwd: OwnedFd, this: Keeper) -> io::Result<Kept> {
     let (spec, command) = first_order(&line)?;
     let mut line = Line::new(line)?;
-    match Kept::start(spec, &command, cwd) {
+    match Kept::start(spec, &command, cwd, this) {
         Ok((tree, pipes, spec, status, file)) => {
             let mut kept = Kept::new(tree, pipes, spec, (status, file), line);
             kept.tell_status();
@@ -146,10 +146,11 @@ impl Kept {
         mut spec: Spec,
         command: &str,
         cwd: OwnedFd,
+        this: Keeper,
     ) -> io::Result<(Tree, Pipes, Spec, Status, StatusFile)> {
         let mut status = Status {
             run: spec.run.clone(),
-            keeper: Keeper::this()?,
+            keeper: this,
             containment: None,
             output: Default::default(),
             end: None,

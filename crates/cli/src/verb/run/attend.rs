@@ -1,0 +1,222 @@
+//! Watching a run: its output, our input, and Ctrl C.
+
+use std::io::Write;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::io::AsyncReadExt;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use weighlock_engine::State;
+use weighlock_server::{CommandView, Frame, StopRequest};
+
+use super::Source;
+use super::show::Show;
+use crate::client::{Client, Failure};
+use crate::frames::Frames;
+use crate::paths::Paths;
+
+/// A pipe on standard input that says nothing for so long is one that somebody
+/// forgot to close; waiting for it would hang the command.
+const SILENT_PIPE: Duration = Duration::from_millis(100);
+
+/// How long the last output of a command that was stopped may take.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// How long a command that is asked to stop has to end in order.
+const GRACE_MS: u64 = 2000;
+
+/// A run that we watch.
+pub(super) struct Attending<'a> {
+    pub(super) client: Client,
+    pub(super) paths: &'a Paths,
+    pub(super) id: String,
+    pub(super) asked_to_stop: u32,
+    pub(super) signals: Signals,
+    pub(super) show: Show,
+}
+
+impl Attending<'_> {
+    /// Passes everything on until the command has ended or we waited enough.
+    pub(super) async fn attend(
+        &mut self,
+        input: Source,
+        wait: Option<Duration>,
+        begun: CommandView,
+    ) -> Result<CommandView, Failure> {
+        let mut following = Client::open(self.paths).await?;
+        let address = format!("/commands/{}/output/raw?frames=true&follow=ended", self.id);
+        let frames = Frames::new(following.stream(&address).await?);
+        let passing = pass_on(frames, self.show.clone());
+        let feeding = feed(self.paths.clone(), self.id.clone(), input);
+        tokio::pin!(passing, feeding);
+        let mut fed = input == Source::None;
+        let mut deadline = wait.map(|wait| tokio::time::Instant::now() + wait);
+        let mut tick = tokio::time::interval(Duration::from_millis(100));
+        let (tell_stopped, mut stopped) = tokio::sync::mpsc::channel(1);
+        loop {
+            tokio::select! {
+                done = &mut passing => {
+                    done?;
+                    break;
+                }
+                note = &mut feeding, if !fed => {
+                    fed = true;
+                    if let Some(note) = note? {
+                        self.show.say(&note);
+                    }
+                }
+                interrupt = self.signals.next() => self.stop(interrupt, tell_stopped.clone()),
+                // What was stopped has a moment to hand over its last output.
+                Some(()) = stopped.recv() => {
+                    deadline = Some(tokio::time::Instant::now() + LAST_WORDS);
+                }
+                () = until(deadline) => break,
+                _ = tick.tick() => self.show_patience().await,
+            }
+        }
+        self.show.hide_status();
+        if begun.run.state != State::Running {
+            return Ok(begun);
+        }
+        let more = if deadline.is_some_and(|deadline| tokio::time::Instant::now() >= deadline) {
+            0
+        } else {
+            // The output has ended; the record follows at once.
+            60_000
+        };
+        self.client
+            .get(&format!("/commands/{}?wait_ms={more}", self.id))
+            .await
+    }
+
+    /// Asks the run to end: the first time politely.
+    fn stop(&mut self, interrupt: bool, tell: tokio::sync::mpsc::Sender<()>) {
+        self.asked_to_stop += 1;
+        let how = StopRequest {
+            interrupt,
+            grace_ms: Some(if self.asked_to_stop == 1 { GRACE_MS } else { 0 }),
+        };
+        let (paths, id) = (self.paths.clone(), self.id.clone());
+        tokio::spawn(async move {
+            let mut client = Client::open(&paths).await?;
+            let path = format!("/commands/{id}/stop");
+            let stopped = client.post::<CommandView>(&path, &how).await;
+            let _ = tell.send(()).await;
+            stopped
+        });
+    }
+
+    async fn show_patience(&mut self) {
+        if !self.show.wants_status() {
+            return;
+        }
+        let path = format!("/commands/{}", self.id);
+        if let Ok(now) = self.client.get::<CommandView>(&path).await {
+            self.show.status(&now);
+        }
+    }
+}
+
+const SILENT_NOTE: &str = "note: standard input is a pipe that said nothing and was closed for \
+                           the command; use --stdin to wait for it";
+
+/// Hands over our input; returns what should be said about it.
+async fn feed(paths: Paths, id: String, input: Source) -> Result<Option<String>, Failure> {
+    if input == Source::None {
+        return Ok(None);
+    }
+    let mut client = Client::open(&paths).await?;
+    let mut stdin = tokio::io::stdin();
+    let mut buffer = vec![0; 64 * 1024];
+    let mut first = true;
+    loop {
+        let read = stdin.read(&mut buffer);
+        let read = if first && input == Source::Pipe {
+            tokio::time::timeout(SILENT_PIPE, read).await
+        } else {
+            Ok(read.await)
+        };
+        first = false;
+        let (bytes, last, note) = match read {
+            Ok(Ok(0)) => (Bytes::new(), true, None),
+            Ok(Ok(read)) => (Bytes::copy_from_slice(&buffer[..read]), false, None),
+            Ok(Err(error)) => (Bytes::new(), true, Some(error.to_string())),
+            Err(_) => (Bytes::new(), true, Some(SILENT_NOTE.into())),
+        };
+        let path = format!("/commands/{id}/stdin?last={last}");
+        let wanted = client.feed(&path, bytes).await?;
+        if last || !wanted {
+            return Ok(note);
+        }
+    }
+}
+
+/// Prints the command's output as it comes. Printing has a thread of its own:
+/// a reader that does not read must not keep us from hearing Ctrl C.
+async fn pass_on(mut frames: Frames, mut show: Show) -> Result<(), Failure> {
+    while let Some((kind, bytes)) = frames.next().await? {
+        show.heard(&bytes);
+        if show.json {
+            continue;
+        }
+        show.hide_status();
+        let printed = tokio::task::spawn_blocking(move || print(kind, &bytes)).await;
+        // A reader that went away is no reason to end the command.
+        drop(printed);
+    }
+    Ok(())
+}
+
+fn print(kind: Frame, bytes: &[u8]) -> std::io::Result<()> {
+    match kind {
+        Frame::Stdout => flushed(&mut std::io::stdout().lock(), bytes),
+        Frame::Stderr => flushed(&mut std::io::stderr().lock(), bytes),
+        Frame::Gap => {
+            let missing = bytes.try_into().map_or(0, u64::from_be_bytes);
+            let note = format!("… {missing} bytes of output came too fast and are not kept …\n");
+            flushed(&mut std::io::stderr().lock(), note.as_bytes())
+        }
+    }
+}
+
+fn flushed(to: &mut impl Write, bytes: &[u8]) -> std::io::Result<()> {
+    to.write_all(bytes)?;
+    to.flush()
+}
+
+async fn until(deadline: Option<tokio::time::Instant>) {
+    match deadline {
+        Some(deadline) => tokio::time::sleep_until(deadline).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// The signals that mean "stop it".
+pub(super) struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    hang_up: Signal,
+}
+
+impl Signals {
+    pub(super) fn new() -> Result<Self, Failure> {
+        let listen = |kind| {
+            signal(kind)
+                .map_err(|error| Failure::new(format!("cannot listen for signals: {error}"), ""))
+        };
+        Ok(Self {
+            interrupt: listen(SignalKind::interrupt())?,
+            terminate: listen(SignalKind::terminate())?,
+            hang_up: listen(SignalKind::hangup())?,
+        })
+    }
+
+    /// Returns whether it was Ctrl C.
+    async fn next(&mut self) -> bool {
+        tokio::select! {
+            _ = self.interrupt.recv() => true,
+            _ = self.terminate.recv() => false,
+            _ = self.hang_up.recv() => false,
+        }
+    }
+}

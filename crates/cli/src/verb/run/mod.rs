@@ -1,0 +1,221 @@
+//! `weighlock run`: one command, from here, with its output passed through.
+
+mod attend;
+mod show;
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::FileTypeExt;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use weighlock_engine::{Run, State};
+use weighlock_server::{CommandView, NewCommand, ShellName};
+
+use crate::client::{Client, Failure, block_on};
+use crate::paths::Paths;
+use crate::text;
+use attend::{Attending, Signals};
+use show::Show;
+
+/// Most commands end at once, and then one answer tells all. Longer, and the
+/// first output would wait for it.
+const FIRST_WAIT_MS: i64 = 10;
+
+/// Run one command
+#[derive(clap::Args)]
+#[command(
+    before_help = "Examples:
+  weighlock run -- git status
+  weighlock run -- 'grep -rn TODO src | head'      one word is shell text
+  weighlock run -- echo 'a b' '*'                  several words are taken as they are
+  weighlock run -d 'Run the tests' --timeout 10m -- npm test
+  weighlock run --bg -- npm run dev
+  weighlock run --json -- make",
+    after_help = "Exit codes: the command's own; 124 time limit; 125 weighlock itself failed; \
+126 blocked; 127 command not found; 128+n ended by signal n; 75 still running after --wait."
+)]
+pub(crate) struct Args {
+    /// What it is for, in a few words
+    #[arg(short, long, value_name = "WHY")]
+    description: Option<String>,
+    /// End it after this time: 500ms, 90s, 2m, 1h
+    #[arg(long, value_name = "TIME", value_parser = text::parse_time, allow_hyphen_values = true)]
+    timeout: Option<i64>,
+    /// End it after this time without output
+    #[arg(long, value_name = "TIME", value_parser = text::parse_time, allow_hyphen_values = true)]
+    idle: Option<i64>,
+    /// Wait at most this long, then leave it running in the background
+    #[arg(long, value_name = "TIME", value_parser = text::parse_patience, conflicts_with = "bg")]
+    wait: Option<Duration>,
+    /// Run it in the background and return at once
+    #[arg(long, alias = "no-wait")]
+    bg: bool,
+    /// Let what the shell leaves running go on
+    #[arg(long)]
+    keep: bool,
+    /// Run it in this directory [default: the current one]
+    #[arg(long, value_name = "DIR")]
+    cwd: Option<std::path::PathBuf>,
+    /// Set an environment variable; may be given several times
+    #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
+    env: Vec<(String, String)>,
+    /// What reads the command: sh or bash
+    #[arg(long, value_name = "SHELL", default_value = "sh", value_parser = ["sh", "bash"])]
+    shell: String,
+    /// Pass on standard input however long it takes
+    #[arg(short = 'i', long, conflicts_with = "no_stdin")]
+    stdin: bool,
+    /// Give it no standard input
+    #[arg(long)]
+    no_stdin: bool,
+    /// Print the whole result as one JSON object instead of the output
+    #[arg(long)]
+    json: bool,
+    /// Print nothing of our own
+    #[arg(short, long)]
+    quiet: bool,
+    /// The command: one word of shell text, or a program and its arguments
+    #[arg(
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "CMD"
+    )]
+    command: Vec<std::ffi::OsString>,
+}
+
+pub(crate) fn run(args: Args, paths: &Paths) -> Result<ExitCode, Failure> {
+    let input = Source::choose(&args);
+    let request = request(&args, input)?;
+    block_on(async {
+        let mut client = Client::open(paths).await?;
+        // From before the start: no Ctrl C may end us and leave the command.
+        let signals = Signals::new()?;
+        let begun: CommandView = client.post("/commands", &request).await?;
+        let mut show = Show::new(&args);
+        if begun.run.state == State::Blocked {
+            show.blocked(&begun);
+            return Ok(ExitCode::from(126));
+        }
+        show.warnings(&begun.run);
+        if args.bg {
+            show.in_background(&begun);
+            return Ok(ExitCode::SUCCESS);
+        }
+        show.begun(&begun.run);
+        if begun.run.state != State::Running && begun.run.detail.output.bytes == 0 {
+            show.ended(&begun);
+            return Ok(exit_code(&begun.run));
+        }
+        let mut attending = Attending {
+            client,
+            paths,
+            id: begun.run.command_id.clone(),
+            asked_to_stop: 0,
+            signals,
+            show,
+        };
+        let ended = attending.attend(input, args.wait, begun).await?;
+        attending.show.ended(&ended);
+        Ok(exit_code(&ended.run))
+    })
+}
+
+fn request(args: &Args, input: Source) -> Result<NewCommand, Failure> {
+    let mut words = vec![];
+    for word in &args.command {
+        let word = word.to_str().ok_or_else(|| {
+            Failure::new(
+                "the command is not valid UTF-8; nothing was run",
+                "put such bytes into a script: $'\\xff' in bash, or printf '\\377'",
+            )
+        })?;
+        words.push(word.to_owned());
+    }
+    let command = match words.as_slice() {
+        [text] => text.clone(),
+        words => text::quote(words),
+    };
+    let here = std::env::current_dir();
+    let cwd = match (&args.cwd, here) {
+        (Some(cwd), Ok(here)) => here.join(cwd),
+        (Some(cwd), Err(_)) => cwd.clone(),
+        (None, Ok(here)) => here,
+        (None, Err(error)) => {
+            return Err(Failure::new(
+                format!("the current directory cannot be used: {error}; nothing was run"),
+                "go to a directory that exists, or give one with --cwd",
+            ));
+        }
+    };
+    Ok(NewCommand {
+        command,
+        description: args.description.clone(),
+        cwd: Some(cwd.to_string_lossy().into_owned()),
+        env: args.env.iter().cloned().collect::<BTreeMap<_, _>>(),
+        shell: match args.shell.as_str() {
+            "bash" => ShellName::Bash,
+            _ => ShellName::Sh,
+        },
+        stdin_open: input != Source::None,
+        timeout_ms: args.timeout,
+        idle_ms: args.idle,
+        wait_ms: Some(if args.bg { 0 } else { FIRST_WAIT_MS }),
+        keep: args.keep,
+        ..NewCommand::default()
+    })
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.into(), value.into())),
+        _ => Err("write NAME=VALUE".into()),
+    }
+}
+
+/// Where the command's input comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Source {
+    /// Nowhere.
+    None,
+    /// Our standard input, which will end.
+    Whole,
+    /// A pipe that may never end.
+    Pipe,
+}
+
+impl Source {
+    fn choose(args: &Args) -> Self {
+        if args.no_stdin || args.bg {
+            return Self::None;
+        }
+        if args.stdin {
+            return Self::Whole;
+        }
+        let Ok(kind) = std::fs::metadata("/proc/self/fd/0").map(|stdin| stdin.file_type()) else {
+            return Self::None;
+        };
+        if kind.is_file() {
+            Self::Whole
+        } else if kind.is_fifo() || kind.is_socket() {
+            Self::Pipe
+        } else {
+            Self::None
+        }
+    }
+}
+
+fn exit_code(run: &Run) -> ExitCode {
+    let code = match run.state {
+        State::Running => 75,
+        State::TimedOut => 124,
+        State::Blocked => 126,
+        State::Lost => 125,
+        _ => match (run.exit_code, run.signal) {
+            (Some(code), _) => code,
+            (None, Some(signal)) => 128 + signal,
+            (None, None) => 125,
+        },
+    };
+    ExitCode::from(u8::try_from(code).unwrap_or(125))
+}
