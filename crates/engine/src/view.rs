@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weighlock_exec::{Cause, Containment, Exit, Fate, Status, Totals};
+use weighlock_exec::{Cause, Containment, Exit, Fate, MANY_PROCESSES, Status, Totals};
 use weighlock_store::{Command, State};
 
 use crate::id;
@@ -230,6 +230,7 @@ impl Detail {
     fn why(&self, cause: Cause, processes: usize, stopped_by: Option<&str>) -> Option<Reason> {
         let ended = match processes {
             1 => "1 process was ended".to_owned(),
+            MANY_PROCESSES.. => format!("{MANY_PROCESSES} processes or more were ended"),
             count => format!("{count} processes were ended"),
         };
         let reason = |code: &str, text: String, remedy: &str| {

@@ -16,7 +16,7 @@ mod text;
 
 pub use cut::{Excerpt, Text, excerpt};
 pub use job::{Error, Job, Orphan, adopt, start};
-pub use keeper::serve_nursery;
+pub use keeper::{MANY_PROCESSES, serve_nursery};
 pub use log::{Item, Line, Lines, Log, Piece, Stream};
 pub use nursery::Nursery;
 pub use spec::{Limits, Shell, Spec, Stdin};

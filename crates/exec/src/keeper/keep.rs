@@ -29,7 +29,7 @@ const LIMIT_GRACE: Duration = Duration::from_millis(200);
 
 /// More processes than this are not asked one by one. Finding them all takes
 /// longer than the grace time, and what forks so much does not listen.
-const POLITE_UP_TO: usize = 256;
+pub const MANY_PROCESSES: usize = 256;
 
 /// How many of the processes that a shell left running are named.
 const NAMED_UP_TO: usize = 100;
@@ -332,8 +332,8 @@ impl Kept {
             cause,
         };
         // A stopped process sees no signal until it goes on.
-        self.ended_processes = self.tree.signal(&[signal, Signal::CONT], POLITE_UP_TO);
-        if self.ended_processes == POLITE_UP_TO {
+        self.ended_processes = self.tree.signal(&[signal, Signal::CONT], MANY_PROCESSES);
+        if self.ended_processes == MANY_PROCESSES {
             // It forks faster than it can be asked.
             self.kill();
         }

@@ -5,6 +5,8 @@ mod line;
 mod pipes;
 mod pipestatus;
 
+pub use keep::MANY_PROCESSES;
+
 use std::io::{self, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
