@@ -1,5 +1,6 @@
 //! What is not about one run, and what all handlers share.
 
+use std::io::{self, BufWriter};
 use std::sync::Arc;
 
 use aide::OperationInput;
@@ -10,6 +11,7 @@ use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
+use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -146,15 +148,42 @@ pub(crate) fn verify_docs(op: TransformOperation<'_>) -> TransformOperation<'_> 
     op.id("verifyAudit").summary("Check the audit's chain")
 }
 
-pub(crate) async fn export(Shared(engine): Shared<Arc<Engine>>) -> Result<Response, Problem> {
-    let text = blocking(move || {
-        let mut text = vec![];
-        engine.export(&mut text)?;
-        Ok(text)
-    })
-    .await?;
+pub(crate) async fn export(Shared(engine): Shared<Arc<Engine>>) -> Response {
+    // A few pieces ahead of the reader, never the whole record in memory.
+    let (pieces, reader) = tokio::sync::mpsc::channel(4);
+    tokio::task::spawn_blocking(move || {
+        let mut writer = BufWriter::with_capacity(PIECE, Pieces(pieces));
+        if let Err(error) = engine.export(&mut writer) {
+            tracing::error!(%error, "cannot export the audit");
+            // Without its last line, the export shows that it is cut off.
+            let _ = writer.into_parts();
+        }
+    });
+    let stream = futures_util::stream::unfold(reader, |mut reader| async move {
+        let piece = reader.recv().await?;
+        Some((Ok::<_, io::Error>(piece), reader))
+    });
     let kind = [(axum::http::header::CONTENT_TYPE, "application/jsonl")];
-    Ok((kind, text).into_response())
+    (kind, axum::body::Body::from_stream(stream)).into_response()
+}
+
+/// How much of the record is sent at a time.
+const PIECE: usize = 64 * 1024;
+
+/// Writes into a stream; fails when nobody reads it any more.
+struct Pieces(tokio::sync::mpsc::Sender<Bytes>);
+
+impl io::Write for Pieces {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0
+            .blocking_send(Bytes::copy_from_slice(bytes))
+            .map_err(|_| io::ErrorKind::BrokenPipe)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 pub(crate) fn export_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {

@@ -357,6 +357,26 @@ fn over_tcp_only_a_token_opens() {
 }
 
 #[test]
+fn the_audit_is_verified_and_exported() {
+    let home = Home::new();
+    let _server = home.serve(&[]);
+    home.api("POST", "/commands", &json!({ "command": "true" }));
+    let (status, found) = home.api("POST", "/audit/verify", &json!({}));
+    assert_eq!(
+        (status, &found["entries"], &found["fault"]),
+        (200, &json!(3), &Value::Null)
+    );
+    let (status, export) = home.api_raw("GET", "/audit/export", b"");
+    let lines: Vec<Value> = String::from_utf8(export)
+        .unwrap()
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!((status, lines.len()), (200, 4));
+    assert_eq!(lines[3]["head"]["hash"], found["head"]);
+}
+
+#[test]
 fn a_public_address_is_refused() {
     let home = Home::new();
     let refused = home.try_serve(&["--listen", "0.0.0.0:0"]).err().unwrap();

@@ -90,7 +90,7 @@ impl Line {
     /// Reads what the server sent. `None` when it is gone.
     pub(super) fn orders(&mut self) -> Option<Vec<Order>> {
         let mut orders = vec![];
-        let mut piece = [0; 64 * 1024];
+        let mut piece = [0; 16 * 1024];
         while let Some(server) = &mut self.server {
             match server.read(&mut piece) {
                 Ok(0) => self.hang_up(),
