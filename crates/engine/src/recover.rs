@@ -47,23 +47,9 @@ impl Engine {
                 self.learn(&mut command, &status, None, &nobody).await;
                 self.put_away(&command);
             }
-            Ok(Ok(Orphan::Dead(status))) if status.end.is_some() => {
-                // The shell's own end was on disk; only what it left was lost.
-                let nobody = tokio::sync::watch::Sender::new(None);
-                let closed = weighlock_exec::Status {
-                    closed: true,
-                    ..*status
-                };
-                self.learn(&mut command, &closed, None, &nobody).await;
-                self.put_away(&command);
-            }
             Ok(Ok(Orphan::Dead(status))) => {
-                let why = if status.keeper.is_of_earlier_boot() {
-                    "the machine was restarted while it ran"
-                } else {
-                    "its keeper was killed, and with it everything inside"
-                };
-                self.lose(command, why).await;
+                let nobody = tokio::sync::watch::Sender::new(None);
+                self.bury(&mut command, *status, None, &nobody).await;
             }
             Ok(Ok(Orphan::NeverBegan)) => {
                 let reason = Reason {

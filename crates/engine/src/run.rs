@@ -231,8 +231,14 @@ impl Engine {
         );
         let mut detail = Run::from_command(command.clone()).detail;
         detail.reason = Some(reason);
-        let dir = self.dir_of(&command.id);
-        detail.output.kept_bytes = exec::Log::open(&dir).kept().map_or(0, |(kept, _)| kept);
+        let log = exec::Log::open(&self.dir_of(&command.id));
+        if let Ok(totals) = log.totals() {
+            detail.output.learn(&totals);
+        }
+        if let Ok((kept, gap)) = log.kept() {
+            detail.output.kept_bytes = kept;
+            detail.output.dropped_bytes = gap.map_or(0, |(from, to)| to - from);
+        }
         command.kept_bytes = detail.output.kept_bytes;
         command.state = state;
         command.ended_at = Some(self.clock.micros());
@@ -382,13 +388,10 @@ pub(crate) async fn follow(engine: Arc<Engine>, live: Arc<Live>, mut command: Co
             engine.put_away(&command);
         }
         None => {
-            let run = engine
-                .lose(
-                    command.clone(),
-                    "its keeper was killed, and with it everything inside",
-                )
+            let (last, by) = (live.job.status(), live.stopper());
+            engine
+                .bury(&mut command, last, by.as_deref(), &live.end)
                 .await;
-            live.end.send_replace(Some(run));
         }
     }
     engine.lives.remove(&command.id);
@@ -399,10 +402,39 @@ pub(crate) async fn follow(engine: Arc<Engine>, live: Arc<Live>, mut command: Co
 }
 
 impl Engine {
+    /// Settles a run whose keeper was killed. How its shell ended stands, if
+    /// it had; then only what it left running was lost.
+    pub(crate) async fn bury(
+        &self,
+        command: &mut Command,
+        mut last: Status,
+        stopped_by: Option<&str>,
+        end: &tokio::sync::watch::Sender<Option<Run>>,
+    ) {
+        if last.end.is_none() {
+            let why = if last.keeper.is_of_earlier_boot() {
+                "the machine was restarted while it ran"
+            } else {
+                "its keeper was killed, and with it everything inside"
+            };
+            end.send_replace(Some(self.lose(command.clone(), why).await));
+            return;
+        }
+        exec::kill_tagged(&tag(&command.id));
+        if let Ok(totals) = exec::Log::open(&self.dir_of(&command.id)).totals()
+            && totals.bytes() > last.output.bytes()
+        {
+            last.output = totals;
+        }
+        last.closed = true;
+        self.learn(command, &last, stopped_by, end).await;
+        self.put_away(command);
+    }
+
     /// Settles a run whose end nobody saw.
     pub(crate) async fn lose(&self, command: Command, why: &str) -> Run {
         // Without a PID namespace, what was inside may have outlived its keeper.
-        let survivors = exec::kill_tagged(&format!("{}={}", env::RUN, command.id));
+        let survivors = exec::kill_tagged(&tag(&command.id));
         let mut text = format!("Lost: {why}.");
         if survivors > 0 {
             text.push_str(&format!(" {survivors} processes left of it were ended."));
@@ -429,6 +461,11 @@ struct Plan {
     cwd: OwnedFd,
     /// All that it will read, where that is known.
     input: Option<Vec<u8>>,
+}
+
+/// What every process of a run has in its environment.
+fn tag(id: &str) -> String {
+    format!("{}={id}", env::RUN)
 }
 
 fn stored(detail: Detail) -> serde_json::Value {

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use regex::bytes::Regex;
 
 use super::format::{HEADER, MAGIC, RECORD, Record, Stream, base_of, data_path, index_path};
+use super::write::Counter;
+use crate::status::Totals;
 
 /// One run's output on disk. Opening costs nothing; every call looks anew, so
 /// that it sees what has been written since.
@@ -238,6 +240,39 @@ impl Log {
             kept += end - base;
         }
         Ok((kept, gap))
+    }
+
+    /// Counts what came, as far as the log can tell. For runs whose keeper
+    /// left no last word.
+    pub fn totals(&self) -> io::Result<Totals> {
+        let mut streams: [Counter; 2] = Default::default();
+        let (mut at, mut last) = (0, Stream::Stdout);
+        loop {
+            let items = self.read(at, STEP)?;
+            if items.is_empty() {
+                break;
+            }
+            for item in items {
+                match item {
+                    // Nobody knows who said it; likely whoever spoke before.
+                    Item::Gap { from, to } => {
+                        streams[last as usize].skip(to - from);
+                        at = to;
+                    }
+                    Item::Piece(piece) => {
+                        at = piece.offset + piece.bytes.len() as u64;
+                        last = piece.stream;
+                        streams[last as usize].count(&piece.bytes);
+                    }
+                }
+            }
+        }
+        let [stdout, stderr] = streams;
+        Ok(Totals {
+            stdout: stdout.totals(),
+            stderr: stderr.totals(),
+            ..Totals::default()
+        })
     }
 
     /// Calls `each` with every line from a position on until it returns false.

@@ -51,7 +51,7 @@ struct Segment {
 }
 
 #[derive(Default)]
-struct Counter {
+pub(super) struct Counter {
     bytes: u64,
     lines: u64,
     chars: CharCount,
@@ -194,7 +194,7 @@ impl Segment {
 }
 
 impl Counter {
-    fn count(&mut self, bytes: &[u8]) {
+    pub(super) fn count(&mut self, bytes: &[u8]) {
         if !self.binary && self.bytes < BINARY_WITHIN {
             self.binary = memchr::memchr(0, bytes).is_some();
         }
@@ -203,7 +203,12 @@ impl Counter {
         self.chars.feed(bytes);
     }
 
-    fn totals(&self) -> StreamTotals {
+    /// Counts bytes that nobody has seen.
+    pub(super) fn skip(&mut self, bytes: u64) {
+        self.bytes += bytes;
+    }
+
+    pub(super) fn totals(&self) -> StreamTotals {
         StreamTotals {
             bytes: self.bytes,
             lines: self.lines,
