@@ -88,7 +88,16 @@ pub async fn start(
 pub async fn adopt(dir: &Path) -> io::Result<Orphan> {
     loop {
         let Some(status) = Status::load(dir)? else {
-            return Ok(Orphan::NeverBegan);
+            // A keeper that comes late cannot begin without its directory, so
+            // taking that away is what makes it true. It fails when the keeper
+            // was faster.
+            match std::fs::remove_dir(dir) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    tokio::time::sleep(Duration::from_millis(5)).await;
+                    continue;
+                }
+                _ => return Ok(Orphan::NeverBegan),
+            }
         };
         if status.closed {
             return Ok(Orphan::Ended(Box::new(status)));

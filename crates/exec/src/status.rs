@@ -138,8 +138,8 @@ impl Totals {
 
 impl Status {
     /// Reads the last status that a keeper left in a run's directory. `None`
-    /// when there is none: then the keeper did not get as far as starting the
-    /// command.
+    /// when there is none, or it is just being written: then the keeper has
+    /// not got as far as starting the command.
     pub fn load(dir: &Path) -> io::Result<Option<Self>> {
         let text = match std::fs::read_to_string(dir.join(FILE)) {
             Ok(text) => text,
