@@ -84,7 +84,7 @@ impl Writer {
             let (stored, skipped) = match self.store(stream, bytes, micros) {
                 Ok(stored) => (stored, 0),
                 Err(error) => {
-                    self.open = None;
+                    self.give_up();
                     self.lost_because.get_or_insert_with(|| error.to_string());
                     (0, bytes.len())
                 }
@@ -142,29 +142,54 @@ impl Writer {
         self.open = None;
         if self.bases.len() as u64 >= SEGMENTS {
             let base = self.bases.remove(HEAD_SEGMENTS).expect("past the head");
-            // The index goes first: a reader trusts only what is indexed.
-            fs::remove_file(index_path(&self.dir, base))?;
-            fs::remove_file(data_path(&self.dir, base))?;
+            remove(&self.dir, base)?;
         }
-        let data = File::create_new(data_path(&self.dir, self.offset))?;
-        let mut index = File::create_new(index_path(&self.dir, self.offset))?;
+        let made = Segment::create(&self.dir, self.offset, self.sequence);
+        if made.is_err() {
+            let _ = remove(&self.dir, self.offset);
+        }
+        self.open = Some(made?);
+        self.bases.push_back(self.offset);
+        Ok(())
+    }
+
+    /// Closes a segment that takes no more. An empty one goes: a flood onto a
+    /// full disk would leave as many as it has chunks.
+    fn give_up(&mut self) {
+        if let Some(open) = self.open.take()
+            && open.last.is_none()
+            && let Some(base) = self.bases.pop_back()
+        {
+            let _ = remove(&self.dir, base);
+        }
+    }
+}
+
+/// Removes a segment. The index goes first: a reader trusts only what is
+/// indexed.
+fn remove(dir: &Path, base: u64) -> io::Result<()> {
+    let index = fs::remove_file(index_path(dir, base));
+    fs::remove_file(data_path(dir, base))?;
+    index
+}
+
+impl Segment {
+    fn create(dir: &Path, base: u64, sequence: u64) -> io::Result<Self> {
+        let data = File::create_new(data_path(dir, base))?;
+        let mut index = File::create_new(index_path(dir, base))?;
         let mut header = [0; HEADER];
         header[..8].copy_from_slice(&MAGIC);
-        header[8..].copy_from_slice(&self.sequence.to_le_bytes());
+        header[8..].copy_from_slice(&sequence.to_le_bytes());
         index.write_all(&header)?;
-        self.bases.push_back(self.offset);
-        self.open = Some(Segment {
+        Ok(Self {
             data,
             index,
             bytes: 0,
             records: 0,
             last: None,
-        });
-        Ok(())
+        })
     }
-}
 
-impl Segment {
     /// Bytes on disk, index included.
     fn size(&self) -> u64 {
         self.bytes + HEADER as u64 + self.records * RECORD as u64
