@@ -77,6 +77,14 @@ impl Engine {
         Ok(engine)
     }
 
+    /// Moves a damaged database aside, so that the next engine begins anew.
+    /// Returns where it went. Not while another engine uses it.
+    pub fn set_aside(state_dir: &Path, stamp: &str) -> Result<PathBuf, Error> {
+        make_private(state_dir)?;
+        let _lock = take(state_dir)?;
+        Ok(Store::set_aside(state_dir, stamp)?)
+    }
+
     /// Returns what the engine was told at its start, resolved.
     pub fn config(&self) -> &Config {
         &self.config

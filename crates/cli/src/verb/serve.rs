@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use tokio::net::{TcpListener, UnixListener};
 use tokio::signal::unix::{SignalKind, signal};
-use weighlock_engine::{Clock, Engine, Nursery, Principal, Store};
+use weighlock_engine::{Clock, Engine, Nursery, Principal};
 use weighlock_server::Doors;
 
 use crate::client::Failure;
@@ -203,8 +203,7 @@ async fn announce(
 
 fn recover(paths: &Paths) -> Result<(), Failure> {
     let stamp = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%S").to_string();
-    let aside =
-        Store::set_aside(&paths.state_dir, &stamp).map_err(weighlock_engine::Error::from)?;
+    let aside = Engine::set_aside(&paths.state_dir, &stamp)?;
     eprintln!("the old database is at {}", aside.display());
     Ok(())
 }
