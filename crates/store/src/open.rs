@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
 use crate::audit::Head;
@@ -78,7 +79,7 @@ impl Store {
     pub fn open(dir: &Path, durability: Durability) -> Result<Self, Error> {
         let path = dir.join(FILE);
         let head = Head::open(dir)?;
-        if !path.exists() && head.seq() > 0 {
+        if is_empty(&path) && head.seq() > 0 {
             return Err(Error::Vanished {
                 path,
                 entries: head.seq(),
@@ -88,6 +89,7 @@ impl Store {
         let head = prepare(&mut connection, &path, durability)
             .and_then(|()| head.agrees(&connection, &path))
             .map_err(|error| error.at(&path))?;
+        checkpoint_on_close(&connection, true)?;
         let reader = Mutex::new(connect(&path, read_only())?);
         Ok(Self {
             writer: Writer::start(connection, head, dir),
@@ -163,6 +165,9 @@ fn prepare(connection: &mut Connection, path: &Path, durability: Durability) -> 
         Durability::Process => "NORMAL",
         Durability::Power => "FULL",
     };
+    // A database that is refused stays as it is: what its log still has
+    // beyond a damaged place would be gone with a checkpoint.
+    checkpoint_on_close(connection, false)?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", synchronous)?;
     connection.pragma_update(None, "foreign_keys", true)?;
@@ -176,19 +181,32 @@ fn prepare(connection: &mut Connection, path: &Path, durability: Durability) -> 
     migrate(connection, path)
 }
 
+fn checkpoint_on_close(connection: &Connection, wanted: bool) -> Result<(), Error> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, !wanted)?;
+    Ok(())
+}
+
+fn is_empty(path: &Path) -> bool {
+    std::fs::metadata(path).map_or(true, |file| file.len() == 0)
+}
+
 fn quick_check(connection: &Connection) -> Result<Option<String>, Error> {
     let answer: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
     Ok((answer != "ok").then_some(answer))
 }
 
 fn migrate(connection: &mut Connection, path: &Path) -> Result<(), Error> {
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let version: usize = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    let version: usize = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
     if version > MIGRATIONS.len() {
         return Err(Error::Newer {
             path: path.to_owned(),
         });
     }
+    if version == MIGRATIONS.len() {
+        // Nothing is written before the audit's head was compared.
+        return Ok(());
+    }
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     for migration in &MIGRATIONS[version..] {
         transaction.execute_batch(migration)?;
     }
