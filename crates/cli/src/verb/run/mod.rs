@@ -148,10 +148,16 @@ fn request(args: &Args, input: Source) -> Result<NewCommand, Failure> {
             ));
         }
     };
+    let cwd = cwd.to_str().ok_or_else(|| {
+        Failure::new(
+            "the directory's name is not valid UTF-8; nothing was run",
+            "go to it in the command: cd $'\\xff' in bash",
+        )
+    })?;
     Ok(NewCommand {
         command,
         description: args.description.clone(),
-        cwd: Some(cwd.to_string_lossy().into_owned()),
+        cwd: Some(cwd.to_owned()),
         env: args.env.iter().cloned().collect::<BTreeMap<_, _>>(),
         shell: match args.shell.as_str() {
             "bash" => ShellName::Bash,
