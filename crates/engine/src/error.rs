@@ -135,6 +135,11 @@ impl Error {
                 "nothing was run; wait for one to end, or raise running_max",
             ),
             Self::Store(error) => store_problem(error, detail),
+            Self::Start(exec::Error::Full) => problem(
+                Kind::Full,
+                "storage_full",
+                "nothing was run; free some space",
+            ),
             Self::Start(_) => problem(
                 Kind::Internal,
                 "cannot_start",

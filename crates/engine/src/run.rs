@@ -11,7 +11,7 @@ use weighlock_store::{Command, Entry, State};
 
 use crate::engine::Engine;
 use crate::env;
-use crate::error::Error;
+use crate::error::{Error, Problem};
 use crate::live::Live;
 use crate::place;
 use crate::request::{Input, Request};
@@ -48,6 +48,9 @@ impl Engine {
     pub async fn run(self: &Arc<Self>, request: Request) -> Result<Outcome, Error> {
         match self.journey(&request).await {
             Ok(outcome) => Ok(outcome),
+            // The store that could not take the start takes no refusal either;
+            // trying would only make the caller wait twice.
+            Err(error @ Error::Store(_)) => Err(error),
             Err(error) => {
                 self.record_refusal(&request, &error).await;
                 Err(error)
@@ -192,7 +195,12 @@ impl Engine {
                     Ok(run)
                 }
                 Err(error) => {
-                    engine.never_began(command, &error).await;
+                    let problem = error.problem();
+                    let recorded =
+                        tokio::spawn(async move { engine.never_began(command, problem).await });
+                    // The record may have to wait for room on the disk; the
+                    // caller does not.
+                    let _ = tokio::time::timeout(RETRY_EVERY, recorded).await;
                     Err(error)
                 }
             }
@@ -210,8 +218,7 @@ impl Engine {
         Ok(Arc::new(Live::new(job, reserved)))
     }
 
-    async fn never_began(&self, command: Command, error: &Error) {
-        let problem = error.problem();
+    async fn never_began(&self, command: Command, problem: Problem) {
         let reason = Reason {
             code: problem.code.into(),
             text: format!("{}. Nothing was run.", problem.detail),

@@ -29,6 +29,9 @@ pub enum Error {
     /// The keeper could not do it.
     #[error("the keeper could not start the command: {0}")]
     Refused(String),
+    /// There is no room for the run's files.
+    #[error("the disk is full")]
+    Full,
     /// The keeper vanished or was silent.
     #[error("the keeper did not answer")]
     Silent,
@@ -149,6 +152,7 @@ impl Job {
                 *status
             }
             Ok(Ok(Some(Report::Refused(reason)))) => return Err(Error::Refused(reason)),
+            Ok(Ok(Some(Report::Full))) => return Err(Error::Full),
             _ => return Err(Error::Silent),
         };
         let (tell, seen) = watch::channel(Seen {
@@ -266,7 +270,7 @@ async fn listen(mut reports: OwnedReadHalf, mut buffer: Vec<u8>, tell: watch::Se
             Report::Status { status, .. } => seen.status = *status,
             Report::Output(totals) => seen.status.output = totals,
             Report::StdinTaken(bytes) => seen.stdin_taken += bytes,
-            Report::Refused(_) => {}
+            Report::Refused(_) | Report::Full => {}
         });
     }
     tell.send_modify(|seen| seen.gone = true);

@@ -59,6 +59,8 @@ pub(crate) enum Report {
     StdinTaken(u64),
     /// The run could not be started at all; nothing ran.
     Refused(String),
+    /// The same, because there is no room for its files.
+    Full,
 }
 
 /// A message that travels in a frame.

@@ -72,7 +72,10 @@ fn begin(line: UnixStream, cwd: OwnedFd, this: Keeper) -> io::Result<Kept> {
             Ok(kept)
         }
         Err(error) => {
-            line.say(&Report::Refused(error.to_string()));
+            line.say(&match error.kind() {
+                io::ErrorKind::StorageFull => Report::Full,
+                _ => Report::Refused(error.to_string()),
+            });
             line.finish();
             Err(error)
         }
