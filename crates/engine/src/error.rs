@@ -212,6 +212,11 @@ fn store_problem(error: &store::Error, detail: String) -> Problem {
     }
 }
 
+/// The beginning of what somebody gave us, which may be long.
+pub(crate) fn brief(text: &str) -> String {
+    text.chars().take(200).collect()
+}
+
 /// Joins an error with what caused it.
 fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags, open};
 
-use crate::error::Error;
+use crate::error::{Error, brief};
 
 /// A checked working directory. The descriptor is what counts: whatever the
 /// path comes to mean later, the command starts here.
@@ -51,7 +51,10 @@ pub(crate) fn resolve(base: &Path, asked: Option<&str>) -> Result<Place, Error> 
 fn refuse(asked: &str, why: &str, base: &Path) -> Error {
     Error::invalid(
         "bad_directory",
-        format!("cannot run in the working directory `{asked}`: it {why}; nothing was run"),
+        format!(
+            "cannot run in the working directory `{}`: it {why}; nothing was run",
+            brief(asked)
+        ),
         format!("give an existing directory below {}", base.display()),
     )
 }

@@ -6,7 +6,7 @@ use weighlock_exec::{Limits, Shell, Stdin};
 use weighlock_policy::Times;
 
 use crate::env;
-use crate::error::Error;
+use crate::error::{Error, brief};
 
 /// The kernel takes no longer argument (MAX_ARG_STRLEN, with its NUL).
 const MAX_COMMAND: usize = 128 * 1024 - 1;
@@ -135,7 +135,10 @@ impl Request {
             if !env::is_name(name) || value.contains('\0') {
                 return Err(Error::invalid(
                     "invalid_environment",
-                    format!("`{name}` cannot be an environment variable; nothing was run"),
+                    format!(
+                        "`{}` cannot be an environment variable; nothing was run",
+                        brief(name)
+                    ),
                     "a name has no `=`, and neither name nor value has a NUL byte",
                 ));
             }

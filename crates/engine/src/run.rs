@@ -11,7 +11,7 @@ use weighlock_store::{Command, Entry, State};
 
 use crate::engine::Engine;
 use crate::env;
-use crate::error::{Error, Problem};
+use crate::error::{Error, Problem, brief};
 use crate::live::Live;
 use crate::place;
 use crate::request::{Input, Request};
@@ -340,12 +340,11 @@ impl Engine {
     /// is undone when that fails too.
     async fn record_refusal(&self, request: &Request, error: &Error) {
         let problem = error.problem();
-        let start: String = request.command.chars().take(200).collect();
         let entry = self.entry(
             "run.refused",
             request.principal.name(),
             None,
-            json!({ "command": start, "code": problem.code, "detail": problem.detail }),
+            json!({ "command": brief(&request.command), "code": problem.code, "detail": problem.detail }),
         );
         if let Err(error) = self.store.record(vec![entry]).await {
             tracing::error!(%error, "cannot record a refusal");
