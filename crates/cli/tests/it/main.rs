@@ -2,10 +2,15 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
 
+mod bad_input;
+mod clients;
 mod clock;
+mod crash;
+mod faults;
 mod output;
 mod rest;
 mod returns;
 mod run;
 mod support;
+mod tampering;
 mod verbs;

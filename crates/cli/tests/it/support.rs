@@ -5,10 +5,11 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// One owner: a base directory, a state directory, at most one server.
@@ -17,6 +18,9 @@ pub(crate) struct Home {
     /// Stands in the environment of every command that is run here, so that
     /// its processes can be found from outside.
     pub(crate) mark: String,
+    /// Where the state directory is seen from here, when the server has
+    /// mounts of its own.
+    seen_at: OnceLock<PathBuf>,
 }
 
 /// A server in the foreground.
@@ -43,6 +47,7 @@ impl Home {
         fs::create_dir(dir.path().join("base")).unwrap();
         Self {
             mark: format!("{}-{next}", std::process::id()),
+            seen_at: OnceLock::new(),
             dir,
         }
     }
@@ -53,7 +58,10 @@ impl Home {
     }
 
     pub(crate) fn state(&self) -> PathBuf {
-        self.dir.path().join("state")
+        match self.seen_at.get() {
+            Some(path) => path.clone(),
+            None => self.dir.path().join("state"),
+        }
     }
 
     /// Our binary, as it would be started here.
@@ -132,6 +140,19 @@ impl Home {
             .unwrap_or_else(|done| panic!("no server: {done:?}"))
     }
 
+    /// Starts a server with mounts of its own, which `setup` makes at
+    /// `$WEIGHLOCK_STATE_DIR`. Ordinary users can do that too.
+    pub(crate) fn try_serve_after(&self, setup: &str) -> Result<Server, Done> {
+        let outside = self.state();
+        fs::create_dir_all(&outside).unwrap();
+        let script = format!("{setup} && exec \"$@\"");
+        let server = self.serve_in(&["unshare", "-rm", "sh", "-c", &script, "sh"], &[])?;
+        let root = format!("/proc/{}/root", server.child.id());
+        let inside = outside.strip_prefix("/").expect("an absolute path");
+        self.seen_at.get_or_init(|| Path::new(&root).join(inside));
+        Ok(server)
+    }
+
     /// Starts a server through another program.
     #[expect(clippy::zombie_processes, reason = "dropping the server waits")]
     fn serve_in(&self, through: &[&str], options: &[&str]) -> Result<Server, Done> {
@@ -196,6 +217,106 @@ impl Home {
         parse(&answer)
     }
 
+    /// Writes a configuration file and returns its path.
+    pub(crate) fn config(&self, text: &str) -> String {
+        let path = self.dir.path().join("config.toml");
+        fs::write(&path, text).unwrap();
+        path.to_str().expect("temporary paths are plain").to_owned()
+    }
+
+    /// The lines of a file that commands write, in the base directory.
+    pub(crate) fn lines(&self, name: &str) -> Vec<String> {
+        let text = fs::read_to_string(self.base().join(name)).unwrap_or_default();
+        text.lines().map(str::to_owned).collect()
+    }
+
+    /// Asks for a command with more wishes, which are JSON too.
+    pub(crate) fn ask(&self, command: &str, wishes: Value) -> (u16, Value) {
+        self.api("POST", "/commands", &self.wish(command, wishes))
+    }
+
+    /// Starts a command in the background and returns its id.
+    pub(crate) fn start(&self, command: &str, mut wishes: Value) -> String {
+        wishes["background"] = true.into();
+        let (status, run) = self.ask(command, wishes);
+        assert_eq!(status, 202, "{run}");
+        run["command_id"].as_str().expect("an id").to_owned()
+    }
+
+    /// The body of a request, with the mark of this home.
+    pub(crate) fn wish(&self, command: &str, wishes: Value) -> Value {
+        let mut body = json!({ "command": command, "cwd": self.base(),
+                               "env": { "WL_MARK": self.mark } });
+        for (name, wish) in wishes.as_object().into_iter().flatten() {
+            body[name] = wish.clone();
+        }
+        body
+    }
+
+    /// A run as the server tells it.
+    pub(crate) fn get(&self, id: &str) -> Value {
+        let (status, run) = self.api("GET", &format!("/commands/{id}"), &Value::Null);
+        assert_eq!(status, 200, "{run}");
+        run
+    }
+
+    /// A run once it has ended.
+    pub(crate) fn ended(&self, id: &str) -> Value {
+        let path = format!("/commands/{id}?wait_ms=20000");
+        let (_, run) = self.api("GET", &path, &Value::Null);
+        assert_ne!(run["state"], "running", "{run}");
+        run
+    }
+
+    /// A run once nothing of it is left.
+    pub(crate) fn closed(&self, id: &str) -> Value {
+        eventually("the run is closed", || self.get(id)["open"] == false);
+        self.get(id)
+    }
+
+    /// The exact bytes that are kept of a run's output.
+    pub(crate) fn output(&self, id: &str) -> Vec<u8> {
+        let (status, bytes) = self.api_raw("GET", &format!("/commands/{id}/output/raw"), b"");
+        assert_eq!(status, 200);
+        bytes
+    }
+
+    /// How many runs have a directory.
+    pub(crate) fn run_dirs(&self) -> usize {
+        let days = fs::read_dir(self.state().join("runs"))
+            .into_iter()
+            .flatten();
+        days.flatten()
+            .flat_map(|day| fs::read_dir(day.path()).into_iter().flatten())
+            .count()
+    }
+
+    /// What the keeper of a run has written down.
+    pub(crate) fn status_file(&self, id: &str) -> Option<PathBuf> {
+        let days = fs::read_dir(self.state().join("runs")).ok()?;
+        days.flatten()
+            .map(|day| day.path().join(id).join("status.jsonl"))
+            .find(|path| path.exists())
+    }
+
+    /// How many files there are of a run.
+    pub(crate) fn files_of(&self, id: &str) -> usize {
+        let days = fs::read_dir(self.state().join("runs"))
+            .into_iter()
+            .flatten();
+        days.flatten()
+            .flat_map(|day| fs::read_dir(day.path().join(id)).into_iter().flatten())
+            .count()
+    }
+
+    /// The pid of the keeper of a run.
+    pub(crate) fn keeper(&self, id: &str) -> u32 {
+        let path = self.status_file(id).expect("a run under way");
+        let text = fs::read_to_string(path).unwrap();
+        let status: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+        status["keeper"]["pid"].as_u64().expect("a pid") as u32
+    }
+
     /// Host pids of the processes that commands of this home have now.
     pub(crate) fn processes(&self) -> Vec<u32> {
         let mark = format!("WL_MARK={}", self.mark);
@@ -230,6 +351,13 @@ impl Home {
 
     /// `weighlock audit verify` must find nothing wrong.
     pub(crate) fn assert_audit_verifies(&self) {
+        if self.seen_at.get().is_some() {
+            // SQLite resolves links, and would look on our side of the mount.
+            let (_, found) = self.api("POST", "/audit/verify", &json!({}));
+            assert_eq!(found["fault"], Value::Null, "{found}");
+            assert!(found["entries"].as_u64() > Some(0), "{found}");
+            return;
+        }
         let done = self.call(&["audit", "verify"]);
         assert_eq!(done.code, Some(0), "{done:?}");
     }
@@ -246,6 +374,59 @@ impl Drop for Home {
         }
         for pid in self.processes() {
             signal(pid, "KILL");
+        }
+    }
+}
+
+/// A connection that is kept for many requests.
+pub(crate) struct Talk(BufReader<UnixStream>);
+
+/// One answer on such a connection.
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    /// In lower case.
+    pub(crate) head: String,
+    pub(crate) body: Value,
+}
+
+impl Talk {
+    pub(crate) fn open(home: &Home) -> Self {
+        let socket = UnixStream::connect(home.state().join("weighlock.sock")).unwrap();
+        Self(BufReader::new(socket))
+    }
+
+    /// Asks and waits for the answer.
+    pub(crate) fn ask(&mut self, method: &str, path: &str, body: &Value) -> Answer {
+        self.send(method, path, body);
+        self.receive()
+    }
+
+    pub(crate) fn send(&mut self, method: &str, path: &str, body: &Value) {
+        let body = body.to_string();
+        let request = format!(
+            "{method} /agent/terminal{path} HTTP/1.1\r\nhost: localhost\r\n\
+             content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        self.0.get_mut().write_all(request.as_bytes()).unwrap();
+    }
+
+    pub(crate) fn receive(&mut self) -> Answer {
+        let mut head = String::new();
+        while !head.ends_with("\r\n\r\n") {
+            assert_ne!(self.0.read_line(&mut head).unwrap(), 0, "hung up: {head}");
+        }
+        let head = head.to_lowercase();
+        let length = head
+            .lines()
+            .find_map(|line| line.strip_prefix("content-length: "))
+            .expect("a length");
+        let mut body = vec![0; length.parse().unwrap()];
+        self.0.read_exact(&mut body).unwrap();
+        Answer {
+            status: head.split(' ').nth(1).unwrap().parse().unwrap(),
+            head,
+            body: serde_json::from_slice(&body).unwrap(),
         }
     }
 }
@@ -303,6 +484,30 @@ pub(crate) fn all_processes() -> impl Iterator<Item = u32> {
     fs::read_dir("/proc")
         .unwrap()
         .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+}
+
+/// The processes that one has started, dead ones that nobody has buried too.
+pub(crate) fn children(parent: u32) -> Vec<(u32, char)> {
+    all_processes()
+        .filter_map(|pid| {
+            let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+            let mut fields = stat.rsplit_once(") ")?.1.split(' ');
+            let state = fields.next()?.chars().next()?;
+            (fields.next()?.parse() == Ok(parent)).then_some((pid, state))
+        })
+        .collect()
+}
+
+/// Whether a process is there, dead ones not counted.
+pub(crate) fn is_alive(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ")
+        .is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+}
+
+/// Says loudly that something was not tried here.
+pub(crate) fn skip(why: &str) {
+    eprintln!("SKIPPED: {why}");
 }
 
 /// Tells whether a pid is a server of ours, so that no other process is hit.
