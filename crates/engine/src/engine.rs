@@ -102,7 +102,9 @@ impl Engine {
 
     /// Returns how many processes a run has now, and their resident memory.
     pub fn load(&self, run: &Run) -> Option<Load> {
-        let (processes, memory_bytes) = self.lives.get(&run.command_id)?.job.load();
+        // One that has just ended may still be on its way out of `lives`.
+        let live = self.lives.get(&run.command_id).filter(|_| run.open)?;
+        let (processes, memory_bytes) = live.job.load();
         Some(Load {
             processes,
             memory_bytes,
