@@ -32,56 +32,55 @@ pub fn serve_nursery() -> io::Result<()> {
     forget_children(true);
     // Read once, for all keepers.
     let _ = crate::status::boot();
-    let (taken, tell) = pipe_with(PipeFlags::CLOEXEC)?;
-    let mut spares = 0;
+    let mut spares = vec![];
     loop {
-        while spares < SPARES {
+        while spares.len() < SPARES {
+            let (gone, here) = pipe_with(PipeFlags::CLOEXEC)?;
             match fork() {
                 Ok(Fork::Child) => {
-                    drop(taken);
-                    wait_for_work(tell);
+                    drop((gone, spares));
+                    wait_for_work(here);
                 }
-                Ok(Fork::Parent(_)) => spares += 1,
+                Ok(Fork::Parent(_)) => spares.push(gone),
                 // The ones there are may still serve.
-                Err(_) if spares > 0 => break,
+                Err(_) if !spares.is_empty() => break,
                 Err(error) => return Err(error),
             }
         }
-        if !wait_for_need(&taken)? {
+        if !wait_for_need(&mut spares)? {
             return Ok(());
         }
-        let mut signs = [0; SPARES];
-        spares -= rustix::io::read(&taken, &mut signs)?.min(spares);
     }
 }
 
-/// Waits until a spare keeper was taken; false when the server is gone.
-fn wait_for_need(taken: &OwnedFd) -> io::Result<bool> {
-    let server = rustix::stdio::stdin();
-    let mut fds = [
-        PollFd::new(taken, PollFlags::IN),
-        // Its messages are for the spare keepers; we only see it go.
-        PollFd::from_borrowed_fd(server, PollFlags::empty()),
-    ];
-    loop {
-        match poll(&mut fds, None) {
-            Err(rustix::io::Errno::INTR) => continue,
-            done => drop(done?),
+/// Waits until a spare keeper was taken or has died: then nobody holds the
+/// other end of its pipe. Returns false when the server is gone.
+fn wait_for_need(spares: &mut Vec<OwnedFd>) -> io::Result<bool> {
+    // The server's messages are for the spare keepers; we only see it go.
+    let server = PollFd::from_borrowed_fd(rustix::stdio::stdin(), PollFlags::empty());
+    let ends = spares
+        .iter()
+        .map(|spare| PollFd::new(spare, PollFlags::empty()));
+    let mut fds: Vec<_> = [server].into_iter().chain(ends).collect();
+    while let Err(error) = poll(&mut fds, None) {
+        if error != rustix::io::Errno::INTR {
+            return Err(error.into());
         }
-        if !fds[1].revents().is_empty() {
-            return Ok(false);
-        }
-        return Ok(true);
     }
+    let mut gone = fds.iter().map(|fd| !fd.revents().is_empty());
+    let server_gone = gone.next() == Some(true);
+    let gone: Vec<bool> = gone.collect();
+    let mut each = gone.into_iter();
+    spares.retain(|_| each.next() == Some(false));
+    Ok(!server_gone)
 }
 
 /// Waits for one message and serves as the keeper it asks for.
-fn wait_for_work(tell: OwnedFd) -> ! {
+fn wait_for_work(here: OwnedFd) -> ! {
     let this = Keeper::this();
     match (receive(), this) {
         (Ok(Some((line, cwd))), Ok(this)) => {
-            let _ = rustix::io::write(&tell, b"t");
-            drop(tell);
+            drop(here);
             forget_children(false);
             keep::keep(line, cwd, this)
         }
