@@ -235,6 +235,27 @@ fn a_keeper_killed_after_the_shell_ended_does_not_change_how_it_ended() {
 }
 
 #[test]
+fn whoever_makes_keepers_may_be_killed_and_commands_still_run() {
+    let home = Home::new();
+    let server = home.serve(&[]);
+    let nursery = || children(server.child.id())[0].0;
+    assert_eq!(home.ask("true", Value::Null).0, 200);
+    eventually("keepers are ready", || !children(nursery()).is_empty());
+    for (ready, _) in children(nursery()) {
+        signal(ready, "KILL");
+    }
+    let (status, run) = home.ask("true", Value::Null);
+    assert_eq!(status, 200, "its ready keepers were killed: {run}");
+    signal(nursery(), "KILL");
+    // More than it had keepers ready for.
+    for _ in 0..5 {
+        let (status, run) = home.ask("true", Value::Null);
+        assert_eq!(status, 200, "the nursery was killed: {run}");
+    }
+    home.assert_audit_verifies();
+}
+
+#[test]
 fn a_keeper_that_comes_after_the_verdict_runs_nothing() {
     let home = Home::new();
     let server = home.serve(&[]);
