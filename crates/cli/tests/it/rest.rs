@@ -195,7 +195,8 @@ fn a_stuck_reader_can_be_stopped_while_it_is_fed() {
             .spawn(|| home.api_raw("POST", &format!("/commands/{id}/stdin"), &[b'x'; 2_000_000]));
         let (status, stopped) = home.api("POST", &format!("/commands/{id}/stop"), &json!({}));
         assert_eq!((status, &stopped["state"]), (200, &json!("killed")));
-        assert_eq!(feeding.join().unwrap().0, 409);
+        // Refused, or taken by a pipe whose reader had just died.
+        assert!(matches!(feeding.join().unwrap().0, 409 | 204));
     });
 }
 
