@@ -44,7 +44,7 @@ pub(crate) fn serve(wanted: Wanted, program: Program, out: &OwnedFd) -> ! {
         program.stderr.as_raw_fd(),
     ]);
     match prepare(wanted, out) {
-        Ok(fresh_proc) => tell(out, Notice::Ready { fresh_proc }),
+        Ok(fresh_proc) => tell(out, &[Notice::Ready { fresh_proc }]),
         Err(error) => give_up(out, Notice::Unready(code(&error))),
     }
     match start(program) {
@@ -145,28 +145,35 @@ fn close_range(from: RawFd, to: RawFd, flags: libc::c_uint) -> io::Result<()> {
 }
 
 fn reap_all(shell: Pid, out: &OwnedFd) -> ! {
+    let mut news: Vec<Notice> = vec![];
     loop {
-        match wait(None, true) {
-            Ok(Some((pid, exit, usage))) if pid == shell => tell(out, Notice::Exited(exit, usage)),
-            Ok(_) => {}
+        // With news at hand, only what has ended already is waited for: most
+        // shells leave nothing behind, and then one message tells all.
+        match wait(None, news.is_empty()) {
+            Ok(Some((pid, exit, usage))) if pid == shell => news.push(Notice::Exited(exit, usage)),
+            Ok(Some(_)) => {}
+            Ok(None) => tell(out, &std::mem::take(&mut news)),
             Err(error) if error.raw_os_error() == Some(libc::EINTR) => {}
             // No child is left: nothing inside but us. Taking the namespace
             // down takes a while, and nobody has to wait for that.
             Err(_) => {
-                tell(out, Notice::Empty(used_by_children()));
+                news.push(Notice::Empty(used_by_children()));
+                tell(out, &news);
                 exit(0)
             }
         }
     }
 }
 
-fn tell(out: &OwnedFd, notice: Notice) {
-    // A keeper that does not listen any more is dead, and so are we, soon.
-    let _ = rustix::io::write(out, &notice.encode());
+/// Tells the keeper, in one message. One that does not listen any more is
+/// dead, and so are we, soon.
+fn tell(out: &OwnedFd, news: &[Notice]) {
+    let bytes: Vec<u8> = news.iter().flat_map(|notice| notice.encode()).collect();
+    let _ = rustix::io::write(out, &bytes);
 }
 
 fn give_up(out: &OwnedFd, notice: Notice) -> ! {
-    tell(out, notice);
+    tell(out, &[notice]);
     exit(1)
 }
 

@@ -9,5 +9,5 @@ mod members;
 mod tree;
 
 pub use fork::{Fork, close_inherited, exit, forget_children, fork};
-pub use members::{Member, kill_tagged, load_below, started};
+pub use members::{Member, kill, kill_tagged, load_below, started};
 pub use tree::{Containment, Error, Exit, Notice, Program, Tree, Usage};

@@ -92,6 +92,11 @@ fn resident(pid: u32) -> Option<u64> {
     sizes.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
+/// Ends one process, unless the pid means another by now.
+pub fn kill(pid: u32, started: u64) {
+    Member { pid, started }.signal(&[Signal::KILL]);
+}
+
 /// Ends every process whose environment has `tag` (`NAME=value`). For what a
 /// keeper left behind that was itself killed while it had no namespace.
 pub fn kill_tagged(tag: &str) -> usize {

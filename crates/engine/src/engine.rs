@@ -8,9 +8,9 @@ use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use weighlock_exec::Nursery;
+use weighlock_exec::{Nursery, Status};
 use weighlock_policy::Blacklist;
-use weighlock_store::{Entry, Filter, Store, Verified};
+use weighlock_store::{Durability, Entry, Error as StoreError, Filter, Store, Verified};
 
 use crate::blacklist::BlacklistFile;
 use crate::clock::Clock;
@@ -77,12 +77,19 @@ impl Engine {
         Ok(engine)
     }
 
-    /// Moves a damaged database aside, so that the next engine begins anew.
-    /// Returns where it went. Not while another engine uses it.
-    pub fn set_aside(state_dir: &Path, stamp: &str) -> Result<PathBuf, Error> {
+    /// Moves a damaged database aside, so that the next engine begins anew,
+    /// and returns where it went; `None` when it is not damaged. Runs that only
+    /// the old one knew are ended. Not while another engine uses it.
+    pub fn set_aside(state_dir: &Path, stamp: &str) -> Result<Option<PathBuf>, Error> {
         make_private(state_dir)?;
         let _lock = take(state_dir)?;
-        Ok(Store::set_aside(state_dir, stamp)?)
+        match Store::open(state_dir, Durability::Process) {
+            Ok(_) => return Ok(None),
+            Err(StoreError::Corrupt { .. } | StoreError::Vanished { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+        end_unknown_runs(&state_dir.join("runs"));
+        Ok(Some(Store::set_aside(state_dir, stamp)?))
     }
 
     /// Returns what the engine was told at its start, resolved.
@@ -286,6 +293,18 @@ fn token_hash(token: &str) -> String {
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Ends every keeper that still lives, and with it everything inside. Its
+/// directory stays, with the output there was.
+fn end_unknown_runs(runs: &Path) {
+    let below = |dir: PathBuf| fs::read_dir(dir).into_iter().flatten().flatten();
+    let dirs = below(runs.to_owned()).flat_map(|day| below(day.path()));
+    for dir in dirs {
+        if let Ok(Some(status)) = Status::load(&dir.path()) {
+            status.keeper.end();
+        }
+    }
 }
 
 /// Makes a directory that only its owner may look into.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use weighlock_exec::{self as exec, Shell, Spec, Status};
+use weighlock_exec::{self as exec, Shell, Spec, Status, Summoned};
 use weighlock_policy::{Permit, Rules, Verdict, judge};
 use weighlock_store::{Command, Entry, State};
 
@@ -183,8 +183,10 @@ impl Engine {
         // recorded to its end, even when nobody waits any more.
         let engine = Arc::clone(self);
         let started = tokio::spawn(async move {
+            // It wakes up while the start is being recorded.
+            let keeper = exec::summon(&engine.nursery, plan.cwd)?;
             engine.store.insert(command.clone(), vec![entry]).await?;
-            match engine.launch(plan.spec, permit, plan.cwd).await {
+            match launch(keeper, permit, plan.spec).await {
                 Ok(live) => {
                     engine.lives.insert(&command.id, Arc::clone(&live));
                     let run = Run::from_command(command.clone());
@@ -206,16 +208,6 @@ impl Engine {
             }
         });
         started.await.expect("starting does not panic")
-    }
-
-    async fn launch(&self, spec: Spec, permit: Permit, cwd: OwnedFd) -> Result<Arc<Live>, Error> {
-        let reserved = spec.limits.output_bytes;
-        std::fs::create_dir_all(&spec.dir).map_err(|source| Error::File {
-            path: spec.dir.clone(),
-            source,
-        })?;
-        let job = exec::start(&self.nursery, permit, spec, cwd).await?;
-        Ok(Arc::new(Live::new(job, reserved)))
     }
 
     async fn never_began(&self, command: Command, problem: Problem) {
@@ -350,6 +342,16 @@ impl Engine {
             tracing::error!(%error, "cannot record a refusal");
         }
     }
+}
+
+async fn launch(keeper: Summoned, permit: Permit, spec: Spec) -> Result<Arc<Live>, Error> {
+    let reserved = spec.limits.output_bytes;
+    std::fs::create_dir_all(&spec.dir).map_err(|source| Error::File {
+        path: spec.dir.clone(),
+        source,
+    })?;
+    let job = exec::start(keeper, permit, spec).await?;
+    Ok(Arc::new(Live::new(job, reserved)))
 }
 
 /// Hands over all of a run's input. A command that reads less than it was

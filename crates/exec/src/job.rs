@@ -1,7 +1,7 @@
 //! The server's view of one run.
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::time::Duration;
 
@@ -66,25 +66,26 @@ pub enum Orphan {
     NeverBegan,
 }
 
-/// Starts the permitted command. `cwd` is its working directory, opened and
-/// checked by the caller. When this returns an error, nothing ran.
-pub async fn start(
-    nursery: &Nursery,
-    permit: Permit,
-    spec: Spec,
-    cwd: OwnedFd,
-) -> Result<Job, Error> {
-    use std::os::fd::AsFd;
+/// A keeper that waits for its order. Dropped, it goes away again.
+pub struct Summoned(UnixStream);
+
+/// Calls a keeper, which gets ready while the caller does other things. `cwd`
+/// is where its command will run, opened and checked by the caller.
+pub fn summon(nursery: &Nursery, cwd: OwnedFd) -> Result<Summoned, Error> {
     let line = nursery.launch(cwd.as_fd()).map_err(Error::Keeper)?;
-    drop(cwd);
     line.set_nonblocking(true).map_err(Error::Keeper)?;
     let line = UnixStream::from_std(line).map_err(Error::Keeper)?;
+    Ok(Summoned(line))
+}
+
+/// Starts the permitted command. When this returns an error, nothing ran.
+pub async fn start(keeper: Summoned, permit: Permit, spec: Spec) -> Result<Job, Error> {
     let order = Order::Start {
         version: protocol::VERSION,
         spec: Box::new(spec),
         command: permit.command().to_owned(),
     };
-    Job::connect(line, Some(order)).await
+    Job::connect(keeper.0, Some(order)).await
 }
 
 /// Finds the keeper of a run that was started by an earlier server.

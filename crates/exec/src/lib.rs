@@ -15,7 +15,7 @@ mod status;
 mod text;
 
 pub use cut::{Excerpt, Text, excerpt};
-pub use job::{Error, Job, Orphan, adopt, start};
+pub use job::{Error, Job, Orphan, Summoned, adopt, start, summon};
 pub use keeper::{MANY_PROCESSES, serve_nursery};
 pub use log::{Item, Line, Lines, Log, Piece, Stream};
 pub use nursery::Nursery;

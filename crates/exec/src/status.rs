@@ -203,6 +203,14 @@ impl Keeper {
         started(self.pid) == Some(self.started) && boot().is_ok_and(|boot| boot == self.boot)
     }
 
+    /// Ends this very process, if it still lives, and with it everything that
+    /// its namespace holds.
+    pub fn end(&self) {
+        if self.is_alive() {
+            weighlock_confine::kill(self.pid, self.started);
+        }
+    }
+
     /// Returns whether it belongs to an earlier boot of the machine.
     pub fn is_of_earlier_boot(&self) -> bool {
         boot().is_ok_and(|boot| boot != self.boot)

@@ -203,8 +203,13 @@ async fn announce(
 
 fn recover(paths: &Paths) -> Result<(), Failure> {
     let stamp = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%S").to_string();
-    let aside = Engine::set_aside(&paths.state_dir, &stamp)?;
-    eprintln!("the old database is at {}", aside.display());
+    match Engine::set_aside(&paths.state_dir, &stamp)? {
+        Some(aside) if aside.exists() => {
+            eprintln!("the damaged database is at {}", aside.display());
+        }
+        Some(_) => eprintln!("the database was gone; a new one is begun"),
+        None => eprintln!("the database is not damaged; nothing was set aside"),
+    }
     Ok(())
 }
 

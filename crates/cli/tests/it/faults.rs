@@ -293,6 +293,20 @@ fn a_locked_database_is_waited_for_and_then_said() {
     home.assert_audit_verifies();
 }
 
+#[test]
+fn runs_that_only_a_damaged_database_knew_are_ended_by_its_recovery() {
+    let home = Home::new();
+    let server = home.serve(&[]);
+    let (_, run) = home.ask("sleep 99", json!({ "background": true }));
+    assert_eq!(run["state"], "running");
+    server.kill();
+    fs::write(database(&home), "broken").unwrap();
+    // All of it is still in the log, which would mend it.
+    fs::remove_file(home.state().join("weighlock.db-wal")).unwrap();
+    let _server = home.serve(&["--recover"]);
+    home.assert_gone_within(Duration::from_secs(5));
+}
+
 /// A home with thirty runs in a database that no server holds, all of it in
 /// one file.
 fn with_records() -> Home {
@@ -318,7 +332,11 @@ fn check_recovery(home: &Home, why: &str) {
     let untouched = fs::read(database(home)).ok() == before;
     assert!(untouched, "a refused start changed the database");
     let server = home.serve(&["--recover"]);
-    assert!(server.said.contains("the old database"), "{}", server.said);
+    let said = match before {
+        Some(_) => "the damaged database is at",
+        None => "the database was gone",
+    };
+    assert!(server.said.contains(said), "{}", server.said);
     let aside = kept_aside(home);
     let is = |path: &&PathBuf, name: &str| {
         let path = path.file_name().unwrap_or_default().to_string_lossy();
@@ -335,9 +353,12 @@ fn check_recovery(home: &Home, why: &str) {
     assert_eq!(list(home).len(), 1);
     home.assert_audit_verifies();
     drop(server);
-    // Without the word, and without the damage, it begins as ever.
-    let _server = home.serve(&[]);
-    assert_eq!(list(home).len(), 1);
+    // Without the damage it begins as ever, whatever it is told.
+    for options in [&[][..], &["--recover"]] {
+        let server = home.serve(options);
+        assert_eq!(list(home).len(), 1);
+        assert_eq!(server.terminate(), Some(0));
+    }
 }
 
 #[track_caller]
