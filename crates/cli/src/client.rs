@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::io::{BufRead, BufReader};
-use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -17,6 +16,7 @@ use hyper_util::rt::TokioIo;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::net::UnixStream;
+use weighlock_engine::ShortPath;
 use weighlock_server::ProblemDocument;
 
 use crate::paths::{Paths, default_base};
@@ -183,14 +183,17 @@ pub(crate) fn block_on<T>(deed: impl Future<Output = Result<T, Failure>>) -> Res
     done
 }
 
-/// A socket's address has room for 108 bytes; a directory may be deeper.
 async fn connect(socket: &Path) -> std::io::Result<UnixStream> {
-    let (Some(dir), Some(name)) = (socket.parent(), socket.file_name()) else {
-        return Err(std::io::ErrorKind::NotFound.into());
-    };
-    let dir = std::fs::File::open(dir)?;
-    let short = format!("/proc/self/fd/{}", dir.as_raw_fd());
-    UnixStream::connect(Path::new(&short).join(name)).await
+    let address = short(socket)?;
+    UnixStream::connect(&address).await
+}
+
+/// A path to a socket that fits into an address.
+pub(crate) fn short(socket: &Path) -> std::io::Result<ShortPath> {
+    match (socket.parent(), socket.file_name()) {
+        (Some(dir), Some(name)) => ShortPath::new(dir, name),
+        _ => Err(std::io::ErrorKind::NotFound.into()),
+    }
 }
 
 fn is_absent(error: &std::io::Error) -> bool {

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+pub(crate) use weighlock_engine::size;
+
 /// Makes text from anywhere safe to show: what is invisible, moves the cursor
 /// or reorders text appears as its code. Newlines stay.
 pub(crate) fn safe(text: &str) -> String {
@@ -57,17 +59,6 @@ pub(crate) fn duration(millis: f64) -> String {
                 _ => format!("{} h {:02} m", seconds / 3600, seconds % 3600 / 60),
             }
         }
-    }
-}
-
-/// Sizes in KiB, MiB and GiB.
-pub(crate) fn size(bytes: u64) -> String {
-    let bytes_f = bytes as f64;
-    match bytes {
-        0..1024 => format!("{bytes} B"),
-        1024..0x10_0000 => format!("{:.1} KiB", bytes_f / 1024.0),
-        0x10_0000..0x4000_0000 => format!("{:.1} MiB", bytes_f / 1_048_576.0),
-        _ => format!("{:.1} GiB", bytes_f / 1_073_741_824.0),
     }
 }
 

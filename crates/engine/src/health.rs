@@ -190,7 +190,8 @@ fn failed(name: &str, error: Error) -> Check {
     problem(name, told.detail, &told.hint)
 }
 
-fn size(bytes: u64) -> String {
+/// Returns a size in words: KiB, MiB or GiB.
+pub fn size(bytes: u64) -> String {
     match bytes {
         0..1024 => format!("{bytes} B"),
         1024..0x10_0000 => format!("{:.1} KiB", bytes as f64 / 1024.0),

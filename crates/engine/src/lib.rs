@@ -28,14 +28,14 @@ pub use clock::Clock;
 pub use config::Config;
 pub use engine::Engine;
 pub use error::{Error, Kind, Problem};
-pub use health::{Check, Health, Level};
+pub use health::{Check, Health, Level, size};
 pub use output::{Follow, Page, Until};
 pub use request::{Input, Principal, Request};
 pub use run::Outcome;
 pub use view::{Detail, LeftRunning, Load, OutputView, Reason, Run, Used};
 pub use weighlock_exec::{
-    Excerpt, Item, Line, Lines, Log, Nursery, Piece, Shell, Stream, Text, close_inherited,
-    serve_nursery,
+    Excerpt, Item, Line, Lines, Log, Nursery, Piece, Shell, ShortPath, Stream, Text,
+    close_inherited, serve_nursery,
 };
 pub use weighlock_policy::{Blacklist, Cut, Preset, Times};
 pub use weighlock_store::{

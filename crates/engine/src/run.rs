@@ -320,10 +320,7 @@ impl Engine {
     /// Removes what is not needed once a run is recorded, and its directory
     /// when that leaves nothing.
     pub(crate) fn put_away(&self, command: &Command) {
-        let dir = self.dir_of(&command.id);
-        let _ = Status::remove(&dir);
-        let _ = std::fs::remove_file(dir.join("keeper.sock"));
-        let _ = std::fs::remove_dir(&dir);
+        exec::forget(&self.dir_of(&command.id));
         self.kept
             .fetch_add(command.kept_bytes, std::sync::atomic::Ordering::Relaxed);
     }

@@ -5,17 +5,18 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::time::Duration;
 
-use rustix::fs::{Mode, OFlags, open};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{Mutex, watch};
 use weighlock_policy::Permit;
 
+use crate::keeper::KEEPER_SOCKET;
 use crate::nursery::Nursery;
 use crate::protocol::{self, Message, Order, Polite, Report};
+use crate::short::ShortPath;
 use crate::spec::Spec;
-use crate::status::Status;
+use crate::status::{self, Status};
 
 /// Every keeper answers the first order within this; it only has to fork.
 const ANSWER_WITHIN: Duration = Duration::from_secs(15);
@@ -109,7 +110,8 @@ pub async fn adopt(dir: &Path) -> io::Result<Orphan> {
         // Asked before the connection is tried: a keeper that dies in between
         // has left its last status, which the next round reads.
         let alive = status.keeper.is_alive();
-        if let Ok(line) = connect(dir).await
+        let door = ShortPath::new(dir, KEEPER_SOCKET)?;
+        if let Ok(line) = UnixStream::connect(&door).await
             && let Ok(job) = Job::connect(line, None).await
         {
             return Ok(Orphan::Running(job));
@@ -126,15 +128,13 @@ pub async fn adopt(dir: &Path) -> io::Result<Orphan> {
     }
 }
 
-/// A socket's address has room for 108 bytes; a state directory may be deeper.
-async fn connect(dir: &Path) -> io::Result<UnixStream> {
-    use std::os::fd::AsRawFd;
-    let dir = open(
-        dir,
-        OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
-        Mode::empty(),
-    )?;
-    UnixStream::connect(format!("/proc/self/fd/{}/keeper.sock", dir.as_raw_fd())).await
+/// Removes what a keeper left in a run's directory besides output, once that
+/// is recorded; and the directory, when that leaves nothing.
+pub fn forget(dir: &Path) {
+    for file in [status::FILE, KEEPER_SOCKET] {
+        let _ = std::fs::remove_file(dir.join(file));
+    }
+    let _ = std::fs::remove_dir(dir);
 }
 
 impl Job {

@@ -10,15 +10,17 @@ mod keeper;
 mod log;
 mod nursery;
 mod protocol;
+mod short;
 mod spec;
 mod status;
 mod text;
 
 pub use cut::{Excerpt, Text, excerpt};
-pub use job::{Error, Job, Orphan, Summoned, adopt, start, summon};
+pub use job::{Error, Job, Orphan, Summoned, adopt, forget, start, summon};
 pub use keeper::{MANY_PROCESSES, serve_nursery};
 pub use log::{Item, Line, Lines, Log, Piece, Stream};
 pub use nursery::Nursery;
+pub use short::ShortPath;
 pub use spec::{Limits, Shell, Spec, Stdin};
 pub use status::{Cause, End, Fate, Leftover, Status, StreamTotals, Totals};
 pub use weighlock_confine::{Containment, Exit, Usage, close_inherited, kill_tagged};

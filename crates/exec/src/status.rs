@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use weighlock_confine::{Containment, Exit, Usage, started};
 
 /// Name of the status file in a run's directory.
-const FILE: &str = "status.jsonl";
+pub(crate) const FILE: &str = "status.jsonl";
 
 /// The state of a run as its keeper knows it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -151,11 +151,6 @@ impl Status {
             .split_inclusive('\n')
             .filter(|line| line.ends_with('\n'));
         Ok(whole.rev().find_map(|line| serde_json::from_str(line).ok()))
-    }
-
-    /// Takes the status file away once the store has it.
-    pub fn remove(dir: &Path) -> io::Result<()> {
-        std::fs::remove_file(dir.join(FILE))
     }
 }
 

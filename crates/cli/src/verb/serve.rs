@@ -11,7 +11,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use weighlock_engine::{Clock, Engine, Nursery, Principal};
 use weighlock_server::Doors;
 
-use crate::client::Failure;
+use crate::client::{Failure, short};
 use crate::config::{self, Settings};
 use crate::paths::{Paths, default_base};
 
@@ -136,13 +136,8 @@ fn bind(path: &Path) -> Result<UnixListener, Failure> {
         )
     };
     let _ = std::fs::remove_file(path);
-    // An address has room for 108 bytes; a directory may be deeper.
-    use std::os::fd::AsRawFd;
-    let dir = path.parent().unwrap_or(Path::new("/"));
-    let dir = std::fs::File::open(dir).map_err(cannot)?;
-    let name = path.file_name().unwrap_or_default();
-    let short = Path::new(&format!("/proc/self/fd/{}", dir.as_raw_fd())).join(name);
-    let listener = UnixListener::bind(short).map_err(cannot)?;
+    let address = short(path).map_err(cannot)?;
+    let listener = UnixListener::bind(&address).map_err(cannot)?;
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).map_err(cannot)?;
     Ok(listener)
 }

@@ -1,24 +1,21 @@
 //! Keeps one run from its start to its end.
 
-use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Signal, fchdir, setsid};
-use weighlock_confine::{Exit, Notice, Program, Tree, Usage, exit};
+use rustix::process::{Signal, setsid};
+use weighlock_confine::{Exit, Notice, Tree, Usage, exit};
 
+use super::begin::{Begun, begin};
 use super::line::Line;
-use super::pipes::{self, Pipes};
+use super::pipes::Pipes;
 use super::pipestatus;
 use crate::log::{Stream, Writer};
 use crate::protocol::{self, Order, Polite, Report};
 use crate::spec::Spec;
 use crate::status::{Cause, End, Fate, Keeper, Leftover, Status, StatusFile};
-
-/// A server that has made a keeper tells it at once what to do.
-const ORDER_WITHIN: Duration = Duration::from_secs(15);
 
 /// What a shell leaves running may end by itself for so long, as the rest of
 /// `tee >(gzip > f)` does, and is then asked, and then forced.
@@ -52,7 +49,9 @@ pub(super) fn keep(line: UnixStream, cwd: OwnedFd, this: Keeper) -> ! {
         let _ = rustix::stdio::dup2_stdin(null);
     }
     let code = match begin(line, cwd, this) {
-        Ok(mut kept) => {
+        Ok(begun) => {
+            let mut kept = Kept::new(begun);
+            kept.tell_status();
             kept.watch();
             kept.finish();
             0
@@ -60,48 +59,6 @@ pub(super) fn keep(line: UnixStream, cwd: OwnedFd, this: Keeper) -> ! {
         Err(_) => 1,
     };
     exit(code)
-}
-
-fn begin(line: UnixStream, cwd: OwnedFd, this: Keeper) -> io::Result<Kept> {
-    let (spec, command) = first_order(&line)?;
-    let mut line = Line::new(line)?;
-    match Kept::start(spec, &command, cwd, this) {
-        Ok((tree, pipes, spec, status, file)) => {
-            let mut kept = Kept::new(tree, pipes, spec, (status, file), line);
-            kept.tell_status();
-            Ok(kept)
-        }
-        Err(error) => {
-            line.say(&match error.kind() {
-                io::ErrorKind::StorageFull => Report::Full,
-                _ => Report::Refused(error.to_string()),
-            });
-            line.finish();
-            Err(error)
-        }
-    }
-}
-
-fn first_order(line: &UnixStream) -> io::Result<(Spec, String)> {
-    use std::io::Read;
-    line.set_read_timeout(Some(ORDER_WITHIN))?;
-    let (mut buffer, mut piece) = (vec![], [0; 4 * 1024]);
-    loop {
-        match protocol::take(&mut buffer)? {
-            Some(Order::Start {
-                version,
-                spec,
-                command,
-            }) if version == protocol::VERSION => return Ok((*spec, command)),
-            Some(_) => return Err(io::ErrorKind::InvalidData.into()),
-            None => {}
-        }
-        let read = (&*line).read(&mut piece)?;
-        if read == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        buffer.extend_from_slice(&piece[..read]);
-    }
 }
 
 /// A run in progress.
@@ -145,61 +102,16 @@ enum Phase {
 }
 
 impl Kept {
-    fn start(
-        mut spec: Spec,
-        command: &str,
-        cwd: OwnedFd,
-        this: Keeper,
-    ) -> io::Result<(Tree, Pipes, Spec, Status, StatusFile)> {
-        let mut status = Status {
-            run: spec.run.clone(),
-            keeper: this,
-            containment: None,
-            output: Default::default(),
-            end: None,
-            closed: false,
-        };
-        // On disk before anything runs: whoever finds the run later knows
-        // whom to ask.
-        let mut file = StatusFile::create(&spec.dir)?;
-        file.append(&status)?;
-        pipestatus::ask(&mut spec, command)?;
-        let (pipes, ends) = pipes::open(spec.stdin)?;
-        fchdir(&cwd)?;
-        drop(cwd);
-        let tree = Tree::spawn(|| {
-            let ends = ends.try_clone()?;
-            Ok(Program {
-                argv: vec![spec.shell.path().into(), "-c".into(), command.into()],
-                env: pairs(&spec.env),
-                stdin: ends.stdin,
-                stdout: ends.stdout,
-                stderr: ends.stderr,
-            })
-        })
-        .map_err(io::Error::other)?;
-        // Not to keep the directory's file system busy.
-        std::env::set_current_dir("/")?;
-        status.containment = Some(tree.containment());
-        Ok((tree, pipes, spec, status, file))
-    }
-
-    fn new(
-        tree: Tree,
-        pipes: Pipes,
-        spec: Spec,
-        (status, file): (Status, StatusFile),
-        line: Line,
-    ) -> Self {
+    fn new(begun: Begun) -> Self {
         let now = Instant::now();
         Self {
-            log: Writer::new(&spec.dir, spec.limits.output_bytes),
-            tree,
-            pipes,
-            spec,
-            status,
-            file,
-            line,
+            log: Writer::new(&begun.spec.dir, begun.spec.limits.output_bytes),
+            tree: begun.tree,
+            pipes: begun.pipes,
+            spec: begun.spec,
+            status: begun.status,
+            file: begun.file,
+            line: begun.line,
             empty: None,
             inside_is_silent: false,
             phase: Phase::Running,
@@ -573,12 +485,6 @@ struct Ready {
     output: bool,
     input: bool,
     line: bool,
-}
-
-fn pairs(env: &[(String, String)]) -> Vec<(std::ffi::OsString, std::ffi::OsString)> {
-    env.iter()
-        .map(|(name, value)| (name.into(), value.into()))
-        .collect()
 }
 
 fn unix_micros() -> i64 {

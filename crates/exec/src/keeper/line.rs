@@ -8,7 +8,9 @@ use std::path::Path;
 use rustix::net::sockopt::socket_peercred;
 use rustix::process::geteuid;
 
+use super::KEEPER_SOCKET;
 use crate::protocol::{self, Message, Order, Report};
+use crate::short::ShortPath;
 
 /// At most one server at a time, or a socket to wait for the next one.
 pub(super) struct Line {
@@ -115,12 +117,8 @@ impl Line {
     /// Opens the socket by which a restarted server finds this keeper.
     pub(super) fn open_door(&mut self, dir: &Path) -> io::Result<()> {
         if self.door.is_none() {
-            // An address has room for 108 bytes; a state directory may be
-            // deeper than that. The keeper has no other use for its directory.
-            std::env::set_current_dir(dir)?;
-            let bound = UnixListener::bind("keeper.sock");
-            std::env::set_current_dir("/")?;
-            let door = bound?;
+            let address = ShortPath::new(dir, KEEPER_SOCKET)?;
+            let door = UnixListener::bind(&address)?;
             door.set_nonblocking(true)?;
             self.door = Some(door);
         }

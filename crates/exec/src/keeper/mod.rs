@@ -1,5 +1,6 @@
 //! The keeper process: one per run, small, single-threaded.
 
+mod begin;
 mod keep;
 mod line;
 mod pipes;
@@ -18,6 +19,10 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use weighlock_confine::{Fork, exit, forget_children, fork};
 
 use crate::status::Keeper;
+
+/// The name of a keeper's socket in its run's directory, which is there once
+/// its server is gone.
+pub(crate) const KEEPER_SOCKET: &str = "keeper.sock";
 
 /// Keepers that are there before they are needed: forking one takes a good
 /// part of what a short command takes in all.
