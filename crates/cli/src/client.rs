@@ -125,6 +125,11 @@ impl Client {
         parse(response).await
     }
 
+    pub(crate) async fn delete<T: DeserializeOwned>(&mut self, path: &str) -> Result<T, Failure> {
+        let response = self.send(Method::DELETE, path, Bytes::new()).await?;
+        parse(response).await
+    }
+
     /// Asks for something that comes as a stream.
     pub(crate) async fn stream(&mut self, path: &str) -> Result<Incoming, Failure> {
         let response = self.send(Method::GET, path, Bytes::new()).await?;
@@ -207,7 +212,10 @@ fn is_absent(error: &std::io::Error) -> bool {
 fn start(paths: &Paths) -> Result<(), Failure> {
     let cannot = |error: std::io::Error| {
         Failure::new(
-            format!("cannot start the server: {error}; nothing was done"),
+            format!(
+                "cannot start the server in {}: {error}; nothing was done",
+                paths.state_dir.display()
+            ),
             "start it by hand to see more: weighlock serve",
         )
     };
@@ -224,7 +232,7 @@ fn start(paths: &Paths) -> Result<(), Failure> {
         .arg("--state-dir")
         .arg(&paths.state_dir)
         .arg("--base")
-        .arg(default_base()?)
+        .arg(default_base(paths.only_looks)?)
         .arg("--detached")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -247,20 +255,15 @@ fn start(paths: &Paths) -> Result<(), Failure> {
     if said.contains("another server uses") {
         return Ok(());
     }
-    let what = said
-        .lines()
-        .rev()
-        .find_map(|line| line.strip_prefix("error: "));
-    let hint = said
-        .lines()
-        .rev()
-        .find_map(|line| line.strip_prefix("hint: "));
+    let (_, last) = said
+        .rsplit_once("error: ")
+        .unwrap_or(("", "it said nothing"));
+    let default = "start it by hand to see more: weighlock serve";
+    let (what, hint) = last.split_once("\nhint: ").unwrap_or((last, default));
+    let what = what.trim();
     Err(Failure::new(
-        format!(
-            "the server does not start: {}; nothing was done",
-            what.unwrap_or("it said nothing")
-        ),
-        hint.unwrap_or("start it by hand to see more: weighlock serve"),
+        format!("the server does not start: {what}; nothing was done"),
+        hint.trim(),
     ))
 }
 

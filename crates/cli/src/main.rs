@@ -20,7 +20,6 @@ use crate::paths::Paths;
 #[command(
     name = "weighlock",
     version,
-    disable_help_subcommand = true,
     before_help = "Examples:
   weighlock run -- git status            run a command; the server starts by itself
   weighlock run --bg -- npm test         run it in the background
@@ -60,12 +59,23 @@ fn main() -> ExitCode {
         };
     }
     let cli = Cli::parse();
+    if !matches!(cli.verb, Some(Verb::Run(_) | Verb::Serve(_))) {
+        // Whoever reads our output may stop early, as `head` does. A run must
+        // be stopped first, and a server goes on.
+        weighlock_engine::die_of_broken_pipes();
+    }
     let own_failure = match &cli.verb {
         // A command has exit codes of its own; ours must not look like one.
         Some(Verb::Run(_)) => 125,
         _ => 1,
     };
-    let done = Paths::find(cli.state_dir).and_then(|paths| dispatch(cli.verb, &paths));
+    let only_looks = !matches!(cli.verb, Some(Verb::Run(_)));
+    let done = Paths::find(cli.state_dir)
+        .map(|paths| Paths {
+            only_looks,
+            ..paths
+        })
+        .and_then(|paths| dispatch(cli.verb, &paths));
     done.unwrap_or_else(|failure| {
         eprint!("{failure}");
         ExitCode::from(own_failure)

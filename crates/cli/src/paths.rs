@@ -15,6 +15,9 @@ pub(crate) struct Paths {
     pub(crate) socket: PathBuf,
     /// The configuration file, whether or not it exists.
     pub(crate) config: PathBuf,
+    /// The verb runs nothing, so where we are says nothing about where
+    /// commands should run.
+    pub(crate) only_looks: bool,
 }
 
 impl Paths {
@@ -32,13 +35,14 @@ impl Paths {
             socket: socket(&state_dir),
             state_dir,
             config,
+            only_looks: false,
         })
     }
 }
 
 /// The directory that commands run in or below unless something else is said:
 /// the home directory for whoever is at home, else the current directory.
-pub(crate) fn default_base() -> Result<PathBuf, Failure> {
+pub(crate) fn default_base(only_looks: bool) -> Result<PathBuf, Failure> {
     let here = env::current_dir().map_err(|error| {
         Failure::new(
             format!("the current directory cannot be used: {error}"),
@@ -48,7 +52,7 @@ pub(crate) fn default_base() -> Result<PathBuf, Failure> {
     let home = env::var_os("HOME").map(PathBuf::from);
     let home = home.and_then(|home| home.canonicalize().ok());
     Ok(match home {
-        Some(home) if here.starts_with(&home) => home,
+        Some(home) if only_looks || here.starts_with(&home) => home,
         _ => here,
     })
 }

@@ -32,6 +32,13 @@ pub fn exit(code: i32) -> ! {
     unsafe { libc::_exit(code) }
 }
 
+/// Lets a write to a pipe that nobody reads end this process, as is usual
+/// outside of Rust.
+pub fn die_of_broken_pipes() {
+    // SAFETY: the default action runs no code of ours.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
+}
+
 /// Closes every descriptor above 2 that whoever started us left open.
 /// Must come before anything is opened.
 pub fn close_inherited() {

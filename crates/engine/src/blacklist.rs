@@ -57,6 +57,17 @@ impl BlacklistFile {
         }
     }
 
+    /// Goes back to the built-in list.
+    pub(crate) fn reset(base: &Path) -> Result<(), Error> {
+        let path = base.join(".agents/terminal.json");
+        match fs::remove_file(&path) {
+            Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                Err(Error::File { path, source })
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Writes a list so that a reader sees the old one or the new one.
     pub(crate) fn save(base: &Path, list: &Blacklist) -> Result<(), Error> {
         let dir = base.join(".agents");

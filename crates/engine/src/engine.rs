@@ -1,7 +1,7 @@
 //! What every door calls.
 
 use std::fs::{self, File, TryLockError};
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -53,9 +53,13 @@ impl Engine {
         make_private(&config.state_dir)?;
         make_private(&config.state_dir.join("runs"))?;
         let lock = take(&config.state_dir)?;
-        config.base = config.base.canonicalize().map_err(|source| Error::File {
-            path: config.base.clone(),
-            source,
+        config.base = config.base.canonicalize().map_err(|error| {
+            let base = config.base.display();
+            Error::invalid(
+                "bad_base",
+                format!("cannot use {base} as base directory: {error}"),
+                "give an existing directory with --base DIR",
+            )
         })?;
         let store = Store::open(&config.state_dir, config.durability)?;
         let engine = Arc::new(Self {
@@ -201,6 +205,13 @@ impl Engine {
         BlacklistFile::save(&self.config.base, list)
     }
 
+    /// Goes back to the built-in blacklist.
+    pub async fn reset_blacklist(&self, by: &Principal) -> Result<(), Error> {
+        let entry = self.entry("blacklist.reset", by.name(), None, json!({}));
+        self.store.record(vec![entry]).await?;
+        BlacklistFile::reset(&self.config.base)
+    }
+
     /// Checks the audit's chain.
     pub fn verify(&self) -> Result<Verified, Error> {
         Ok(self.store.verify()?)
@@ -309,13 +320,19 @@ fn end_unknown_runs(runs: &Path) {
 
 /// Makes a directory that only its owner may look into.
 fn make_private(dir: &Path) -> Result<(), Error> {
-    use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+    use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
     let make = || {
         fs::DirBuilder::new()
             .recursive(true)
             .mode(0o700)
             .create(dir)?;
-        let mode = fs::metadata(dir)?.permissions().mode();
+        let found = fs::metadata(dir)?;
+        if found.uid() != rustix::process::geteuid().as_raw() {
+            // Ours would lock its owner out.
+            let why = "it belongs to another user";
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+        }
+        let mode = found.permissions().mode();
         if mode & 0o077 != 0 {
             fs::set_permissions(dir, fs::Permissions::from_mode(0o700))?;
         }

@@ -160,7 +160,7 @@ impl Error {
             Self::Taken { .. } => problem(
                 Kind::Conflict,
                 "already_running",
-                "stop it first, or give another --state-dir",
+                "take its place with `weighlock serve --replace`, or give another --state-dir",
             ),
         }
     }

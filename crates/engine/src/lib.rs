@@ -35,7 +35,7 @@ pub use run::Outcome;
 pub use view::{Detail, LeftRunning, Load, OutputView, Reason, Run, Used};
 pub use weighlock_exec::{
     Excerpt, Item, Line, Lines, Log, Nursery, Piece, Shell, ShortPath, Stream, Text,
-    close_inherited, serve_nursery,
+    close_inherited, die_of_broken_pipes, serve_nursery,
 };
 pub use weighlock_policy::{Blacklist, Cut, Preset, Times};
 pub use weighlock_store::{

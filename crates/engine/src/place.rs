@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags, open};
+use rustix::fs::{Access, Mode, OFlags, access, open};
 
 use crate::error::{Error, brief};
 
@@ -33,12 +33,13 @@ pub(crate) fn resolve(base: &Path, asked: Option<&str>) -> Result<Place, Error> 
                 path.display(),
                 base.display()
             ),
-            "use a directory below it, or start the server with `--base DIR`",
+            "use a directory below it, or `weighlock serve --replace --base DIR`",
         ));
     }
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let fd = open(&path, flags, Mode::empty())
         .map_err(|error| refuse(asked, &cause(&error.into()), base))?;
+    access(&path, Access::EXEC_OK).map_err(|error| refuse(asked, &cause(&error.into()), base))?;
     // Somebody may have swapped a part of the path since it was resolved.
     let opened = std::fs::read_link(format!("/proc/self/fd/{}", fd.as_raw_fd()));
     if opened.is_ok_and(|opened| opened == path) {

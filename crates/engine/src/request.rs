@@ -59,6 +59,9 @@ pub struct Request {
     /// How long the caller is willing to wait, in milliseconds; until the end
     /// when not given.
     pub wait_ms: Option<i64>,
+    /// Nobody waits for it: unless said otherwise, its time limit is the
+    /// longest there is.
+    pub background: bool,
     /// Whether what the shell leaves running may go on.
     pub keep: bool,
 }
@@ -95,6 +98,7 @@ impl Request {
             timeout_ms: None,
             idle_ms: None,
             wait_ms: None,
+            background: false,
             keep: false,
         }
     }
@@ -162,8 +166,13 @@ impl Request {
         output_bytes: u64,
     ) -> Result<(Limits, Vec<String>), Error> {
         let mut warnings = vec![];
-        let asked = time("timeout", self.timeout_ms)?;
-        let hard = asked.unwrap_or(times.default).min(times.max);
+        let asked = time("time limit", self.timeout_ms)?;
+        let default = if self.background {
+            times.max
+        } else {
+            times.default
+        };
+        let hard = asked.unwrap_or(default).min(times.max);
         if let Some(asked) = asked.filter(|&asked| asked > times.max) {
             warnings.push(format!(
                 "the time limit of {} s is above the maximum of {} s and was lowered to it",
@@ -183,8 +192,9 @@ impl Request {
     /// Returns how long the caller waits; `None` is until the end.
     pub(crate) fn wait(&self) -> Result<Option<Duration>, Error> {
         match self.wait_ms {
+            _ if self.background => Ok(Some(Duration::ZERO)),
             Some(0) => Ok(Some(Duration::ZERO)),
-            other => time("wait", other),
+            other => time("time to wait", other),
         }
     }
 
@@ -204,7 +214,7 @@ fn time(what: &str, millis: Option<i64>) -> Result<Option<Duration>, Error> {
         Ok(time) if !time.is_zero() && time <= ABSURD => Ok(Some(time)),
         _ => Err(Error::invalid(
             "invalid_time",
-            format!("a {what} of {asked} ms makes no sense; nothing was run"),
+            format!("{asked} ms makes no sense as {what}; nothing was run"),
             "give a positive time of at most a year, or none for the default",
         )),
     }

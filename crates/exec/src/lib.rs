@@ -23,4 +23,6 @@ pub use nursery::Nursery;
 pub use short::ShortPath;
 pub use spec::{Limits, Shell, Spec, Stdin};
 pub use status::{Cause, End, Fate, Leftover, Status, StreamTotals, Totals};
-pub use weighlock_confine::{Containment, Exit, Usage, close_inherited, kill_tagged};
+pub use weighlock_confine::{
+    Containment, Exit, Usage, close_inherited, die_of_broken_pipes, kill_tagged,
+};

@@ -96,7 +96,8 @@ fn documented() -> (Router<Arc<Engine>>, OpenApi) {
         )
         .api_route(
             "/blacklist",
-            put_with(system::save_blacklist, system::save_blacklist_docs),
+            put_with(system::save_blacklist, system::save_blacklist_docs)
+                .delete_with(system::reset_blacklist, system::reset_blacklist_docs),
         )
         .api_route(
             "/audit/verify",

@@ -63,7 +63,8 @@ pub struct NewCommand {
     /// end when not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_ms: Option<i64>,
-    /// Answer at once; the same as `wait_ms: 0`.
+    /// Answer at once. Unless said otherwise, the time limit is the longest
+    /// there is.
     #[serde(default)]
     pub background: bool,
     /// What the shell leaves running goes on, under its keeper.
@@ -119,6 +120,9 @@ pub(crate) struct ListParams {
     state: Option<State>,
     /// Only those whose command contains this, whatever its case.
     q: Option<String>,
+    /// Only those of which something may still run.
+    #[serde(default)]
+    open: bool,
     /// From the page before.
     cursor: Option<String>,
     /// How many, at most 500.
@@ -197,6 +201,7 @@ pub(crate) async fn list(
         text: params.q,
         before: params.cursor,
         requested_by: None,
+        open: params.open,
         limit: limit + 1,
     })?;
     let more = commands.len() > limit;
@@ -317,7 +322,8 @@ fn request(new: NewCommand, principal: Principal) -> Request {
         },
         timeout_ms: new.timeout_ms,
         idle_ms: new.idle_ms,
-        wait_ms: if new.background { Some(0) } else { new.wait_ms },
+        wait_ms: new.wait_ms,
+        background: new.background,
         keep: new.keep,
     }
 }

@@ -128,6 +128,19 @@ pub(crate) fn save_blacklist_docs(op: TransformOperation<'_>) -> TransformOperat
         .summary("Save a blacklist to .agents/terminal.json")
 }
 
+pub(crate) async fn reset_blacklist(
+    Shared(engine): Shared<Arc<Engine>>,
+    Extension(principal): Extension<Principal>,
+) -> Result<Json<BlacklistView>, Problem> {
+    engine.reset_blacklist(&principal).await?;
+    Ok(Json(blacklist_view(&engine)))
+}
+
+pub(crate) fn reset_blacklist_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
+    op.id("resetBlacklist")
+        .summary("Go back to the built-in blacklist: removes .agents/terminal.json")
+}
+
 fn blacklist_view(engine: &Engine) -> BlacklistView {
     let file = engine.blacklist();
     BlacklistView {

@@ -73,8 +73,10 @@ pub struct Filter {
     pub text: Option<String>,
     /// Only those older than this id.
     pub before: Option<String>,
-    /// Only those of this requester.
+    /// Only those of this requester; all but `doctor` when not given.
     pub requested_by: Option<String>,
+    /// Only those whose keeper may still be alive.
+    pub open: bool,
     /// At most so many.
     pub limit: usize,
 }
@@ -168,13 +170,17 @@ impl Store {
         if let Some(before) = &filter.before {
             add("command_id <", before);
         }
-        if let Some(who) = &filter.requested_by {
-            add("requested_by =", who);
+        match &filter.requested_by {
+            Some(who) => add("requested_by =", who),
+            None => add("requested_by <>", &"doctor"),
         }
         let text = filter.text.as_ref().map(|text| text.to_lowercase());
         if let Some(text) = &text {
             add("0 < instr(lower(command),", text);
             sql.push(')');
+        }
+        if filter.open {
+            sql.push_str(" AND open = 1");
         }
         sql.push_str(&format!(" ORDER BY command_id DESC LIMIT {}", filter.limit));
         let reader = self.lock_reader();

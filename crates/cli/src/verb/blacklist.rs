@@ -38,11 +38,15 @@ pub(crate) fn blacklist(args: Args, paths: &Paths) -> Result<ExitCode, Failure> 
     block_on(async {
         let mut client = Client::open(paths).await?;
         let mut view: BlacklistView = client.get("/blacklist").await?;
-        if let Some(deed) = args.deed {
-            let list = changed(&view, deed)?;
-            let body = json!({ "commandBlacklist": list.entries() });
-            view = client.put("/blacklist", &body).await?;
-            eprintln!("Saved to {}.", text::safe(&view.path));
+        match args.deed {
+            None => {}
+            Some(Deed::Reset) => view = client.delete("/blacklist").await?,
+            Some(deed) => {
+                let list = changed(&view, deed)?;
+                let body = json!({ "commandBlacklist": list.entries() });
+                view = client.put("/blacklist", &body).await?;
+                eprintln!("Saved to {}.", text::safe(&view.path));
+            }
         }
         if args.json {
             text::print_json(&view);
@@ -55,6 +59,12 @@ pub(crate) fn blacklist(args: Args, paths: &Paths) -> Result<ExitCode, Failure> 
 
 fn changed(view: &BlacklistView, deed: Deed) -> Result<Blacklist, Failure> {
     let unchanged = |why: String| Failure::new(format!("{why}; the list was not changed"), "");
+    if let Some(warning) = &view.warning {
+        return Err(Failure::new(
+            format!("{warning}; the file was not changed"),
+            "mend it, or go back to the built-in list: weighlock blacklist reset",
+        ));
+    }
     let text = json!({ "commandBlacklist": view.entries }).to_string();
     let mut list = Blacklist::from_json(&text).map_err(|error| unchanged(error.to_string()))?;
     match deed {
@@ -64,7 +74,7 @@ fn changed(view: &BlacklistView, deed: Deed) -> Result<Blacklist, Failure> {
                 return Err(unchanged(format!("`{entry}` is not in the list")));
             }
         }
-        Deed::Reset => list = Blacklist::default(),
+        Deed::Reset => {}
     }
     Ok(list)
 }

@@ -40,9 +40,9 @@ pub(crate) struct Args {
     /// What an agent gets: cut by the preset's rule
     #[arg(long, conflicts_with_all = ["lines", "find", "follow", "raw"])]
     agent: bool,
-    /// Print JSON, with stream, time and offset of each line
-    #[arg(long, conflicts_with_all = ["follow", "raw"])]
-    json: bool,
+    /// Print a JSON object for each line, with its stream, time and offset
+    #[arg(long, conflicts_with_all = ["follow", "raw", "agent"])]
+    json_lines: bool,
 }
 
 pub(crate) fn output(args: &Args, paths: &Paths) -> Result<ExitCode, Failure> {
@@ -50,9 +50,9 @@ pub(crate) fn output(args: &Args, paths: &Paths) -> Result<ExitCode, Failure> {
         let mut client = Client::open(paths).await?;
         let id = resolve(&mut client, &args.id).await?;
         match (&args.find, args.lines) {
-            (Some(pattern), _) => find(&mut client, &id, pattern, args.json).await,
-            (None, Some(range)) => lines(&mut client, &id, range, args.json).await,
-            (None, None) if args.json => lines(&mut client, &id, (1, u64::MAX), true).await,
+            (Some(pattern), _) => find(&mut client, &id, pattern, args.json_lines).await,
+            (None, Some(range)) => lines(&mut client, &id, range, args.json_lines).await,
+            (None, None) if args.json_lines => lines(&mut client, &id, (1, u64::MAX), true).await,
             (None, None) if args.agent => agent(&mut client, &id).await,
             (None, None) => all(&mut client, &id, args).await,
         }

@@ -107,7 +107,10 @@ fn result(run: &Run) -> String {
         State::Running => "running…".into(),
         State::Succeeded => "✓ 0".into(),
         State::Failed => format!("✗ {code}"),
-        State::TimedOut => format!("⏱ after {}", text::duration(run.detail.timeout_ms as f64)),
+        State::TimedOut => match &run.detail.reason {
+            Some(reason) if reason.code == "idle_limit" => "⏱ silent".into(),
+            _ => format!("⏱ after {}", text::duration(run.detail.timeout_ms as f64)),
+        },
         State::Killed => match &run.detail.reason {
             Some(_) => "■ stopped".into(),
             None => format!("■ signal {}", run.signal.unwrap_or_default()),

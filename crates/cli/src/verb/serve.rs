@@ -5,7 +5,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::signal::unix::{SignalKind, signal};
 use weighlock_engine::{Clock, Engine, Nursery, Principal};
@@ -15,6 +17,9 @@ use crate::client::{Failure, short};
 use crate::config::{self, Settings};
 use crate::paths::{Paths, default_base};
 
+/// A server that was asked to end does so at once; this bounds one that hangs.
+const STOP_WITHIN: Duration = Duration::from_secs(10);
+
 /// Where TCP listens unless something else is said.
 pub(crate) const LISTEN: &str = "127.0.0.1:7777";
 
@@ -23,7 +28,9 @@ pub(crate) const LISTEN: &str = "127.0.0.1:7777";
 #[command(before_help = "Examples:
   weighlock serve
   weighlock serve --base /srv/app --listen 127.0.0.1:8080
-  weighlock serve --listen off                 only the Unix socket")]
+  weighlock serve --listen off                 only the Unix socket
+  weighlock serve --replace --base /srv        take the place of the one that runs
+  weighlock serve --stop")]
 pub(crate) struct Args {
     /// Commands run in this directory or below it [default: the current
     /// directory, or your home directory if that is above it]
@@ -35,6 +42,12 @@ pub(crate) struct Args {
     /// The configuration file [default: $XDG_CONFIG_HOME/weighlock/config.toml]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
+    /// End the server that runs, and start none; its runs go on
+    #[arg(long)]
+    stop: bool,
+    /// End the server that runs, and take its place; its runs go on
+    #[arg(long)]
+    replace: bool,
     /// Make a new token for TCP and print it
     #[arg(long)]
     new_token: bool,
@@ -53,6 +66,12 @@ pub(crate) fn serve(args: Args, paths: &Paths) -> Result<ExitCode, Failure> {
     if args.detached {
         // Out of the terminal of whoever started us.
         let _ = rustix::process::setsid();
+    }
+    let stopped = (args.stop || args.replace) && stop_running(paths)?;
+    if args.stop {
+        let done = if stopped { "stopped" } else { "no server runs" };
+        eprintln!("{done}");
+        return Ok(ExitCode::SUCCESS);
     }
     log();
     let settings = settings(&args, paths)?;
@@ -99,7 +118,7 @@ async fn run(
 fn settings(args: &Args, paths: &Paths) -> Result<Settings, Failure> {
     let base = match &args.base {
         Some(base) => base.clone(),
-        None => default_base()?,
+        None => default_base(false)?,
     };
     let file = args.config.as_ref().unwrap_or(&paths.config);
     if args.config.is_some() && !file.exists() {
@@ -194,6 +213,36 @@ async fn announce(
     }
     eprintln!("try it: weighlock run -- echo hello");
     Ok(())
+}
+
+/// Ends the server that holds the state directory; returns whether there was
+/// one.
+fn stop_running(paths: &Paths) -> Result<bool, Failure> {
+    let path = paths.state_dir.join("lock");
+    let Ok(lock) = std::fs::File::open(&path) else {
+        return Ok(false);
+    };
+    if lock.try_lock().is_ok() {
+        return Ok(false);
+    }
+    // Whoever holds the lock wrote its pid there and lives.
+    let pid = std::fs::read_to_string(&path).ok();
+    let pid = pid.and_then(|pid| Pid::from_raw(pid.trim().parse().ok()?));
+    let told = pid.is_some_and(|pid| kill_process(pid, Signal::TERM).is_ok());
+    let deadline = Instant::now() + STOP_WITHIN;
+    while told && lock.try_lock().is_err() {
+        if Instant::now() > deadline {
+            break;
+        }
+        // A lock cannot be waited for with a limit.
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    lock.try_lock().map(|()| true).map_err(|_| {
+        Failure::new(
+            "the server that runs did not end",
+            format!("see who holds {}", path.display()),
+        )
+    })
 }
 
 fn recover(paths: &Paths) -> Result<(), Failure> {

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use weighlock_engine::Run;
 use weighlock_server::{CommandList, CommandView, StopRequest};
 
 use crate::client::{Client, Failure, block_on};
@@ -43,7 +44,7 @@ pub(crate) fn stop(args: &Args, paths: &Paths) -> Result<ExitCode, Failure> {
         for id in ids {
             let address = format!("/commands/{id}/stop");
             match client.post::<CommandView>(&address, &how).await {
-                Ok(view) => println!("{}  {}", view.run.short_id, ending(&view.run)),
+                Ok(view) => println!("{}  {}", view.run.short_id, stopped(&view.run)),
                 // With --all, one that ends by itself meanwhile is as good.
                 Err(_) if args.all => {}
                 Err(failure) => return Err(failure),
@@ -53,8 +54,16 @@ pub(crate) fn stop(args: &Args, paths: &Paths) -> Result<ExitCode, Failure> {
     })
 }
 
+/// A run whose shell had ended before says how; now the rest ended too.
+fn stopped(run: &Run) -> String {
+    match run.detail.left_running.len() {
+        0 => ending(run),
+        left => format!("{}, and {left} left running were ended", ending(run)),
+    }
+}
+
 async fn running(client: &mut Client) -> Result<Vec<String>, Failure> {
-    let list: CommandList = client.get("/commands?state=running&limit=500").await?;
+    let list: CommandList = client.get("/commands?open=true&limit=500").await?;
     Ok(list
         .commands
         .into_iter()

@@ -94,10 +94,7 @@ fn what_was_left_running_goes_on_when_it_is_kept() {
 #[test]
 fn a_short_afterglow_may_finish() {
     let home = Home::new();
-    let done = home.run(
-        &["--shell", "bash"],
-        "echo hi | tee >(sleep 0.02; cat > copy)",
-    );
+    let done = home.run(&["--shell", "bash"], "echo hi | tee >(cat > copy)");
     assert_eq!(done.code, Some(0));
     assert_eq!(
         std::fs::read_to_string(home.base().join("copy")).unwrap(),
@@ -164,6 +161,65 @@ fn a_silent_pipe_does_not_hang_the_command() {
     drop(held_open);
     assert_eq!(done.stdout, b"rc=0\n");
     assert!(String::from_utf8_lossy(&done.stderr).contains("--stdin"));
+}
+
+#[test]
+fn a_slow_neighbour_in_a_pipeline_is_waited_for() {
+    let home = Home::new();
+    let weighlock = env!("CARGO_BIN_EXE_weighlock");
+    let done = home
+        .weighlock_through(
+            &[
+                "sh",
+                "-c",
+                &format!("(sleep 0.5; echo late) | {weighlock} run -q -- cat"),
+            ],
+            &["x"],
+        )
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8_lossy(&done.stdout), "late\n", "{done:?}");
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_the_command() {
+    let home = Home::new();
+    let weighlock = env!("CARGO_BIN_EXE_weighlock");
+    let script = format!(
+        "{weighlock} run -q --env WL_MARK={} -- yes | head -1",
+        home.mark
+    );
+    let done = home
+        .weighlock_through(&["sh", "-c", &script], &["x"])
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8_lossy(&done.stdout), "y\n");
+    home.assert_gone_within(Duration::from_secs(5));
+    assert_eq!(home.show("@last")["state"], "killed");
+    let script = format!("{weighlock} show @last | head -1");
+    let done = home
+        .weighlock_through(&["sh", "-c", &script], &["x"])
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8_lossy(&done.stderr), "");
+}
+
+#[test]
+fn a_mistyped_option_is_not_run() {
+    let home = Home::new();
+    let done = home.call(&["run", "--timout", "5s", "--", "true"]);
+    assert_eq!(done.code, Some(2));
+    assert!(done.err.contains("--timeout"), "{done:?}");
+    assert!(!home.state().exists());
+}
+
+#[test]
+fn a_background_run_has_the_longest_limit() {
+    let home = Home::new();
+    let begun = home.result(&["--bg"], "true");
+    assert_eq!(begun["timeout_ms"], 24 * 3600 * 1000);
+    let begun = home.result(&["--bg", "--timeout", "5s"], "true");
+    assert_eq!(begun["timeout_ms"], 5000);
 }
 
 #[test]

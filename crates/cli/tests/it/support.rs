@@ -70,7 +70,7 @@ impl Home {
     }
 
     /// The same, started by another program.
-    fn weighlock_through<S: AsRef<std::ffi::OsStr>>(
+    pub(crate) fn weighlock_through<S: AsRef<std::ffi::OsStr>>(
         &self,
         through: &[&str],
         args: &[S],

@@ -54,6 +54,11 @@ fn a_blacklist_of_ones_own_replaces_the_built_in_one_at_once() {
         "{done:?}"
     );
     assert_eq!(home.call(&["doctor"]).code, Some(1));
+    assert_eq!(home.call(&["blacklist", "add", "x"]).code, Some(1));
+    assert_eq!(std::fs::read(&file).unwrap(), b"broken", "not overwritten");
+    assert_eq!(home.call(&["blacklist", "reset"]).code, Some(0));
+    assert!(!file.exists());
+    assert_ne!(home.show("@last")["requested_by"], "doctor");
     home.assert_audit_verifies();
 }
 
@@ -90,9 +95,10 @@ fn runs_are_listed_and_found_by_short_ids() {
 #[test]
 fn stop_all_ends_everything() {
     let home = Home::new();
-    for _ in 0..3 {
+    for _ in 0..2 {
         home.run(&["--bg"], "sleep 99");
     }
+    home.run(&["--keep"], "sleep 99 &");
     assert_eq!(home.call(&["stop", "--all"]).out.lines().count(), 3);
     home.assert_gone_within(Duration::from_millis(200));
     assert_eq!(home.call(&["stop", "--all"]).out, "Nothing runs.\n");

@@ -19,7 +19,10 @@ use crate::status::{Cause, End, Fate, Keeper, Leftover, Status, StatusFile};
 
 /// What a shell leaves running may end by itself for so long, as the rest of
 /// `tee >(gzip > f)` does, and is then asked, and then forced.
-const SETTLE: Duration = Duration::from_millis(100);
+const SETTLE: Duration = Duration::from_millis(150);
+
+/// How long it has after it was asked.
+const SETTLE_GRACE: Duration = Duration::from_millis(50);
 
 /// A run whose time is up has so long to end in order.
 const LIMIT_GRACE: Duration = Duration::from_millis(200);
@@ -287,7 +290,7 @@ impl Kept {
                 self.phase = Phase::Kept(Instant::now() + keep);
                 self.report();
             }
-            None => self.end(Signal::TERM, SETTLE, Cause::Own),
+            None => self.end(Signal::TERM, SETTLE_GRACE, Cause::Own),
         }
     }
 
@@ -459,6 +462,11 @@ impl Kept {
         if let Some(end) = &mut self.status.end {
             end.usage = usage;
             end.pipestatus = pipestatus::answer(&self.spec.dir);
+        }
+        if let Some(end) = &mut self.status.end
+            && matches!(self.phase, Phase::Ending { .. } | Phase::Killed)
+        {
+            end.left.iter_mut().for_each(|left| left.fate = Fate::Ended);
         }
         self.status.output = self.log.totals();
         self.status.closed = true;

@@ -33,6 +33,8 @@ pub(super) struct Attending<'a> {
     pub(super) asked_to_stop: u32,
     pub(super) signals: Signals,
     pub(super) show: Show,
+    /// What the result should say besides what the server knows.
+    pub(super) notes: Vec<String>,
 }
 
 impl Attending<'_> {
@@ -49,20 +51,25 @@ impl Attending<'_> {
         let passing = pass_on(frames, self.show.clone());
         let feeding = feed(self.paths.clone(), self.id.clone(), input);
         tokio::pin!(passing, feeding);
-        let mut fed = input == Source::None;
+        let (mut fed, mut unread) = (input == Source::None, false);
         let mut deadline = wait.map(|wait| tokio::time::Instant::now() + wait);
         let mut tick = tokio::time::interval(Duration::from_millis(100));
         let (tell_stopped, mut stopped) = tokio::sync::mpsc::channel(1);
         loop {
             tokio::select! {
-                done = &mut passing => {
-                    done?;
-                    break;
-                }
+                done = &mut passing, if !unread => match done? {
+                    Passed::All => break,
+                    // As if the command itself had met the broken pipe.
+                    Passed::NobodyReads => {
+                        unread = true;
+                        self.stop(false, tell_stopped.clone());
+                    }
+                },
                 note = &mut feeding, if !fed => {
                     fed = true;
                     if let Some(note) = note? {
-                        self.show.say(&note);
+                        self.show.warn(&note);
+                        self.notes.push(note);
                     }
                 }
                 interrupt = self.signals.next() => self.stop(interrupt, tell_stopped.clone()),
@@ -84,9 +91,10 @@ impl Attending<'_> {
             // The output has ended; the record follows at once.
             60_000
         };
-        self.client
-            .get(&format!("/commands/{}?wait_ms={more}", self.id))
-            .await
+        let path = format!("/commands/{}?wait_ms={more}", self.id);
+        let mut ended: CommandView = self.client.get(&path).await?;
+        ended.run.detail.warnings.append(&mut self.notes);
+        Ok(ended)
     }
 
     /// Asks the run to end: the first time politely.
@@ -117,8 +125,8 @@ impl Attending<'_> {
     }
 }
 
-const SILENT_NOTE: &str = "note: standard input is a pipe that said nothing and was closed for \
-                           the command; use --stdin to wait for it";
+const SILENT_NOTE: &str = "standard input is a pipe that said nothing and was closed for the \
+                           command; use --stdin to wait for it";
 
 /// Hands over our input; returns what should be said about it.
 async fn feed(paths: Paths, id: String, input: Source) -> Result<Option<String>, Failure> {
@@ -153,7 +161,7 @@ async fn feed(paths: Paths, id: String, input: Source) -> Result<Option<String>,
 
 /// Prints the command's output as it comes. Printing has a thread of its own:
 /// a reader that does not read must not keep us from hearing Ctrl C.
-async fn pass_on(mut frames: Frames, mut show: Show) -> Result<(), Failure> {
+async fn pass_on(mut frames: Frames, mut show: Show) -> Result<Passed, Failure> {
     while let Some((kind, bytes)) = frames.next().await? {
         show.heard(&bytes);
         if show.json {
@@ -161,10 +169,22 @@ async fn pass_on(mut frames: Frames, mut show: Show) -> Result<(), Failure> {
         }
         show.hide_status();
         let printed = tokio::task::spawn_blocking(move || print(kind, &bytes)).await;
-        // A reader that went away is no reason to end the command.
-        drop(printed);
+        if printed.is_ok_and(|done| is_broken_pipe(&done)) {
+            return Ok(Passed::NobodyReads);
+        }
     }
-    Ok(())
+    Ok(Passed::All)
+}
+
+/// How passing on the output ended.
+enum Passed {
+    All,
+    NobodyReads,
+}
+
+fn is_broken_pipe(done: &std::io::Result<()>) -> bool {
+    done.as_ref()
+        .is_err_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
 }
 
 fn print(kind: Frame, bytes: &[u8]) -> std::io::Result<()> {

@@ -4,7 +4,7 @@ mod attend;
 mod show;
 
 use std::collections::BTreeMap;
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -31,14 +31,15 @@ const FIRST_WAIT_MS: i64 = 10;
   weighlock run -d 'Run the tests' --timeout 10m -- npm test
   weighlock run --bg -- npm run dev
   weighlock run --json -- make",
-    after_help = "Exit codes: the command's own; 124 time limit; 125 weighlock itself failed; \
+    after_help = "Exit codes: the command's own; 2 wrong usage; 124 time limit; 125 weighlock itself failed; \
 126 blocked; 127 command not found; 128+n ended by signal n; 75 still running after --wait."
 )]
 pub(crate) struct Args {
     /// What it is for, in a few words
     #[arg(short, long, value_name = "WHY")]
     description: Option<String>,
-    /// End it after this time: 500ms, 90s, 2m, 1h
+    /// End it after this time: 500ms, 90s, 2m, 1h; a bare number is seconds
+    /// [default: 2m, in the background 24h; or as the settings say]
     #[arg(long, value_name = "TIME", value_parser = text::parse_time, allow_hyphen_values = true)]
     timeout: Option<i64>,
     /// End it after this time without output
@@ -48,7 +49,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TIME", value_parser = text::parse_patience, conflicts_with = "bg")]
     wait: Option<Duration>,
     /// Run it in the background and return at once
-    #[arg(long, alias = "no-wait")]
+    #[arg(long, alias = "no-wait", conflicts_with = "stdin")]
     bg: bool,
     /// Let what the shell leaves running go on
     #[arg(long)]
@@ -75,12 +76,7 @@ pub(crate) struct Args {
     #[arg(short, long)]
     quiet: bool,
     /// The command: one word of shell text, or a program and its arguments
-    #[arg(
-        required = true,
-        trailing_var_arg = true,
-        allow_hyphen_values = true,
-        value_name = "CMD"
-    )]
+    #[arg(required = true, last = true, value_name = "CMD")]
     command: Vec<std::ffi::OsString>,
 }
 
@@ -114,6 +110,7 @@ pub(crate) fn run(args: Args, paths: &Paths) -> Result<ExitCode, Failure> {
             asked_to_stop: 0,
             signals,
             show,
+            notes: vec![],
         };
         let ended = attending.attend(input, args.wait, begun).await?;
         attending.show.ended(&ended);
@@ -166,7 +163,8 @@ fn request(args: &Args, input: Source) -> Result<NewCommand, Failure> {
         stdin_open: input != Source::None,
         timeout_ms: args.timeout,
         idle_ms: args.idle,
-        wait_ms: Some(if args.bg { 0 } else { FIRST_WAIT_MS }),
+        wait_ms: Some(FIRST_WAIT_MS),
+        background: args.bg,
         keep: args.keep,
         ..NewCommand::default()
     })
@@ -186,7 +184,7 @@ enum Source {
     None,
     /// Our standard input, which will end.
     Whole,
-    /// A pipe that may never end.
+    /// A pipe that whoever started us holds, and may never close.
     Pipe,
 }
 
@@ -203,12 +201,38 @@ impl Source {
         };
         if kind.is_file() {
             Self::Whole
+        } else if kind.is_fifo() && !held_by_an_ancestor() {
+            // The other end is a neighbour's, as in `producer | weighlock run`.
+            Self::Whole
         } else if kind.is_fifo() || kind.is_socket() {
             Self::Pipe
         } else {
             Self::None
         }
     }
+}
+
+/// Tells whether a process that we descend from holds the other end of our
+/// standard input: a program that starts others with a pipe for their input
+/// often forgets to close it.
+fn held_by_an_ancestor() -> bool {
+    let Ok(pipe) = std::fs::read_link("/proc/self/fd/0") else {
+        return false;
+    };
+    let parent = |pid: u32| -> Option<u32> {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        let mut fields = stat[stat.rfind(')')? + 1..].split_ascii_whitespace();
+        fields.nth(1)?.parse().ok().filter(|&pid| pid > 1)
+    };
+    std::iter::successors(parent(std::process::id()), |&pid| parent(pid)).any(|pid| {
+        let open = std::fs::read_dir(format!("/proc/{pid}/fd"));
+        open.into_iter().flatten().flatten().any(|fd| {
+            let writes = fd
+                .metadata()
+                .is_ok_and(|link| link.permissions().mode() & 0o200 != 0);
+            writes && std::fs::read_link(fd.path()).is_ok_and(|target| target == pipe)
+        })
+    })
 }
 
 fn exit_code(run: &Run) -> ExitCode {

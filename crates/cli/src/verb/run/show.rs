@@ -50,6 +50,14 @@ impl Show {
         }
     }
 
+    /// Said even when we are to be quiet: it changes what the output means.
+    pub(super) fn warn(&mut self, what: &str) {
+        if !self.json {
+            self.hide_status();
+            eprintln!("warning: {}", text::safe(what));
+        }
+    }
+
     pub(super) fn say(&mut self, line: &str) {
         if !self.quiet {
             self.hide_status();
@@ -70,7 +78,7 @@ impl Show {
 
     pub(super) fn warnings(&mut self, run: &Run) {
         for warning in &run.detail.warnings {
-            self.say(&format!("warning: {}", text::safe(warning)));
+            self.warn(warning);
         }
     }
 
