@@ -65,16 +65,14 @@ pub(crate) struct Client {
 impl Client {
     /// Connects, starting the server when none runs.
     pub(crate) async fn open(paths: &Paths) -> Result<Self, Failure> {
-        if let Some(client) = Self::try_open(paths).await? {
-            return Ok(client);
-        }
-        start(paths)?;
-        // Ours is ready, or lost the race against another that soon will be.
         let deadline = Instant::now() + START_WITHIN;
         loop {
             if let Some(client) = Self::try_open(paths).await? {
                 return Ok(client);
             }
+            // Ours is ready then, or lost the race against another that soon
+            // will be; or that one was about to end, and the next try helps.
+            start(paths)?;
             if Instant::now() > deadline {
                 return Err(Failure::new(
                     "the server was started but cannot be reached; nothing was done",

@@ -1,5 +1,6 @@
 //! Text for people: safe to show, and short.
 
+use std::io::Write;
 use std::time::Duration;
 
 pub(crate) use weighlock_engine::size;
@@ -112,7 +113,7 @@ pub(crate) fn quote(words: &[String]) -> String {
 /// Prints one JSON object.
 pub(crate) fn print_json(value: &impl serde::Serialize) {
     let text = serde_json::to_string_pretty(value).expect("views are always JSON");
-    println!("{text}");
+    let _ = writeln!(std::io::stdout(), "{text}");
 }
 
 #[cfg(test)]

@@ -6,6 +6,9 @@ use std::io::Read;
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
+/// Enough to recognise a process by; some have megabytes of arguments.
+const MAX_COMMAND_LINE: u64 = 1024;
+
 /// One process inside a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Member {
@@ -23,9 +26,13 @@ impl Member {
         })
     }
 
-    /// Returns its command line, or its name where that is empty.
+    /// Returns its command line, or its name where that is empty. Only the
+    /// beginning of a long one.
     pub fn command(&self) -> String {
-        let line = fs::read(format!("/proc/{}/cmdline", self.pid)).unwrap_or_default();
+        let mut line = vec![];
+        if let Ok(file) = fs::File::open(format!("/proc/{}/cmdline", self.pid)) {
+            let _ = file.take(MAX_COMMAND_LINE).read_to_end(&mut line);
+        }
         let words: Vec<_> = line
             .split(|&byte| byte == 0)
             .filter(|word| !word.is_empty())

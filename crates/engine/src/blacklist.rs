@@ -1,12 +1,16 @@
 //! The blacklist's file, `.agents/terminal.json` below the base directory.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{Mode, OFlags, open};
 use weighlock_policy::Blacklist;
 
 use crate::error::Error;
+
+/// Far more than anyone writes by hand; it is read for every command.
+const MAX_FILE: u64 = 1024 * 1024;
 
 /// The list in force, and where it comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,7 +30,7 @@ impl BlacklistFile {
     /// built-in list: never none.
     pub(crate) fn load(base: &Path) -> Self {
         let path = base.join(".agents/terminal.json");
-        let read = match fs::read_to_string(&path) {
+        let read = match read_small(&path) {
             Ok(text) => Blacklist::from_json(&text).map_err(|error| error.to_string()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Self {
@@ -82,6 +86,22 @@ impl BlacklistFile {
         };
         save().map_err(|source| Error::File { path, source })
     }
+}
+
+/// Reads a file that whoever writes to the base directory may have made: it
+/// could be a pipe that never speaks, or endless.
+fn read_small(path: &Path) -> io::Result<String> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = fs::File::from(open(path, flags, Mode::empty())?);
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is not a file"));
+    }
+    let mut text = String::new();
+    file.take(MAX_FILE + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MAX_FILE {
+        return Err(io::Error::other("it is larger than 1 MiB"));
+    }
+    Ok(text)
 }
 
 #[cfg(test)]

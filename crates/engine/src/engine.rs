@@ -8,6 +8,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
+use tokio::sync::Semaphore;
 use weighlock_exec::{Nursery, Status};
 use weighlock_policy::Blacklist;
 use weighlock_store::{Durability, Entry, Error as StoreError, Filter, Store, Verified};
@@ -30,6 +31,8 @@ pub struct Engine {
     pub(crate) nursery: Nursery,
     pub(crate) ids: Ids,
     pub(crate) lives: Lives,
+    /// One for each run that there may be at once.
+    pub(crate) places: Arc<Semaphore>,
     /// Bytes of output on disk, of runs that have ended.
     pub(crate) kept: AtomicU64,
     /// Seconds after the start when old output was last looked for.
@@ -62,6 +65,7 @@ impl Engine {
             )
         })?;
         let store = Store::open(&config.state_dir, config.durability)?;
+        let places = config.max_running.min(Semaphore::MAX_PERMITS);
         let engine = Arc::new(Self {
             kept: AtomicU64::new(store.kept_bytes()?),
             aged_at: AtomicU64::new(0),
@@ -73,6 +77,7 @@ impl Engine {
             nursery,
             ids: Ids::new(),
             lives: Lives::default(),
+            places: Arc::new(Semaphore::new(places)),
             began: Instant::now(),
             _lock: lock,
         });
@@ -179,7 +184,7 @@ impl Engine {
     }
 
     /// Hands input to a run that takes it.
-    pub async fn feed(&self, run: &Run, bytes: Vec<u8>, last: bool) -> Result<(), Error> {
+    pub async fn feed(&self, run: &Run, bytes: &[u8], last: bool) -> Result<(), Error> {
         let ended = || Error::Ended {
             id: run.short_id.clone(),
         };

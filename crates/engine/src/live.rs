@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use tokio::sync::watch;
+use tokio::sync::{OwnedSemaphorePermit, watch};
 use weighlock_exec::Job;
 
 use crate::view::Run;
@@ -13,6 +13,9 @@ pub(crate) struct Live {
     pub(crate) job: Job,
     /// Bytes of output it may keep.
     pub(crate) reserved: u64,
+    /// Its place among those that may run at once; none for one that was
+    /// found when all were taken.
+    _place: Option<OwnedSemaphorePermit>,
     /// The run's end, once it is known.
     pub(crate) end: watch::Sender<Option<Run>>,
     /// Nothing of it is left, and all of it is recorded.
@@ -22,10 +25,11 @@ pub(crate) struct Live {
 }
 
 impl Live {
-    pub(crate) fn new(job: Job, reserved: u64) -> Self {
+    pub(crate) fn new(job: Job, reserved: u64, place: Option<OwnedSemaphorePermit>) -> Self {
         Self {
             job,
             reserved,
+            _place: place,
             end: watch::Sender::new(None),
             over: watch::Sender::new(false),
             stopped_by: Mutex::default(),
@@ -61,6 +65,15 @@ impl Lives {
     /// Bytes of output that the runs under way may still come to need.
     pub(crate) fn reserved(&self) -> u64 {
         lock(&self.0).values().map(|live| live.reserved).sum()
+    }
+}
+
+impl Lives {
+    /// Bytes of output that the runs under way have on disk.
+    pub(crate) fn used(&self) -> u64 {
+        let lives = lock(&self.0);
+        let used = |live: &Arc<Live>| live.job.status().output.bytes().min(live.reserved);
+        lives.values().map(used).sum()
     }
 }
 

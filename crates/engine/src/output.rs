@@ -124,6 +124,7 @@ impl Follow {
             let live = self.engine.lives.get(&self.run.command_id);
             // Asked before reading: nothing is written after the end.
             let over = live.as_ref().is_none_or(|live| self.is_over(&live.job));
+            let seen = live.as_ref().map(|live| live.job.status().output.bytes());
             let page = self.engine.read(&self.run, self.next, STEP)?;
             if !page.items.is_empty() {
                 self.next = page.next;
@@ -132,7 +133,9 @@ impl Follow {
             match live {
                 Some(live) if !over => {
                     let all = self.until == Until::Closed;
-                    live.job.output_past(self.next, all).await;
+                    // Not past `next` alone: what came may not have been kept.
+                    let seen = seen.unwrap_or_default().max(self.next);
+                    live.job.output_past(seen, all).await;
                 }
                 _ => return Ok(None),
             }

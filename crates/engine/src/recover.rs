@@ -38,7 +38,9 @@ impl Engine {
         let dir = self.dir_of(&command.id);
         match tokio::time::timeout(PATIENCE, adopt(&dir)).await {
             Ok(Ok(Orphan::Running(job))) => {
-                let live = Arc::new(Live::new(job, self.config.output_per_run));
+                let place = Arc::clone(&self.places).try_acquire_owned().ok();
+                let live = Live::new(job, self.config.output_per_run, place);
+                let live = Arc::new(live);
                 self.lives.insert(&command.id, Arc::clone(&live));
                 tokio::spawn(follow(self, live, command));
             }

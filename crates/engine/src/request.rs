@@ -201,7 +201,8 @@ impl Request {
     pub(crate) fn stdin(&self) -> Stdin {
         match self.input {
             Input::None => Stdin::Null,
-            Input::Text(_) | Input::Open => Stdin::Pipe,
+            Input::Text(_) => Stdin::File,
+            Input::Open => Stdin::Pipe,
         }
     }
 }

@@ -36,7 +36,7 @@ impl Engine {
         let aged = self.is_age_due();
         let oldest = self.steady_now() - self.config.output_age.as_micros() as i64;
         loop {
-            let over = self.kept.load(Ordering::Relaxed) + self.lives.reserved() > bound;
+            let over = self.kept.load(Ordering::Relaxed) + self.lives.used() > bound;
             if !(over || aged && self.too_old(oldest)?) {
                 return Ok(());
             }
@@ -45,7 +45,7 @@ impl Engine {
                 return Ok(());
             }
             for mut command in candidates {
-                let over = self.kept.load(Ordering::Relaxed) + self.lives.reserved() > bound;
+                let over = self.kept.load(Ordering::Relaxed) + self.lives.used() > bound;
                 if !over && command.created_at >= oldest {
                     return Ok(());
                 }

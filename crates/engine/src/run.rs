@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use weighlock_exec::{self as exec, Shell, Spec, Status, Summoned};
+use tokio::sync::OwnedSemaphorePermit;
+use weighlock_exec::{self as exec, Job, Shell, Spec, Status, Summoned};
 use weighlock_policy::{Permit, Rules, Verdict, judge};
 use weighlock_store::{Command, Entry, State};
 
@@ -85,11 +86,10 @@ impl Engine {
     /// Checks a request and works out everything that running it takes.
     fn plan(&self, request: &Request) -> Result<Plan, Error> {
         request.check()?;
-        if self.lives.count() >= self.config.max_running {
-            return Err(Error::TooMany {
-                running: self.lives.count(),
-            });
-        }
+        let room = Arc::clone(&self.places).try_acquire_owned();
+        let room = room.map_err(|_| Error::TooMany {
+            running: self.config.max_running,
+        })?;
         let place = place::resolve(&self.config.base, request.cwd.as_deref())?;
         let blacklist = self.blacklist();
         let (limits, mut warnings) =
@@ -142,6 +142,7 @@ impl Engine {
                 blacklist: blacklist.list,
             },
             spec,
+            room,
             cwd: place.fd,
             input: match &request.input {
                 Input::Text(text) => Some(text.clone()),
@@ -186,13 +187,11 @@ impl Engine {
             // It wakes up while the start is being recorded.
             let keeper = exec::summon(&engine.nursery, plan.cwd)?;
             engine.store.insert(command.clone(), vec![entry]).await?;
-            match launch(keeper, permit, plan.spec).await {
-                Ok(live) => {
+            match launch(keeper, permit, plan.spec, plan.input).await {
+                Ok((job, reserved)) => {
+                    let live = Arc::new(Live::new(job, reserved, Some(plan.room)));
                     engine.lives.insert(&command.id, Arc::clone(&live));
                     let run = Run::from_command(command.clone());
-                    if let Some(input) = plan.input {
-                        tokio::spawn(feed(Arc::clone(&live), input));
-                    }
                     tokio::spawn(follow(engine, live, command));
                     Ok(run)
                 }
@@ -341,25 +340,26 @@ impl Engine {
     }
 }
 
-async fn launch(keeper: Summoned, permit: Permit, spec: Spec) -> Result<Arc<Live>, Error> {
+async fn launch(
+    keeper: Summoned,
+    permit: Permit,
+    spec: Spec,
+    input: Option<Vec<u8>>,
+) -> Result<(Job, u64), Error> {
     let reserved = spec.limits.output_bytes;
-    std::fs::create_dir_all(&spec.dir).map_err(|source| Error::File {
+    let prepare = || {
+        std::fs::create_dir_all(&spec.dir)?;
+        match &input {
+            Some(input) => exec::write_input(&spec.dir, input),
+            None => Ok(()),
+        }
+    };
+    prepare().map_err(|source| Error::File {
         path: spec.dir.clone(),
         source,
     })?;
     let job = exec::start(keeper, permit, spec).await?;
-    Ok(Arc::new(Live::new(job, reserved)))
-}
-
-/// Hands over all of a run's input. A command that reads less than it was
-/// given is no fault.
-async fn feed(live: Arc<Live>, input: Vec<u8>) {
-    for piece in input.chunks(64 * 1024) {
-        if live.job.feed(piece.to_vec()).await.is_err() {
-            return;
-        }
-    }
-    let _ = live.job.close_stdin().await;
+    Ok((job, reserved))
 }
 
 /// Follows a run to its end and records it.
@@ -416,6 +416,8 @@ impl Engine {
         stopped_by: Option<&str>,
         end: &tokio::sync::watch::Sender<Option<Run>>,
     ) {
+        // Whatever cut the line to it: what is written off does not go on.
+        last.keeper.end();
         if last.end.is_none() {
             let why = if last.keeper.is_of_earlier_boot() {
                 "the machine was restarted while it ran"
@@ -463,6 +465,7 @@ struct Plan {
     env: Vec<String>,
     rules: Rules,
     spec: Spec,
+    room: OwnedSemaphorePermit,
     cwd: OwnedFd,
     /// All that it will read, where that is known.
     input: Option<Vec<u8>>,

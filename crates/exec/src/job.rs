@@ -8,18 +8,21 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
-use tokio::sync::{Mutex, watch};
+use tokio::sync::{Mutex, mpsc, watch};
 use weighlock_policy::Permit;
 
 use crate::keeper::KEEPER_SOCKET;
 use crate::nursery::Nursery;
 use crate::protocol::{self, Message, Order, Polite, Report};
 use crate::short::ShortPath;
-use crate::spec::Spec;
+use crate::spec::{self, Spec};
 use crate::status::{self, Status};
 
 /// Every keeper answers the first order within this; it only has to fork.
 const ANSWER_WITHIN: Duration = Duration::from_secs(15);
+
+/// Input goes over in such pieces, each taken before the next is sent.
+const INPUT_PIECE: usize = 64 * 1024;
 
 /// Why a command could not be started. Nothing ran.
 #[derive(Debug, thiserror::Error)]
@@ -40,9 +43,12 @@ pub enum Error {
 
 /// A run under its keeper. Dropping it leaves the run alone.
 pub struct Job {
-    orders: Mutex<OwnedWriteHalf>,
-    /// Held while input is on its way, so that two feeders cannot mix.
-    feeding: Mutex<()>,
+    /// To the task that writes: an order is written whole even when whoever
+    /// gave it goes away meanwhile.
+    orders: mpsc::Sender<Vec<u8>>,
+    /// Bytes of input sent so far. Held while input is on its way, so that two
+    /// feeders cannot mix.
+    fed: Mutex<u64>,
     seen: watch::Receiver<Seen>,
 }
 
@@ -96,6 +102,7 @@ pub async fn adopt(dir: &Path) -> io::Result<Orphan> {
             // A keeper that comes late cannot begin without its directory, so
             // taking that away is what makes it true. It fails when the keeper
             // was faster.
+            let _ = std::fs::remove_file(dir.join(spec::INPUT));
             match std::fs::remove_dir(dir) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
                     tokio::time::sleep(Duration::from_millis(5)).await;
@@ -131,7 +138,7 @@ pub async fn adopt(dir: &Path) -> io::Result<Orphan> {
 /// Removes what a keeper left in a run's directory besides output, once that
 /// is recorded; and the directory, when that leaves nothing.
 pub fn forget(dir: &Path) {
-    for file in [status::FILE, KEEPER_SOCKET] {
+    for file in [status::FILE, KEEPER_SOCKET, spec::INPUT] {
         let _ = std::fs::remove_file(dir.join(file));
     }
     let _ = std::fs::remove_dir(dir);
@@ -161,10 +168,12 @@ impl Job {
             stdin_taken: 0,
             gone: false,
         });
+        let (give, given) = mpsc::channel(16);
         tokio::spawn(listen(reports, buffer, tell));
+        tokio::spawn(write(orders, given));
         Ok(Self {
-            orders: Mutex::new(orders),
-            feeding: Mutex::new(()),
+            orders: give,
+            fed: Mutex::new(0),
             seen,
         })
     }
@@ -228,20 +237,20 @@ impl Job {
 
     /// Feeds the command and returns when it has taken all of it, or reads no
     /// more.
-    pub async fn feed(&self, bytes: Vec<u8>) -> io::Result<()> {
-        if bytes.is_empty() {
-            return Ok(());
-        }
-        let _feeding = self.feeding.lock().await;
-        let mut seen = self.seen.clone();
-        let goal = seen.borrow().stdin_taken + bytes.len() as u64;
-        self.order(&Order::Stdin(bytes)).await?;
-        let seen = seen
-            .wait_for(|seen| seen.gone || seen.status.closed || seen.stdin_taken >= goal)
-            .await
-            .map_err(|_| io::ErrorKind::BrokenPipe)?;
-        if seen.stdin_taken < goal {
-            return Err(io::ErrorKind::BrokenPipe.into());
+    pub async fn feed(&self, bytes: &[u8]) -> io::Result<()> {
+        let mut fed = self.fed.lock().await;
+        for piece in bytes.chunks(INPUT_PIECE) {
+            *fed += piece.len() as u64;
+            self.order(&Order::Stdin(piece.to_vec())).await?;
+            let goal = *fed;
+            let mut seen = self.seen.clone();
+            let seen = seen
+                .wait_for(|seen| seen.gone || seen.status.closed || seen.stdin_taken >= goal)
+                .await
+                .map_err(|_| io::ErrorKind::BrokenPipe)?;
+            if seen.stdin_taken < goal {
+                return Err(io::ErrorKind::BrokenPipe.into());
+            }
         }
         Ok(())
     }
@@ -252,7 +261,8 @@ impl Job {
     }
 
     async fn order(&self, order: &Order) -> io::Result<()> {
-        self.orders.lock().await.write_all(&order.encode()).await
+        let sent = self.orders.send(order.encode()).await;
+        sent.map_err(|_| io::ErrorKind::BrokenPipe.into())
     }
 
     async fn until(&self, enough: impl Fn(&Status) -> bool) -> Option<Status> {
@@ -275,6 +285,14 @@ async fn listen(mut reports: OwnedReadHalf, mut buffer: Vec<u8>, tell: watch::Se
         });
     }
     tell.send_modify(|seen| seen.gone = true);
+}
+
+async fn write(mut to: OwnedWriteHalf, mut orders: mpsc::Receiver<Vec<u8>>) {
+    while let Some(order) = orders.recv().await {
+        if to.write_all(&order).await.is_err() {
+            return;
+        }
+    }
 }
 
 async fn next(reports: &mut OwnedReadHalf, buffer: &mut Vec<u8>) -> io::Result<Option<Report>> {

@@ -21,7 +21,7 @@ pub use keeper::{MANY_PROCESSES, serve_nursery};
 pub use log::{Item, Line, Lines, Log, Piece, Stream};
 pub use nursery::Nursery;
 pub use short::ShortPath;
-pub use spec::{Limits, Shell, Spec, Stdin};
+pub use spec::{Limits, Shell, Spec, Stdin, write_input};
 pub use status::{Cause, End, Fate, Leftover, Status, StreamTotals, Totals};
 pub use weighlock_confine::{
     Containment, Exit, Usage, close_inherited, die_of_broken_pipes, kill_tagged,

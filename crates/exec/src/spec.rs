@@ -1,6 +1,7 @@
 //! What a keeper is told about the command it keeps.
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -41,8 +42,19 @@ pub enum Stdin {
     /// Nothing: reading ends at once.
     #[default]
     Null,
+    /// A file that was written before: what is known at the start does not
+    /// depend on anyone who would have to hand it over.
+    File,
     /// A pipe that the job feeds.
     Pipe,
+}
+
+/// The name of the input's file in a run's directory.
+pub(crate) const INPUT: &str = "stdin";
+
+/// Writes what a command with [`Stdin::File`] will read.
+pub fn write_input(dir: &Path, input: &[u8]) -> io::Result<()> {
+    std::fs::write(dir.join(INPUT), input)
 }
 
 /// A run's clocks and bounds. All times are monotonic.

@@ -16,6 +16,7 @@ use weighlock_engine::{
     Engine, Filter, Input, Load, Outcome, Principal, Request, Run, Shell, State, Text,
 };
 
+use crate::output::blocking;
 use crate::problem::{Problem, ProblemDocument};
 use crate::system::{Body, Params, RunId};
 
@@ -196,14 +197,15 @@ pub(crate) async fn list(
     Params(params): Params<ListParams>,
 ) -> Result<Json<CommandList>, Problem> {
     let limit = params.limit.unwrap_or(PAGE).clamp(1, MAX_PAGE);
-    let mut commands = engine.list(&Filter {
+    let filter = Filter {
         state: params.state,
         text: params.q,
         before: params.cursor,
         requested_by: None,
         open: params.open,
         limit: limit + 1,
-    })?;
+    };
+    let mut commands = blocking(move || Ok(engine.list(&filter)?)).await?;
     let more = commands.len() > limit;
     commands.truncate(limit);
     let cursor = commands
@@ -222,7 +224,10 @@ pub(crate) async fn show(
     RunId(id): RunId,
     Params(params): Params<ShowParams>,
 ) -> Result<Json<CommandView>, Problem> {
-    let mut run = engine.find(&id)?;
+    let mut run = {
+        let engine = Arc::clone(&engine);
+        blocking(move || Ok(engine.find(&id)?)).await?
+    };
     if let Some(millis) = params.wait_ms
         && run.state == State::Running
     {
@@ -230,7 +235,7 @@ pub(crate) async fn show(
             .wait(&run, Some(Duration::from_millis(millis)))
             .await?;
     }
-    Ok(Json(view(&engine, run)?))
+    blocking(move || Ok(Json(view(&engine, run)?))).await
 }
 
 pub(crate) fn show_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
@@ -265,7 +270,7 @@ pub(crate) async fn stdin(
     input: Bytes,
 ) -> Result<StatusCode, Problem> {
     let run = engine.find(&id)?;
-    engine.feed(&run, input.to_vec(), params.last).await?;
+    engine.feed(&run, &input, params.last).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

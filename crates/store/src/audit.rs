@@ -213,11 +213,17 @@ impl Store {
         // names an entry that must be there by then.
         let head = read_head(&self.writer.dir.join(HEAD))?;
         let mut check = Check::default();
-        self.each_entry(|seq, run, kind, body, hash| {
-            check.entry(seq, body, hash);
-            check.columns(seq, run, kind, body);
+        self.each_entry(|row| {
+            check.entry(row.seq, &row.body, &row.hash);
+            check.columns(row.seq, row.run.as_deref(), &row.kind, &row.body);
             check.fault.is_none()
         })?;
+        if head.is_none() && check.entries > 0 {
+            check.fail(
+                check.entries + 1,
+                "nobody knows: the file audit.head is missing",
+            );
+        }
         check.end(head.as_ref());
         Ok(check.into())
     }
@@ -226,14 +232,18 @@ impl Store {
     pub fn export(&self, to: &mut impl io::Write) -> Result<u64, Error> {
         let mut last = None;
         let mut written = Ok(());
-        self.each_entry(|seq, _, _, body, hash| {
-            written = writeln!(to, r#"{{"hash":"{hash}","entry":{body}}}"#);
-            last = Some(Link {
-                seq,
-                hash: hash.to_owned(),
-            });
-            written.is_ok()
-        })?;
+        self.each_entry(
+            |Row {
+                 seq, body, hash, ..
+             }| {
+                written = writeln!(to, r#"{{"hash":"{hash}","entry":{body}}}"#);
+                last = Some(Link {
+                    seq: *seq,
+                    hash: hash.clone(),
+                });
+                written.is_ok()
+            },
+        )?;
         let count = last.as_ref().map_or(0, |link| link.seq);
         if let Some(head) = last {
             let line = serde_json::to_string(&ExportedHead { head }).expect("always JSON");
@@ -264,35 +274,48 @@ impl Store {
         Ok(last_link(&self.lock_reader())?.map_or(0, |link| link.seq))
     }
 
-    fn each_entry(
-        &self,
-        mut each: impl FnMut(u64, Option<&str>, &str, &str, &str) -> bool,
-    ) -> Result<(), Error> {
+    /// Calls `each` with every entry until it returns false. On a connection
+    /// of its own, and with nothing held meanwhile: whoever takes the entries
+    /// may take all the time in the world.
+    fn each_entry(&self, mut each: impl FnMut(&Row) -> bool) -> Result<(), Error> {
+        let reader = self.another_reader()?;
         let mut after = 0;
         loop {
-            // In pages, so that nobody waits for a long chain.
-            let reader = self.lock_reader();
-            let mut query = reader.prepare_cached(
-                "SELECT seq, run, kind, body, hash FROM audit WHERE seq > ?1 ORDER BY seq LIMIT ?2",
-            )?;
-            let mut rows = query.query(params![after, PAGE])?;
-            let mut count = 0;
-            while let Some(row) = rows.next()? {
-                count += 1;
-                after = row.get(0)?;
-                let run: Option<String> = row.get(1)?;
-                let kind: String = row.get(2)?;
-                let body: String = row.get(3)?;
-                let hash: String = row.get(4)?;
-                if !each(after, run.as_deref(), &kind, &body, &hash) {
-                    return Ok(());
-                }
-            }
-            if count < PAGE {
+            let page = page(&reader, after)?;
+            let Some(last) = page.last() else {
+                return Ok(());
+            };
+            after = last.seq;
+            if !page.iter().all(&mut each) {
                 return Ok(());
             }
         }
     }
+}
+
+/// An entry as it is stored.
+struct Row {
+    seq: u64,
+    run: Option<String>,
+    kind: String,
+    body: String,
+    hash: String,
+}
+
+fn page(reader: &Connection, after: u64) -> Result<Vec<Row>, Error> {
+    let mut query = reader.prepare_cached(
+        "SELECT seq, run, kind, body, hash FROM audit WHERE seq > ?1 ORDER BY seq LIMIT ?2",
+    )?;
+    let rows = query.query_map(params![after, PAGE], |row| {
+        Ok(Row {
+            seq: row.get(0)?,
+            run: row.get(1)?,
+            kind: row.get(2)?,
+            body: row.get(3)?,
+            hash: row.get(4)?,
+        })
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
 }
 
 /// Checks an export, without any database.

@@ -174,7 +174,8 @@ impl Store {
             Some(who) => add("requested_by =", who),
             None => add("requested_by <>", &"doctor"),
         }
-        let text = filter.text.as_ref().map(|text| text.to_lowercase());
+        // SQLite knows only the case of ASCII letters.
+        let text = filter.text.as_ref().map(|text| text.to_ascii_lowercase());
         if let Some(text) = &text {
             add("0 < instr(lower(command),", text);
             sql.push(')');

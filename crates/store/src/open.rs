@@ -140,6 +140,11 @@ impl Store {
         Ok((size, quick_check(&reader)?))
     }
 
+    /// Opens a connection for what may take long.
+    pub(crate) fn another_reader(&self) -> Result<Connection, Error> {
+        connect(&self.path, read_only())
+    }
+
     pub(crate) fn lock_reader(&self) -> std::sync::MutexGuard<'_, Connection> {
         // A reader that panicked has left no half-written state behind.
         self.reader.lock().unwrap_or_else(|lock| lock.into_inner())

@@ -63,7 +63,7 @@ async fn all(client: &mut Client, id: &str, args: &Args) -> Result<ExitCode, Fai
     let follow = if args.follow { "closed" } else { "no" };
     let address = format!("/commands/{id}/output/raw?frames=true&follow={follow}");
     let mut frames = Frames::new(client.stream(&address).await?);
-    let printer = Printer::new(args.raw);
+    let mut printer = Printer::new(args.raw);
     while let Some((kind, bytes)) = frames.next().await? {
         if printer.print(kind, &bytes).is_err() {
             // Whoever read our output went away.
@@ -76,43 +76,68 @@ async fn all(client: &mut Client, id: &str, args: &Args) -> Result<ExitCode, Fai
 /// Passes bytes on, made safe where a terminal would act on them.
 struct Printer {
     raw: bool,
-    safe_stdout: bool,
-    safe_stderr: bool,
+    stdout: Safe,
+    stderr: Safe,
+}
+
+/// One stream on its way to a terminal, or not.
+struct Safe {
+    wanted: bool,
+    /// The beginning of a character whose rest is still to come.
+    open: Vec<u8>,
 }
 
 impl Printer {
     fn new(raw: bool) -> Self {
+        let safe = |terminal: bool| Safe {
+            wanted: !raw && terminal,
+            open: vec![],
+        };
         Self {
             raw,
-            safe_stdout: !raw && std::io::stdout().is_terminal(),
-            safe_stderr: !raw && std::io::stderr().is_terminal(),
+            stdout: safe(std::io::stdout().is_terminal()),
+            stderr: safe(std::io::stderr().is_terminal()),
         }
     }
 
-    fn print(&self, kind: Frame, bytes: &[u8]) -> std::io::Result<()> {
+    fn print(&mut self, kind: Frame, bytes: &[u8]) -> std::io::Result<()> {
         match kind {
             Frame::Gap => {
                 let missing = bytes.try_into().map_or(0, u64::from_be_bytes);
                 eprintln!("… {missing} bytes are not kept …");
                 Ok(())
             }
-            Frame::Stderr if !self.raw => {
-                write(&mut std::io::stderr().lock(), bytes, self.safe_stderr)
-            }
-            _ => write(&mut std::io::stdout().lock(), bytes, self.safe_stdout),
+            Frame::Stderr if !self.raw => self.stderr.write(&mut std::io::stderr().lock(), bytes),
+            _ => self.stdout.write(&mut std::io::stdout().lock(), bytes),
         }
     }
 }
 
-fn write(to: &mut impl Write, bytes: &[u8], safe: bool) -> std::io::Result<()> {
-    if safe {
-        let text = String::from_utf8_lossy(bytes);
-        let lines: Vec<String> = text.split('\t').map(text::safe).collect();
-        to.write_all(lines.join("\t").as_bytes())?;
-    } else {
-        to.write_all(bytes)?;
+impl Safe {
+    fn write(&mut self, to: &mut impl Write, bytes: &[u8]) -> std::io::Result<()> {
+        if self.wanted {
+            let mut joined = std::mem::take(&mut self.open);
+            joined.extend_from_slice(bytes);
+            let whole = joined.len() - unfinished(&joined);
+            self.open = joined.split_off(whole);
+            let text = String::from_utf8_lossy(&joined);
+            let parts: Vec<String> = text.split('\t').map(text::safe).collect();
+            to.write_all(parts.join("\t").as_bytes())?;
+        } else {
+            to.write_all(bytes)?;
+        }
+        to.flush()
     }
-    to.flush()
+}
+
+/// Returns how many bytes at the end could still become a character.
+fn unfinished(bytes: &[u8]) -> usize {
+    let last = bytes.utf8_chunks().last();
+    let open = last.map_or(&[][..], |chunk| chunk.invalid());
+    match std::str::from_utf8(open) {
+        Err(error) if error.error_len().is_none() => open.len(),
+        _ => 0,
+    }
 }
 
 async fn lines(
@@ -170,8 +195,11 @@ async fn find(
 
 async fn agent(client: &mut Client, id: &str) -> Result<ExitCode, Failure> {
     let view: CommandView = client.get(&format!("/commands/{id}")).await?;
-    print!("{}", view.text.or(view.stdout).unwrap_or_default());
-    eprint!("{}", view.stderr.unwrap_or_default());
+    let mut printer = Printer::new(false);
+    let stdout = view.text.or(view.stdout).unwrap_or_default();
+    // A reader that went away ends us.
+    let _ = printer.print(Frame::Stdout, stdout.as_bytes());
+    let _ = printer.print(Frame::Stderr, view.stderr.unwrap_or_default().as_bytes());
     if let Some(note) = view.note {
         eprintln!("{note}");
     }
@@ -218,7 +246,16 @@ fn range(written: &str) -> Result<(u64, u64), String> {
 
 #[cfg(test)]
 mod tests {
-    use super::range;
+    use super::{range, unfinished};
+
+    #[test]
+    fn a_cut_character_waits_for_its_rest() {
+        assert_eq!(unfinished("café".as_bytes()), 0);
+        assert_eq!(unfinished(b"caf\xc3"), 1);
+        assert_eq!(unfinished(b"\xf0\x9f\x98"), 3);
+        assert_eq!(unfinished(b"\xff\xfe"), 0);
+        assert_eq!(unfinished(b""), 0);
+    }
 
     #[test]
     fn ranges_are_read() {

@@ -78,11 +78,14 @@ pub(crate) fn serve(args: Args, paths: &Paths) -> Result<ExitCode, Failure> {
     // Before any thread is started, and before any secret is read.
     let nursery = Nursery::new("/proc/self/exe".into(), vec![crate::NURSERY.into()])
         .map_err(|error| Failure::new(format!("cannot start the nursery: {error}"), ""))?;
-    tokio::runtime::Builder::new_multi_thread()
+    let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
-        .map_err(|error| Failure::new(format!("cannot begin: {error}"), ""))?
-        .block_on(run(args, settings, nursery, paths))
+        .map_err(|error| Failure::new(format!("cannot begin: {error}"), ""))?;
+    let done = runtime.block_on(run(args, settings, nursery, paths));
+    // A thread may still wait for a client that reads nothing.
+    runtime.shutdown_background();
+    done
 }
 
 async fn run(

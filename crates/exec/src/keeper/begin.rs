@@ -93,7 +93,7 @@ fn start(
     let mut file = StatusFile::create(&spec.dir)?;
     file.append(&status)?;
     pipestatus::ask(&mut spec, command)?;
-    let (pipes, ends) = pipes::open(spec.stdin)?;
+    let (pipes, ends) = pipes::open(spec.stdin, &spec.dir)?;
     fchdir(&cwd)?;
     drop(cwd);
     let env = spec.env.iter();

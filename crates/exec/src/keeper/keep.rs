@@ -246,7 +246,7 @@ impl Kept {
     /// Asks everything inside to end, and forces it after the grace time.
     fn end(&mut self, signal: Signal, grace: Duration, cause: Cause) {
         self.phase = Phase::Ending {
-            by_force_at: Instant::now() + grace,
+            by_force_at: (Instant::now() + grace).min(self.last_moment()),
             cause,
         };
         // A stopped process sees no signal until it goes on.
@@ -254,6 +254,14 @@ impl Kept {
         if self.ended_processes == MANY_PROCESSES {
             // It forks faster than it can be asked.
             self.kill();
+        }
+    }
+
+    /// When the run would be ended by force anyway: no grace time is longer.
+    fn last_moment(&self) -> Instant {
+        match self.phase {
+            Phase::Kept(until) => until,
+            _ => (self.started + self.spec.limits.hard).max(Instant::now()) + LIMIT_GRACE,
         }
     }
 

@@ -106,6 +106,7 @@ impl Line {
                 Ok(Some(order)) => orders.push(order),
                 Ok(None) => break,
                 Err(_) => {
+                    self.incoming.clear();
                     self.hang_up();
                     break;
                 }
@@ -138,13 +139,13 @@ impl Line {
             socket_peercred(&server).is_ok_and(|peer| peer.uid == geteuid() || peer.uid.is_root());
         if ours && server.set_nonblocking(true).is_ok() {
             self.server = Some(server);
+            self.incoming.clear();
         }
         ours
     }
 
     fn hang_up(&mut self) {
         self.server = None;
-        self.incoming.clear();
         self.outgoing.clear();
     }
 }

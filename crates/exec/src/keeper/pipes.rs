@@ -4,13 +4,14 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
 
 use rustix::buffer::spare_capacity;
 use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
 
-use crate::spec::Stdin;
+use crate::spec::{INPUT, Stdin};
 
 /// A read starts this small: most commands say little.
 const SMALL: usize = 64 * 1024;
@@ -45,11 +46,12 @@ pub(super) struct Output {
     buffer: Vec<u8>,
 }
 
-pub(super) fn open(stdin: Stdin) -> io::Result<(Pipes, Ends)> {
+pub(super) fn open(stdin: Stdin, dir: &Path) -> io::Result<(Pipes, Ends)> {
     let (stdout, stdout_end) = pipe_with(PipeFlags::CLOEXEC)?;
     let (stderr, stderr_end) = pipe_with(PipeFlags::CLOEXEC)?;
     let (input, stdin_end) = match stdin {
         Stdin::Null => (None, File::open("/dev/null")?.into()),
+        Stdin::File => (None, File::open(dir.join(INPUT))?.into()),
         Stdin::Pipe => {
             let (end, ours) = pipe_with(PipeFlags::CLOEXEC)?;
             (Some(ours), end)

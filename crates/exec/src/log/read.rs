@@ -206,7 +206,9 @@ impl Log {
             let Some(segment) = self.segment(base)? else {
                 break;
             };
-            let data = File::open(data_path(&self.dir, base))?;
+            let Ok(data) = File::open(data_path(&self.dir, base)) else {
+                break;
+            };
             for record in segment.records.iter().rev() {
                 if record.stream != stream || have >= limit {
                     continue;

@@ -1,7 +1,7 @@
 //! What `run` prints of its own.
 
 use std::cell::Cell;
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -11,6 +11,13 @@ use weighlock_server::CommandView;
 use super::Args;
 use crate::text::{self, print_json};
 use crate::verb::show::ending;
+
+/// Prints a line of our own. That nobody reads it does not matter.
+macro_rules! say {
+    ($($word:tt)*) => {{
+        let _ = writeln!(std::io::stderr(), $($word)*);
+    }};
+}
 
 /// After so long without output, a line says that the command still runs.
 const QUIET: Duration = Duration::from_secs(1);
@@ -54,14 +61,14 @@ impl Show {
     pub(super) fn warn(&mut self, what: &str) {
         if !self.json {
             self.hide_status();
-            eprintln!("warning: {}", text::safe(what));
+            say!("warning: {}", text::safe(what));
         }
     }
 
     pub(super) fn say(&mut self, line: &str) {
         if !self.quiet {
             self.hide_status();
-            eprintln!("{line}");
+            say!("{line}");
         }
     }
 
@@ -103,7 +110,7 @@ impl Show {
             "  weighlock output {id} --follow    weighlock stop {id}"
         ));
         if self.quiet {
-            println!("{id}");
+            let _ = writeln!(std::io::stdout(), "{id}");
         }
     }
 
@@ -112,17 +119,17 @@ impl Show {
             return print_json(view);
         }
         // Said even when asked to be quiet: nothing else tells what happened.
-        eprintln!("⛔ Blocked — nothing was run");
+        say!("⛔ Blocked — nothing was run");
         if let Some(reason) = &view.run.detail.reason {
             let rule = reason.rule.as_deref().unwrap_or_default();
-            eprintln!(
+            say!(
                 "   {}   {}   rule \"{}\"",
                 text::one_line(&view.run.command, 60),
                 reason.text,
                 text::safe(rule)
             );
             if let Some(remedy) = &reason.remedy {
-                eprintln!("   {remedy}");
+                say!("   {remedy}");
             }
         }
     }
@@ -160,7 +167,7 @@ impl Show {
                 text::size(load.memory_bytes)
             ));
         }
-        eprint!("\r\x1b[K{line}");
+        let _ = write!(std::io::stderr(), "\r\x1b[K{line}");
         self.screen.set(Screen {
             last_status: Some(Instant::now()),
             ..self.screen.get()
@@ -170,7 +177,7 @@ impl Show {
     pub(super) fn hide_status(&mut self) {
         let mut screen = self.screen.get();
         if screen.last_status.take().is_some() {
-            eprint!("\r\x1b[K");
+            let _ = write!(std::io::stderr(), "\r\x1b[K");
             self.screen.set(screen);
         }
     }
