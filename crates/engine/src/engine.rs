@@ -65,6 +65,10 @@ impl Engine {
             )
         })?;
         let store = Store::open(&config.state_dir, config.durability)?;
+        let newest = store.list(&Filter {
+            limit: 1,
+            ..Filter::default()
+        })?;
         let places = config.max_running.min(Semaphore::MAX_PERMITS);
         let engine = Arc::new(Self {
             kept: AtomicU64::new(store.kept_bytes()?),
@@ -75,7 +79,7 @@ impl Engine {
             clock,
             store,
             nursery,
-            ids: Ids::new(),
+            ids: Ids::after(newest.first().map(|command| command.id.as_str())),
             lives: Lives::default(),
             places: Arc::new(Semaphore::new(places)),
             began: Instant::now(),

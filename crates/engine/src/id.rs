@@ -19,9 +19,11 @@ pub(crate) struct Ids {
 }
 
 impl Ids {
-    pub(crate) fn new() -> Self {
+    /// Begins after the newest id there is, whatever the clock says.
+    pub(crate) fn after(newest: Option<&str>) -> Self {
+        let newest = newest.map_or(0, millis).cast_signed();
         Self {
-            last: AtomicI64::new(0),
+            last: AtomicI64::new(newest),
         }
     }
 
@@ -48,13 +50,16 @@ pub(crate) fn short(id: &str) -> String {
 
 /// Returns the day an id was made, as days since 1970.
 pub(crate) fn day(id: &str) -> u64 {
-    let millis = id
-        .bytes()
+    millis(id) / (24 * 3600 * 1000)
+}
+
+/// Returns the time in an id, in milliseconds since 1970.
+fn millis(id: &str) -> u64 {
+    id.bytes()
         .skip(2)
         .take(TIME)
         .filter_map(|byte| DIGITS.iter().position(|&digit| digit == byte))
-        .fold(0, |number, digit| number << 5 | digit as u64);
-    millis / (24 * 3600 * 1000)
+        .fold(0, |number, digit| number << 5 | digit as u64)
 }
 
 fn digits(mut number: u64, count: usize) -> String {
@@ -72,12 +77,14 @@ mod tests {
 
     #[test]
     fn ids_sort_by_time_and_never_run_backwards() {
-        let ids = Ids::new();
+        let ids = Ids::after(None);
         let noon = ids.next(1_000_000_000_000);
         let later = ids.next(2_000_000_000_000);
         let set_back = ids.next(1_500_000_000_000);
         assert!(noon < later);
         assert_eq!(later[..12], set_back[..12]);
+        let restarted = Ids::after(Some(&later)).next(1_500_000_000_000);
+        assert_eq!(later[..12], restarted[..12]);
         assert_eq!(noon.len(), 22);
         assert_eq!(day(&noon), 1_000_000_000_000 / 86_400_000_000);
         assert_eq!(short(&noon), format!("r_{}", &noon[12..18]));

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use tokio::sync::OwnedSemaphorePermit;
-use weighlock_exec::{self as exec, Job, Shell, Spec, Status, Summoned};
+use weighlock_exec::{self as exec, Job, Limits, Shell, Spec, Status, Summoned};
 use weighlock_policy::{Permit, Rules, Verdict, judge};
 use weighlock_store::{Command, Entry, State};
 
@@ -106,35 +106,7 @@ impl Engine {
             limits,
             run: id.clone(),
         };
-        let detail = Detail {
-            description: request.description.clone(),
-            shell: match request.shell {
-                Shell::Sh => "sh".into(),
-                Shell::Bash => "bash".into(),
-            },
-            timeout_ms: limits.hard.as_millis() as u64,
-            idle_ms: limits.idle.map(|idle| idle.as_millis() as u64),
-            warnings,
-            ..Detail::default()
-        };
-        let command = Command {
-            id,
-            session: request.session.clone(),
-            command: request.command.clone(),
-            cwd,
-            state: State::Running,
-            exit_code: None,
-            signal: None,
-            requested_by: request.principal.name().into(),
-            approved_by: None,
-            created_at: now,
-            updated_at: now,
-            started_at: None,
-            ended_at: None,
-            open: false,
-            kept_bytes: 0,
-            detail: stored(detail),
-        };
+        let command = command(request, id, now, cwd, detail(request, &limits, warnings));
         Ok(Plan {
             command,
             env: request.env.iter().map(|(name, _)| name.clone()).collect(),
@@ -455,6 +427,42 @@ impl Engine {
             ),
         };
         self.settle(command, State::Lost, reason).await
+    }
+}
+
+fn detail(request: &Request, limits: &Limits, warnings: Vec<String>) -> Detail {
+    Detail {
+        description: request.description.clone(),
+        shell: match request.shell {
+            Shell::Sh => "sh".into(),
+            Shell::Bash => "bash".into(),
+        },
+        timeout_ms: limits.hard.as_millis() as u64,
+        idle_ms: limits.idle.map(|idle| idle.as_millis() as u64),
+        warnings,
+        ..Detail::default()
+    }
+}
+
+/// The command as it is remembered before anything happened.
+fn command(request: &Request, id: String, now: i64, cwd: String, detail: Detail) -> Command {
+    Command {
+        id,
+        session: request.session.clone(),
+        command: request.command.clone(),
+        cwd,
+        state: State::Running,
+        exit_code: None,
+        signal: None,
+        requested_by: request.principal.name().into(),
+        approved_by: None,
+        created_at: now,
+        updated_at: now,
+        started_at: None,
+        ended_at: None,
+        open: false,
+        kept_bytes: 0,
+        detail: stored(detail),
     }
 }
 

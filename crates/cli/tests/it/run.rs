@@ -416,6 +416,9 @@ fn usage_and_containment_are_reported() {
         "{result}"
     );
     assert_eq!(result["containment"], "pid_namespace");
+    // When memory runs out, a command goes before the server does.
+    let score = home.run(&["-q"], "cat /proc/self/oom_score_adj");
+    assert_eq!(score.out, "500\n");
     // Only its own processes are there to be seen.
     let seen = home.run(&["-q"], "ls /proc | grep -c '^[0-9]'");
     assert!(seen.out.trim().parse::<u32>().unwrap() < 8, "{seen:?}");
