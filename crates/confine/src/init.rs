@@ -16,8 +16,13 @@ use rustix::process::{
     set_parent_process_death_signal, setsid,
 };
 
+use rustix::system::uname;
+
 use crate::fork::exit;
 use crate::tree::{Containment, Notice, Program, used_by_children, wait};
+
+/// Enough for the largest builds, and few enough to be ended at once.
+const MAX_PIDS: &str = "4096";
 
 /// What the keeper asked for when it made this process.
 pub(crate) struct Wanted {
@@ -71,7 +76,11 @@ fn prepare(wanted: Wanted, out: &OwnedFd) -> io::Result<bool> {
     // can look anyway.) After the maps: their files would be out of our reach.
     set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     match wanted.containment {
-        Containment::PidNamespace => Ok(mount_proc().is_ok()),
+        Containment::PidNamespace => {
+            let fresh_proc = mount_proc().is_ok();
+            bound_pids(fresh_proc);
+            Ok(fresh_proc)
+        }
         Containment::Subreaper => {
             set_child_subreaper(Some(getpid()))?;
             Ok(false)
@@ -85,6 +94,26 @@ fn map(user: Identity) -> io::Result<()> {
     fs::write("/proc/self/setgroups", "deny")?;
     fs::write("/proc/self/uid_map", format!("{uid} {uid} 1"))?;
     fs::write("/proc/self/gid_map", format!("{gid} {gid} 1"))
+}
+
+/// Bounds how many processes and threads there can be inside, so that a loop
+/// of forks cannot take all pids of the machine. The bound of a namespace is
+/// its own since Linux 6.14; before that, writing it would change the host's.
+/// Other limits will come with the other walls.
+fn bound_pids(fresh_proc: bool) {
+    if fresh_proc && is_at_least(6, 14) {
+        let _ = fs::write("/proc/sys/kernel/pid_max", MAX_PIDS);
+    }
+}
+
+fn is_at_least(major: u32, minor: u32) -> bool {
+    let kernel = uname();
+    let release = kernel.release().to_string_lossy();
+    let mut numbers = release
+        .split(|c: char| !c.is_ascii_digit())
+        .map(|number| number.parse::<u32>().unwrap_or(0));
+    let found = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    found >= (major, minor)
 }
 
 /// Gives the namespace a `/proc` of its own, so that `ps` shows the run's

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::support::Home;
+use crate::support::{Home, skip};
 
 /// What the call may take above its limit.
 const SLACK: Duration = Duration::from_millis(500);
@@ -125,6 +125,18 @@ fn a_loop_of_orphans() {
         TIME_LIMIT,
         LOOP_SLACK,
     );
+}
+
+#[test]
+fn a_fork_bomb() {
+    let home = Home::new();
+    let most = home.run(&["-q"], "cat /proc/sys/kernel/pid_max");
+    if most.out != "4096\n" {
+        return skip("this kernel has no bound of pids for each namespace (Linux 6.14)");
+    }
+    check_within("sh", "b() { b | b & }; b; sleep 47", TIME_LIMIT, LOOP_SLACK);
+    let host = std::fs::read_to_string("/proc/sys/kernel/pid_max").unwrap();
+    assert_ne!(host, "4096\n", "the host's own bound is what it was");
 }
 
 /// The weaker way to end a tree keeps the same promise.
