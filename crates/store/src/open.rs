@@ -135,7 +135,9 @@ impl Store {
 
     /// Returns the database's size on disk and what an integrity check says.
     pub fn check(&self) -> Result<(u64, Option<String>), Error> {
-        let size = std::fs::metadata(&self.path).map_or(0, |file| file.len());
+        let log = PathBuf::from(format!("{}-wal", self.path.display()));
+        let size = |path: &Path| std::fs::metadata(path).map_or(0, |file| file.len());
+        let size = size(&self.path) + size(&log);
         let reader = self.lock_reader();
         Ok((size, quick_check(&reader)?))
     }
