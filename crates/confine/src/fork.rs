@@ -32,6 +32,23 @@ pub fn exit(code: i32) -> ! {
     unsafe { libc::_exit(code) }
 }
 
+/// Undoes what whoever started us did to signals: a signal that is ignored
+/// stays so in everything we start, and no shell can trap it. Only writing to
+/// a closed pipe stays an error for us.
+pub fn reset_signals() {
+    for signal in (1..=64).filter(|&signal| signal != libc::SIGPIPE) {
+        // SAFETY: the default action runs no code of ours. It fails for the
+        // few signals that have no other action, which is as well.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+    }
+    // SAFETY: the set is initialised before it is used, and outlives the call.
+    unsafe {
+        let mut none: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut none);
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
+    }
+}
+
 /// Lets a write to a pipe that nobody reads end this process, as is usual
 /// outside of Rust.
 pub fn die_of_broken_pipes() {

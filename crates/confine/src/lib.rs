@@ -8,6 +8,8 @@ mod init;
 mod members;
 mod tree;
 
-pub use fork::{Fork, close_inherited, die_of_broken_pipes, exit, forget_children, fork};
+pub use fork::{
+    Fork, close_inherited, die_of_broken_pipes, exit, forget_children, fork, reset_signals,
+};
 pub use members::{Member, kill, kill_tagged, load_below, started};
 pub use tree::{Containment, Error, Exit, Notice, Program, Tree, Usage};

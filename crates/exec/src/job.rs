@@ -239,18 +239,26 @@ impl Job {
     /// more.
     pub async fn feed(&self, bytes: &[u8]) -> io::Result<()> {
         let mut fed = self.fed.lock().await;
+        // What a feeder that went away has left behind comes first, so that
+        // no more than one piece waits in the keeper.
+        self.taken(*fed).await?;
         for piece in bytes.chunks(INPUT_PIECE) {
-            *fed += piece.len() as u64;
             self.order(&Order::Stdin(piece.to_vec())).await?;
-            let goal = *fed;
-            let mut seen = self.seen.clone();
-            let seen = seen
-                .wait_for(|seen| seen.gone || seen.status.closed || seen.stdin_taken >= goal)
-                .await
-                .map_err(|_| io::ErrorKind::BrokenPipe)?;
-            if seen.stdin_taken < goal {
-                return Err(io::ErrorKind::BrokenPipe.into());
-            }
+            *fed += piece.len() as u64;
+            self.taken(*fed).await?;
+        }
+        Ok(())
+    }
+
+    /// Waits until the command has taken so much input in all.
+    async fn taken(&self, goal: u64) -> io::Result<()> {
+        let mut seen = self.seen.clone();
+        let seen = seen
+            .wait_for(|seen| seen.gone || seen.status.closed || seen.stdin_taken >= goal)
+            .await
+            .map_err(|_| io::ErrorKind::BrokenPipe)?;
+        if seen.stdin_taken < goal {
+            return Err(io::ErrorKind::BrokenPipe.into());
         }
         Ok(())
     }

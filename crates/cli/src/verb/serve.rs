@@ -2,12 +2,15 @@
 
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::sockopt::socket_peercred;
+use rustix::process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::signal::unix::{SignalKind, signal};
 use weighlock_engine::{Clock, Engine, Nursery, Principal};
@@ -98,6 +101,8 @@ async fn run(
         recover(paths)?;
     }
     let listen = listen_address(&args, &settings);
+    // From before anyone can know of us: who asks us to end is heard.
+    let stop = stop_signal()?;
     let engine = Engine::open(settings.engine, Clock::system(), nursery).await?;
     // The lock is ours now: a socket that is there is left from before.
     let socket = bind(&paths.socket)?;
@@ -107,7 +112,6 @@ async fn run(
     };
     let tcp = tcp.flatten();
     announce(&args, &engine, paths, tcp.as_ref()).await?;
-    let stop = stop_signal()?;
     weighlock_server::serve(Arc::clone(&engine), Doors { socket, tcp }, stop)
         .await
         .map_err(|error| Failure::new(format!("cannot serve: {error}"), ""))?;
@@ -218,34 +222,28 @@ async fn announce(
     Ok(())
 }
 
-/// Ends the server that holds the state directory; returns whether there was
-/// one.
+/// Ends the server that runs; returns whether there was one. Whoever listens
+/// on its socket is the one, by the kernel's word.
 fn stop_running(paths: &Paths) -> Result<bool, Failure> {
-    let path = paths.state_dir.join("lock");
-    let Ok(lock) = std::fs::File::open(&path) else {
+    let Ok(line) = short(&paths.socket).and_then(|address| UnixStream::connect(&address)) else {
         return Ok(false);
     };
-    if lock.try_lock().is_ok() {
-        return Ok(false);
+    let stop = || -> std::io::Result<bool> {
+        let server = socket_peercred(&line)?.pid;
+        let server = pidfd_open(server, PidfdFlags::empty())?;
+        pidfd_send_signal(&server, Signal::TERM)?;
+        let limit = Timespec::try_from(STOP_WITHIN).expect("a few seconds fit");
+        let mut ended = [PollFd::new(&server, PollFlags::IN)];
+        Ok(poll(&mut ended, Some(&limit))? > 0)
+    };
+    match stop() {
+        Ok(true) => Ok(true),
+        Ok(false) => Err(Failure::new("the server that runs did not end", "")),
+        Err(error) => Err(Failure::new(
+            format!("cannot end the server that runs: {error}"),
+            "",
+        )),
     }
-    // Whoever holds the lock wrote its pid there and lives.
-    let pid = std::fs::read_to_string(&path).ok();
-    let pid = pid.and_then(|pid| Pid::from_raw(pid.trim().parse().ok()?));
-    let told = pid.is_some_and(|pid| kill_process(pid, Signal::TERM).is_ok());
-    let deadline = Instant::now() + STOP_WITHIN;
-    while told && lock.try_lock().is_err() {
-        if Instant::now() > deadline {
-            break;
-        }
-        // A lock cannot be waited for with a limit.
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    lock.try_lock().map(|()| true).map_err(|_| {
-        Failure::new(
-            "the server that runs did not end",
-            format!("see who holds {}", path.display()),
-        )
-    })
 }
 
 fn recover(paths: &Paths) -> Result<(), Failure> {

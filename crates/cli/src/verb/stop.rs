@@ -41,16 +41,22 @@ pub(crate) fn stop(args: &Args, paths: &Paths) -> Result<ExitCode, Failure> {
             interrupt: false,
             grace_ms: args.force.then_some(0),
         };
+        let mut done = ExitCode::SUCCESS;
         for id in ids {
             let address = format!("/commands/{id}/stop");
             match client.post::<CommandView>(&address, &how).await {
-                Ok(view) => println!("{}  {}", view.run.short_id, stopped(&view.run)),
+                Ok(view) => {
+                    println!("{}  {}", view.run.short_id, stopped(&view.run));
+                    if view.run.open {
+                        done = ExitCode::FAILURE;
+                    }
+                }
                 // With --all, one that ends by itself meanwhile is as good.
                 Err(_) if args.all => {}
                 Err(failure) => return Err(failure),
             }
         }
-        Ok(ExitCode::SUCCESS)
+        Ok(done)
     })
 }
 

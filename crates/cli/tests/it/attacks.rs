@@ -265,3 +265,48 @@ fn text_is_found_whatever_its_letters() {
         assert!(home.call(&["runs", query]).out.contains("ÄÖÜ"), "{query}");
     }
 }
+
+#[test]
+fn signals_that_our_starter_ignored_are_not_ignored_inside() {
+    let home = Home::new();
+    let ours = env!("CARGO_BIN_EXE_weighlock");
+    let script = format!("trap '' INT TERM HUP QUIT; {ours} run -q -- true");
+    let done = home
+        .weighlock_through(&["sh", "-c", &script], &["x"])
+        .status();
+    assert!(done.unwrap().success());
+    // Sent to itself, since nobody can trap what was ignored from the start.
+    for (name, number) in [("INT", 2), ("TERM", 15), ("HUP", 1), ("QUIT", 3)] {
+        let done = home.run(&["-q"], &format!("kill -{name} $$; echo ignored"));
+        assert_eq!(
+            (done.code, done.out.as_str()),
+            (Some(128 + number), ""),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn a_command_cannot_take_its_keepers_door() {
+    let home = Home::new();
+    let server = home.serve(&[]);
+    let thief = "python3 -c '
+import glob, socket, time, sys
+while True:
+    for path in glob.glob(sys.argv[1]):
+        try:
+            s = socket.socket(socket.AF_UNIX); s.connect(path); open(\"taken\", \"w\").close()
+            time.sleep(60)
+        except OSError: pass
+    time.sleep(0.01)
+'";
+    let doors = home.state().join("runs/*/*/keeper.sock");
+    let id = home.start(&format!("{thief} '{}'", doors.display()), json!({}));
+    server.kill();
+    eventually("it is at the door", || home.base().join("taken").exists());
+    let began = Instant::now();
+    let _server = home.serve(&[]);
+    assert!(began.elapsed() < SOON);
+    assert_eq!(home.show(&id)["state"], "running");
+    assert_eq!(home.call(&["stop", &id]).code, Some(0));
+}

@@ -6,7 +6,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 
 use rustix::net::sockopt::socket_peercred;
-use rustix::process::geteuid;
+use rustix::process::{Pid, geteuid};
 
 use super::KEEPER_SOCKET;
 use crate::protocol::{self, Message, Order, Report};
@@ -135,8 +135,9 @@ impl Line {
         let Some(Ok((server, _))) = self.door.as_ref().map(UnixListener::accept) else {
             return false;
         };
-        let ours =
-            socket_peercred(&server).is_ok_and(|peer| peer.uid == geteuid() || peer.uid.is_root());
+        let ours = socket_peercred(&server).is_ok_and(|peer| {
+            (peer.uid == geteuid() || peer.uid.is_root()) && is_outside(peer.pid)
+        });
         if ours && server.set_nonblocking(true).is_ok() {
             self.server = Some(server);
             self.incoming.clear();
@@ -148,4 +149,12 @@ impl Line {
         self.server = None;
         self.outgoing.clear();
     }
+}
+
+/// Tells whether a process is where we are: what runs inside is the same user,
+/// and has no business at this door.
+fn is_outside(process: Pid) -> bool {
+    let place = |pid: String| std::fs::read_link(format!("/proc/{pid}/ns/pid")).ok();
+    let theirs = place(process.as_raw_nonzero().to_string());
+    theirs.is_some() && theirs == place("self".into())
 }

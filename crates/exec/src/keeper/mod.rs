@@ -16,7 +16,7 @@ use std::os::unix::net::UnixStream;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 use rustix::pipe::{PipeFlags, pipe_with};
-use weighlock_confine::{Fork, exit, forget_children, fork};
+use weighlock_confine::{Fork, exit, forget_children, fork, reset_signals};
 
 use crate::status::Keeper;
 
@@ -34,6 +34,7 @@ const SPARES: usize = 2;
 pub fn serve_nursery() -> io::Result<()> {
     // Out of the server's session: Ctrl C at its terminal is not for us.
     let _ = rustix::process::setsid();
+    reset_signals();
     forget_children(true);
     // Read once, for all keepers.
     let _ = crate::status::boot();

@@ -57,7 +57,7 @@ impl Attending<'_> {
         let (tell_stopped, mut stopped) = tokio::sync::mpsc::channel(1);
         loop {
             tokio::select! {
-                done = &mut passing, if !unread => match done? {
+                done = &mut passing, if !unread => match done.map_err(|failure| self.goes_on(failure))? {
                     Passed::All => break,
                     // As if the command itself had met the broken pipe.
                     Passed::NobodyReads => {
@@ -72,9 +72,16 @@ impl Attending<'_> {
                         self.notes.push(note);
                     }
                 }
-                interrupt = self.signals.next() => self.stop(interrupt, tell_stopped.clone()),
+                interrupt = self.signals.next() => {
+                    // From now on its end is what we wait for.
+                    deadline = None;
+                    self.stop(interrupt, tell_stopped.clone());
+                }
                 // What was stopped has a moment to hand over its last output.
                 Some(()) = stopped.recv() => {
+                    if unread {
+                        break;
+                    }
                     deadline = Some(tokio::time::Instant::now() + LAST_WORDS);
                 }
                 () = until(deadline) => break,
@@ -95,6 +102,11 @@ impl Attending<'_> {
         let mut ended: CommandView = self.client.get(&path).await?;
         ended.run.detail.warnings.append(&mut self.notes);
         Ok(ended)
+    }
+
+    fn goes_on(&self, failure: Failure) -> Failure {
+        let hint = format!("the run goes on: weighlock output {} --follow", self.id);
+        Failure { hint, ..failure }
     }
 
     /// Asks the run to end: the first time politely.
