@@ -236,9 +236,7 @@ fn nobody_reading_our_own_words_costs_no_exit_code() {
 #[test]
 fn no_more_run_at_once_than_may() {
     let home = Home::new();
-    let config = home.base().join("config.toml");
-    std::fs::write(&config, "[limits]\nrunning_max = 3\n").unwrap();
-    let _server = home.serve(&["--config", config.to_str().unwrap()]);
+    let _server = home.serve_with("[limits]\nrunning_max = 3\n");
     let answers: Vec<u16> = std::thread::scope(|scope| {
         let ask = || home.ask("sleep 2", json!({ "background": true })).0;
         let asked: Vec<_> = (0..20).map(|_| scope.spawn(ask)).collect();

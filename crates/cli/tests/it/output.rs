@@ -28,9 +28,7 @@ fn a_million_lines_are_all_there() {
 #[test]
 fn a_flood_is_bounded_and_counted() {
     let home = Home::new();
-    let config = home.base().join("config.toml");
-    std::fs::write(&config, "[output]\nper_run_mib = 4\n").unwrap();
-    let server = home.serve(&["--config", config.to_str().unwrap()]);
+    let server = home.serve_with("[output]\nper_run_mib = 4\n");
     let result = home.result(&[], "seq 1 5000000; echo end");
     let output = &result["output"];
     let bytes: u64 = (1..=5_000_000_u64)
@@ -47,17 +45,7 @@ fn a_flood_is_bounded_and_counted() {
     );
     assert_eq!(kept + dropped, bytes);
     assert!(kept <= 4 << 20, "{kept}");
-    let disk = std::process::Command::new("du")
-        .args(["-sb", "--exclude=*.db*"])
-        .arg(home.state().join("runs"))
-        .output()
-        .unwrap();
-    let disk = String::from_utf8_lossy(&disk.stdout)
-        .split('\t')
-        .next()
-        .unwrap()
-        .parse::<u64>()
-        .unwrap();
+    let disk = on_disk(&home);
     assert!(disk < 5 << 20, "{disk}");
     assert_eq!(
         home.call(&["output", "@last", "--lines", "1:2"]).out,
@@ -88,9 +76,7 @@ fn a_flood_is_bounded_and_counted() {
 #[test]
 fn all_output_together_is_bounded_and_the_oldest_goes_first() {
     let home = Home::new();
-    let config = home.base().join("config.toml");
-    std::fs::write(&config, "[output]\nper_run_mib = 1\ntotal_mib = 4\n").unwrap();
-    let _server = home.serve(&["--config", config.to_str().unwrap()]);
+    let _server = home.serve_with("[output]\nper_run_mib = 1\ntotal_mib = 4\n");
     let ids: Vec<String> = (0..8)
         .map(|_| {
             home.result(&[], "head -c 1000000 /dev/zero | tr '\\0' x")["command_id"]
@@ -112,26 +98,14 @@ fn all_output_together_is_bounded_and_the_oldest_goes_first() {
 #[test]
 fn many_floods_at_once_share_the_bound() {
     let home = Home::new();
-    let config = home.base().join("config.toml");
-    std::fs::write(&config, "[output]\nper_run_mib = 4\ntotal_mib = 8\n").unwrap();
-    let _server = home.serve(&["--config", config.to_str().unwrap()]);
+    let _server = home.serve_with("[output]\nper_run_mib = 4\ntotal_mib = 8\n");
     for _ in 0..12 {
         home.run(&["--bg", "--timeout", "1s"], "yes");
     }
     crate::support::eventually("all ended", || {
         home.call(&["runs", "running"]).out == "No runs.\n"
     });
-    let disk = std::process::Command::new("du")
-        .arg("-sb")
-        .arg(home.state().join("runs"))
-        .output()
-        .unwrap();
-    let disk = String::from_utf8_lossy(&disk.stdout)
-        .split('\t')
-        .next()
-        .unwrap()
-        .parse::<u64>()
-        .unwrap();
+    let disk = on_disk(&home);
     // Directories themselves count for 4 KiB each.
     assert!(disk < (8 << 20) + 100_000, "{disk}");
 }
@@ -164,9 +138,7 @@ fn long_output_is_cut_by_the_presets_rule() {
         ("multi-user", "\n…[truncated — 100000 chars total]"),
         ("agents", ""),
     ] {
-        let config = home.base().join("config.toml");
-        std::fs::write(&config, format!("preset = \"{preset}\"\n")).unwrap();
-        let server = home.serve(&["--config", config.to_str().unwrap()]);
+        let server = home.serve_with(&format!("preset = \"{preset}\"\n"));
         let result = home.result(&["--shell", "bash"], "printf 'é%.0s' {1..100000}");
         let text = result["text"]
             .as_str()
@@ -205,4 +177,15 @@ fn output_can_be_read_while_it_comes() {
         home.call(&["output", "@last", "--follow"]).out,
         "first\nsecond\n"
     );
+}
+
+/// Bytes that the output of all runs takes, directories included.
+fn on_disk(home: &Home) -> u64 {
+    let du = std::process::Command::new("du")
+        .arg("-sb")
+        .arg(home.state().join("runs"))
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&du.stdout).into_owned();
+    said.split('\t').next().unwrap().parse().unwrap()
 }

@@ -368,9 +368,7 @@ fn ctrl_c_works_while_nobody_reads_the_output() {
 #[test]
 fn too_much_time_is_lowered_and_said() {
     let home = Home::new();
-    let config = home.base().join("config.toml");
-    std::fs::write(&config, "preset = \"blacklist\"\n").unwrap();
-    let _server = home.serve(&["--config", config.to_str().unwrap()]);
+    let _server = home.serve_with("preset = \"blacklist\"\n");
     let result = home.result(&["--timeout", "1h"], "true");
     assert_eq!(result["timeout_ms"], 60_000);
     assert!(

@@ -125,6 +125,13 @@ impl Home {
             .unwrap_or_else(|done| panic!("no server: {done:?}"))
     }
 
+    /// Starts a server with settings of its own.
+    pub(crate) fn serve_with(&self, settings: &str) -> Server {
+        let file = self.dir.path().join("config.toml");
+        fs::write(&file, settings).unwrap();
+        self.serve(&["--config", file.to_str().unwrap()])
+    }
+
     /// Starts a server that may refuse to start.
     pub(crate) fn try_serve(&self, options: &[&str]) -> Result<Server, Done> {
         self.serve_in(&[], options)
