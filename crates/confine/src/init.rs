@@ -49,7 +49,7 @@ pub(crate) fn serve(wanted: Wanted, program: Program, out: &OwnedFd) -> ! {
         program.stderr.as_raw_fd(),
     ]);
     match prepare(wanted, out) {
-        Ok(fresh_proc) => tell(out, &[Notice::Ready { fresh_proc }]),
+        Ok(()) => tell(out, &[Notice::Ready]),
         Err(error) => give_up(out, Notice::Unready(code(&error))),
     }
     match start(program) {
@@ -58,7 +58,7 @@ pub(crate) fn serve(wanted: Wanted, program: Program, out: &OwnedFd) -> ! {
     }
 }
 
-fn prepare(wanted: Wanted, out: &OwnedFd) -> io::Result<bool> {
+fn prepare(wanted: Wanted, out: &OwnedFd) -> io::Result<()> {
     if let Some(user) = wanted.map {
         map(user)?;
     }
@@ -77,15 +77,17 @@ fn prepare(wanted: Wanted, out: &OwnedFd) -> io::Result<bool> {
     set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     match wanted.containment {
         Containment::PidNamespace => {
-            let fresh_proc = mount_proc().is_ok();
-            bound_pids(fresh_proc);
-            Ok(fresh_proc)
+            // Where `/proc` is masked it cannot be mounted anew; the tree is
+            // held all the same.
+            if mount_proc().is_ok() {
+                bound_pids();
+            }
         }
         Containment::Subreaper => {
             set_child_subreaper(Some(getpid()))?;
-            Ok(false)
         }
     }
+    Ok(())
 }
 
 /// Maps the caller's own identity, and nothing else, into the new namespace.
@@ -100,8 +102,8 @@ fn map(user: Identity) -> io::Result<()> {
 /// of forks cannot take all pids of the machine. The bound of a namespace is
 /// its own since Linux 6.14; before that, writing it would change the host's.
 /// Other limits will come with the other walls.
-fn bound_pids(fresh_proc: bool) {
-    if fresh_proc && is_at_least(6, 14) {
+fn bound_pids() {
+    if is_at_least(6, 14) {
         let _ = fs::write("/proc/sys/kernel/pid_max", MAX_PIDS);
     }
 }

@@ -73,10 +73,7 @@ pub struct Usage {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Notice {
     /// The walls stand; the command is about to start.
-    Ready {
-        /// Whether `/proc` shows only what is inside.
-        fresh_proc: bool,
-    },
+    Ready,
     /// The walls could not be built (errno); nothing was started.
     Unready(i32),
     /// The program could not be started (errno).
@@ -102,7 +99,6 @@ pub struct Tree {
     init_fd: OwnedFd,
     notices: OwnedFd,
     containment: Containment,
-    fresh_proc: bool,
 }
 
 impl Tree {
@@ -139,30 +135,28 @@ impl Tree {
             init::serve(Wanted { containment, map }, program, &out);
         };
         drop((out, program));
-        let mut tree = Self {
+        let tree = Self {
             init: pid,
             init_fd: pidfd,
             notices,
             containment,
-            fresh_proc: false,
         };
         match tree.first_notice() {
-            Ok(fresh_proc) => tree.fresh_proc = fresh_proc,
+            Ok(()) => Ok(tree),
             Err(error) => {
                 tree.kill();
                 while !matches!(wait(Some(pid), true), Ok(Some(_)) | Err(_)) {}
-                return Err(error);
+                Err(error)
             }
         }
-        Ok(tree)
     }
 
-    fn first_notice(&self) -> io::Result<bool> {
+    fn first_notice(&self) -> io::Result<()> {
         if !readable_within(self.notices.as_fd(), READY_WITHIN)? {
             return Err(io::ErrorKind::TimedOut.into());
         }
         match self.notice()? {
-            Some(Notice::Ready { fresh_proc }) => Ok(fresh_proc),
+            Some(Notice::Ready) => Ok(()),
             Some(Notice::Unready(errno)) => Err(io::Error::from_raw_os_error(errno)),
             _ => Err(io::ErrorKind::UnexpectedEof.into()),
         }
@@ -171,11 +165,6 @@ impl Tree {
     /// Returns how the tree is held together.
     pub fn containment(&self) -> Containment {
         self.containment
-    }
-
-    /// Returns whether the command sees a `/proc` of its own.
-    pub fn fresh_proc(&self) -> bool {
-        self.fresh_proc
     }
 
     /// Becomes readable when there is a notice.
@@ -349,7 +338,7 @@ impl Notice {
 
     pub(crate) fn encode(self) -> [u8; Self::SIZE] {
         let (kind, number, usage) = match self {
-            Self::Ready { fresh_proc } => (0, i32::from(fresh_proc), Usage::default()),
+            Self::Ready => (0, 0, Usage::default()),
             Self::Unready(errno) => (1, errno, Usage::default()),
             Self::Failed(errno) => (2, errno, Usage::default()),
             Self::Exited(Exit::Code(code), usage) => (3, code, usage),
@@ -374,9 +363,7 @@ impl Notice {
             peak_bytes: long(24),
         };
         Some(match int(0) {
-            0 => Self::Ready {
-                fresh_proc: int(4) != 0,
-            },
+            0 => Self::Ready,
             1 => Self::Unready(int(4)),
             2 => Self::Failed(int(4)),
             3 => Self::Exited(Exit::Code(int(4)), usage),

@@ -29,7 +29,7 @@ pub use config::Config;
 pub use engine::Engine;
 pub use error::{Error, Kind, Problem};
 pub use health::{Check, Health, Level, size};
-pub use output::{Follow, Page, Until};
+pub use output::{Follow, Until};
 pub use request::{Input, Principal, Request};
 pub use run::Outcome;
 pub use view::{Detail, LeftRunning, Load, OutputView, Reason, Run, Used};

@@ -66,9 +66,7 @@ impl Lives {
     pub(crate) fn reserved(&self) -> u64 {
         lock(&self.0).values().map(|live| live.reserved).sum()
     }
-}
 
-impl Lives {
     /// Bytes of output that the runs under way have on disk.
     pub(crate) fn used(&self) -> u64 {
         let lives = lock(&self.0);

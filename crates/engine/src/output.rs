@@ -13,17 +13,6 @@ use crate::view::Run;
 /// How much of the output is handed over at a time.
 const STEP: usize = 256 * 1024;
 
-/// A stretch of output and where the next one begins.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Page {
-    /// What there is.
-    pub items: Vec<Item>,
-    /// The offset to ask for next.
-    pub next: u64,
-    /// Nothing will follow.
-    pub end: bool,
-}
-
 /// Output as it comes, from any offset on.
 pub struct Follow {
     engine: Arc<Engine>,
@@ -54,22 +43,6 @@ impl Engine {
         let cut = cut.unwrap_or_else(|| self.config.preset.cut());
         let log = self.log(run);
         excerpt(&log, &run.detail.output.totals, cut).map_err(|source| self.unreadable(run, source))
-    }
-
-    /// Reads output by byte offset.
-    pub fn read(&self, run: &Run, from: u64, limit: usize) -> Result<Page, Error> {
-        // Asked before reading: what is written in between is read or follows.
-        let open = self.lives.get(&run.command_id).is_some();
-        let items = self
-            .log(run)
-            .read(from, limit)
-            .map_err(|source| self.unreadable(run, source))?;
-        let next = items.last().map_or(from, end_of);
-        Ok(Page {
-            end: !open && items.is_empty(),
-            items,
-            next,
-        })
     }
 
     /// Reads output by line number, from 1.
@@ -125,10 +98,13 @@ impl Follow {
             // Asked before reading: nothing is written after the end.
             let over = live.as_ref().is_none_or(|live| self.is_over(&live.job));
             let seen = live.as_ref().map(|live| live.job.status().output.bytes());
-            let page = self.engine.read(&self.run, self.next, STEP)?;
-            if !page.items.is_empty() {
-                self.next = page.next;
-                return Ok(Some(page.items));
+            let log = self.engine.log(&self.run);
+            let items = log
+                .read(self.next, STEP)
+                .map_err(|source| self.engine.unreadable(&self.run, source))?;
+            if let Some(last) = items.last() {
+                self.next = end_of(last);
+                return Ok(Some(items));
             }
             match live {
                 Some(live) if !over => {

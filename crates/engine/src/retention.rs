@@ -3,10 +3,11 @@
 use std::sync::atomic::Ordering;
 
 use serde_json::json;
+use weighlock_store::Command;
 
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::view::{Run, Stored};
+use crate::view::{Run, stored};
 
 /// A run gets at least this much room for its output, however many run.
 const LEAST: u64 = 256 * 1024;
@@ -32,41 +33,47 @@ impl Engine {
     /// Removes the oldest output while there is too much of it, or it is too
     /// old. The record of the run stays.
     pub(crate) async fn tidy(&self) -> Result<(), Error> {
-        let bound = self.config.output_total;
         let aged = self.is_age_due();
         let oldest = self.steady_now() - self.config.output_age.as_micros() as i64;
         loop {
-            let over = self.kept.load(Ordering::Relaxed) + self.lives.used() > bound;
-            if !(over || aged && self.too_old(oldest)?) {
-                return Ok(());
-            }
-            let candidates = self.store.oldest_kept(BATCH)?;
+            let candidates = if self.is_over() || aged {
+                self.store.oldest_kept(BATCH)?
+            } else {
+                vec![]
+            };
             if candidates.is_empty() {
                 return Ok(());
             }
-            for mut command in candidates {
-                let over = self.kept.load(Ordering::Relaxed) + self.lives.used() > bound;
-                if !over && command.created_at >= oldest {
+            for command in candidates {
+                if !self.is_over() && command.created_at >= oldest {
                     return Ok(());
                 }
-                let removed = command.kept_bytes;
-                let _ = std::fs::remove_dir_all(self.dir_of(&command.id));
-                let mut detail = Run::from_command(command.clone()).detail;
-                detail.output.removed = true;
-                detail.output.kept_bytes = 0;
-                let totals = detail.output.totals.clone();
-                command.kept_bytes = 0;
-                command.detail = Stored { detail, totals }.json();
-                let entry = self.entry(
-                    "output.removed",
-                    "weighlock",
-                    Some(&command.id),
-                    json!({ "bytes": removed }),
-                );
-                self.store.update(command, vec![entry]).await?;
-                self.kept.fetch_sub(removed, Ordering::Relaxed);
+                self.remove_output(command).await?;
             }
         }
+    }
+
+    fn is_over(&self) -> bool {
+        self.kept.load(Ordering::Relaxed) + self.lives.used() > self.config.output_total
+    }
+
+    async fn remove_output(&self, mut command: Command) -> Result<(), Error> {
+        let removed = command.kept_bytes;
+        let _ = std::fs::remove_dir_all(self.dir_of(&command.id));
+        let mut detail = Run::from_command(command.clone()).detail;
+        detail.output.removed = true;
+        detail.output.kept_bytes = 0;
+        command.kept_bytes = 0;
+        command.detail = stored(detail);
+        let entry = self.entry(
+            "output.removed",
+            "weighlock",
+            Some(&command.id),
+            json!({ "bytes": removed }),
+        );
+        self.store.update(command, vec![entry]).await?;
+        self.kept.fetch_sub(removed, Ordering::Relaxed);
+        Ok(())
     }
 
     /// Age is looked at once in a while: nothing gets old in a moment, and
@@ -86,10 +93,5 @@ impl Engine {
     fn steady_now(&self) -> i64 {
         let steady = self.began_at + self.began.elapsed().as_micros() as i64;
         self.clock.micros().min(steady)
-    }
-
-    fn too_old(&self, oldest: i64) -> Result<bool, Error> {
-        let first = self.store.oldest_kept(1)?;
-        Ok(first.iter().any(|command| command.created_at < oldest))
     }
 }

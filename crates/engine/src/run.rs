@@ -16,7 +16,7 @@ use crate::error::{Error, Problem, brief};
 use crate::live::Live;
 use crate::place;
 use crate::request::{Input, Request};
-use crate::view::{Detail, Reason, Run, Stored, state};
+use crate::view::{Detail, Reason, Run, state, stored};
 
 /// How often an end that could not be recorded is tried again.
 const RETRY_EVERY: Duration = Duration::from_secs(1);
@@ -482,9 +482,4 @@ struct Plan {
 /// What every process of a run has in its environment.
 fn tag(id: &str) -> String {
     format!("{}={id}", env::RUN)
-}
-
-fn stored(detail: Detail) -> serde_json::Value {
-    let totals = detail.output.totals.clone();
-    Stored { detail, totals }.json()
 }

@@ -180,16 +180,16 @@ impl Run {
 /// The detail as it is stored.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(default)]
-pub(crate) struct Stored {
+struct Stored {
     #[serde(flatten)]
-    pub(crate) detail: Detail,
-    pub(crate) totals: Totals,
+    detail: Detail,
+    totals: Totals,
 }
 
-impl Stored {
-    pub(crate) fn json(&self) -> serde_json::Value {
-        serde_json::to_value(self).expect("a detail is always JSON")
-    }
+/// Makes a detail what the store keeps of it.
+pub(crate) fn stored(detail: Detail) -> serde_json::Value {
+    let totals = detail.output.totals.clone();
+    serde_json::to_value(Stored { detail, totals }).expect("a detail is always JSON")
 }
 
 impl Detail {

@@ -269,11 +269,6 @@ impl Store {
         Ok(found)
     }
 
-    /// Returns how many entries there are.
-    pub fn entries(&self) -> Result<u64, Error> {
-        Ok(last_link(&self.lock_reader())?.map_or(0, |link| link.seq))
-    }
-
     /// Calls `each` with every entry until it returns false. On a connection
     /// of its own, and with nothing held meanwhile: whoever takes the entries
     /// may take all the time in the world.

@@ -1,7 +1,7 @@
 //! What `weighlock run` does with a command, and what it says.
 
 use std::io::{Read, Write};
-use std::process::Stdio;
+use std::process::{Child, ChildStdout, Stdio};
 use std::time::Duration;
 
 use serde_json::json;
@@ -293,19 +293,10 @@ fn a_pipeline_tells_the_codes_of_its_parts() {
 fn ctrl_c_is_polite_first() {
     let home = Home::new();
     home.run(&[], "true");
-    let mut child = home
-        .weighlock(&[
-            "run",
-            "-q",
-            "--",
-            "trap 'echo cleaned; exit 5' INT; echo ready; sleep 9 & wait",
-        ])
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut stdout = child.stdout.take().unwrap();
-    let mut ready = [0; 6];
-    stdout.read_exact(&mut ready).unwrap();
+    let (mut child, mut stdout) = ready(
+        &home,
+        "trap 'echo cleaned; exit 5' INT; echo ready; sleep 9 & wait",
+    );
     signal(child.id(), "INT");
     let mut rest = String::new();
     stdout.read_to_string(&mut rest).unwrap();
@@ -320,19 +311,10 @@ fn ctrl_c_is_polite_first() {
 fn a_second_ctrl_c_forces() {
     let home = Home::new();
     home.run(&[], "true");
-    let mut child = home
-        .weighlock(&[
-            "run",
-            "-q",
-            "--",
-            "trap 'echo no' INT TERM; echo ready; while :; do sleep 9; done",
-        ])
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut stdout = child.stdout.take().unwrap();
-    let mut ready = [0; 6];
-    stdout.read_exact(&mut ready).unwrap();
+    let (mut child, mut stdout) = ready(
+        &home,
+        "trap 'echo no' INT TERM; echo ready; while :; do sleep 9; done",
+    );
     signal(child.id(), "INT");
     let mut no = [0; 3];
     stdout.read_exact(&mut no).unwrap();
@@ -420,4 +402,18 @@ fn usage_and_containment_are_reported() {
     // Only its own processes are there to be seen.
     let seen = home.run(&["-q"], "ls /proc | grep -c '^[0-9]'");
     assert!(seen.out.trim().parse::<u32>().unwrap() < 8, "{seen:?}");
+}
+
+/// Starts a command and waits until it says `ready`.
+fn ready(home: &Home, command: &str) -> (Child, ChildStdout) {
+    let mut child = home
+        .weighlock(&["run", "-q", "--", command])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdout = child.stdout.take().unwrap();
+    let mut said = [0; 6];
+    stdout.read_exact(&mut said).unwrap();
+    assert_eq!(&said, b"ready\n");
+    (child, stdout)
 }

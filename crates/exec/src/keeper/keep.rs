@@ -329,7 +329,7 @@ impl Kept {
                 self.record_end(Exit::Code(127), Usage::default());
             }
             Notice::Empty(usage) => self.empty = Some(usage),
-            Notice::Ready { .. } | Notice::Unready(_) => {}
+            Notice::Ready | Notice::Unready(_) => {}
         }
     }
 
