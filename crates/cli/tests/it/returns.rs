@@ -17,17 +17,20 @@ const GONE_WITHIN: Duration = Duration::from_millis(200);
 /// Runs a shape with a limit of two seconds.
 #[track_caller]
 fn check(shell: &str, command: &str, code: i32) {
-    check_within(shell, command, code, SLACK);
+    check_within(shell, command, &[code], SLACK);
 }
 
 #[track_caller]
-fn check_within(shell: &str, command: &str, code: i32, slack: Duration) {
+fn check_within(shell: &str, command: &str, codes: &[i32], slack: Duration) {
     let home = Home::new();
     home.run(&[], "true");
     let options = ["--timeout", "2s", "--shell", shell];
     let done = home.run(&options, command);
     home.assert_gone_within(GONE_WITHIN);
-    assert_eq!(done.code, Some(code), "{command}: {done:?}");
+    assert!(
+        done.code.is_some_and(|code| codes.contains(&code)),
+        "{command}: {done:?}"
+    );
     assert!(
         done.took < Duration::from_secs(2) + slack,
         "{command}: {done:?}"
@@ -35,6 +38,10 @@ fn check_within(shell: &str, command: &str, code: i32, slack: Duration) {
 }
 
 const TIME_LIMIT: i32 = 124;
+
+/// A loop of forks ends with its time; or before, when the run may have no
+/// more processes and the shell gives up: `Cannot fork`, exit 2.
+const LOOP_ENDS: [i32; 2] = [TIME_LIMIT, 2];
 
 #[test]
 fn a_background_child() {
@@ -114,7 +121,7 @@ fn a_child_that_keeps_stdout_open() {
 
 #[test]
 fn a_loop_of_forks() {
-    check_within("sh", "while :; do sleep 47 & done", TIME_LIMIT, LOOP_SLACK);
+    check_within("sh", "while :; do sleep 47 & done", &LOOP_ENDS, LOOP_SLACK);
 }
 
 #[test]
@@ -122,7 +129,7 @@ fn a_loop_of_orphans() {
     check_within(
         "sh",
         "while :; do (setsid sleep 47 &); done",
-        TIME_LIMIT,
+        &LOOP_ENDS,
         LOOP_SLACK,
     );
 }
@@ -134,7 +141,7 @@ fn a_fork_bomb() {
     if most.out != "4096\n" {
         return skip("this kernel has no bound of pids for each namespace (Linux 6.14)");
     }
-    check_within("sh", "b() { b | b & }; b; sleep 47", TIME_LIMIT, LOOP_SLACK);
+    check_within("sh", "b() { b | b & }; b; sleep 47", &LOOP_ENDS, LOOP_SLACK);
     let host = std::fs::read_to_string("/proc/sys/kernel/pid_max").unwrap();
     assert_ne!(host, "4096\n", "the host's own bound is what it was");
 }
