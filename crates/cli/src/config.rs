@@ -34,6 +34,7 @@ struct RawLimits {
 #[serde(deny_unknown_fields, default)]
 struct RawEnvironment {
     allow: Option<Vec<String>>,
+    login_path: Option<bool>,
 }
 
 #[derive(Debug, Default, PartialEq, Deserialize)]
@@ -127,6 +128,7 @@ fn parse(written: &str, state_dir: &Path, base: PathBuf) -> Result<Settings, Str
     set(&mut engine.output_age, raw.output.age);
     engine.max_running = raw.limits.running_max.unwrap_or(engine.max_running);
     engine.env_allow = raw.environment.allow.unwrap_or(engine.env_allow);
+    engine.login_path = raw.environment.login_path.unwrap_or(engine.login_path);
     const MIB: u64 = 1024 * 1024;
     if let Some(mib) = raw.output.per_run_mib {
         engine.output_per_run = mib.max(1).saturating_mul(MIB);

@@ -6,10 +6,12 @@
 mod fork;
 mod init;
 mod members;
+mod session;
 mod tree;
 
 pub use fork::{
     Fork, close_inherited, die_of_broken_pipes, exit, forget_children, fork, reset_signals,
 };
 pub use members::{Member, kill, kill_tagged, load_below, started};
+pub use session::{Patience, Unheard, hear};
 pub use tree::{Containment, Error, Exit, Notice, Program, Tree, Usage};

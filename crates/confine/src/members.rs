@@ -124,6 +124,26 @@ pub fn kill_tagged(tag: &str) -> usize {
     ended
 }
 
+/// Ends every living process of a session and returns how many there were.
+/// The caller has not reaped its leader, so that the number means this session.
+pub(crate) fn kill_session(leader: Pid) -> usize {
+    let id = leader.as_raw_nonzero().get();
+    let members = all().filter_map(Member::find);
+    let inside: Vec<_> = members
+        .filter(|member| session(member.pid) == Some(id))
+        .collect();
+    for member in &inside {
+        member.signal(&[Signal::KILL]);
+    }
+    inside.len()
+}
+
+/// Returns the session of a living process; 0 for one from outside of our
+/// PID namespace.
+fn session(pid: u32) -> Option<i32> {
+    field(pid, 6)
+}
+
 fn all() -> impl Iterator<Item = u32> {
     fs::read_dir("/proc")
         .into_iter()
@@ -149,6 +169,12 @@ pub(crate) fn children(pid: Pid) -> Vec<u32> {
 /// Returns when a living process started, in clock ticks since boot; with the
 /// pid this is its identity. Zombies have ended.
 pub fn started(pid: u32) -> Option<u64> {
+    field(pid, 22)
+}
+
+/// Returns a field of a living process's `stat`, numbered as in proc(5) and
+/// above 3, which is the state.
+fn field<T: std::str::FromStr>(pid: u32, number: usize) -> Option<T> {
     // One read of known size: this is on the path of every start.
     let mut bytes = [0; 1024];
     let mut file = fs::File::open(format!("/proc/{pid}/stat")).ok()?;
@@ -160,6 +186,5 @@ pub fn started(pid: u32) -> Option<u64> {
     if matches!(state, "Z" | "X") {
         return None;
     }
-    // `state` is field 3; the start time is field 22.
-    fields.nth(18)?.parse().ok()
+    fields.nth(number - 4)?.parse().ok()
 }

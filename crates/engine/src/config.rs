@@ -21,6 +21,8 @@ pub struct Config {
     pub max_running: usize,
     /// Variables of the server's environment that commands see.
     pub env_allow: Vec<String>,
+    /// Whether the login shell is asked for its PATH.
+    pub login_path: bool,
     /// How long what a shell leaves running may go on when it is kept.
     pub keep: Duration,
     /// Bytes of output kept of one run.
@@ -48,6 +50,7 @@ impl Config {
                 .iter()
                 .map(|&name| name.into())
                 .collect(),
+            login_path: true,
             keep: Duration::from_secs(3600),
             output_per_run: 64 * MIB,
             output_total: 4096 * MIB,

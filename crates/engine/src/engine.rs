@@ -20,6 +20,7 @@ use crate::env;
 use crate::error::Error;
 use crate::id::{self, Ids};
 use crate::live::{Lives, lock};
+use crate::login::Asked;
 use crate::request::Principal;
 use crate::view::{Load, Run};
 
@@ -38,6 +39,7 @@ pub struct Engine {
     /// Seconds after the start when old output was last looked for.
     pub(crate) aged_at: AtomicU64,
     pub(crate) server_env: Vec<(String, String)>,
+    pub(crate) login: Asked,
     pub(crate) began: Instant,
     /// What the wall clock said then.
     pub(crate) began_at: i64,
@@ -70,10 +72,13 @@ impl Engine {
             ..Filter::default()
         })?;
         let places = config.max_running.min(Semaphore::MAX_PERMITS);
+        let server_env = env::of_server(&config.env_allow);
         let engine = Arc::new(Self {
+            // Answers while the rest is made ready.
+            login: Asked::begin(config.login_path),
             kept: AtomicU64::new(store.kept_bytes()?),
             aged_at: AtomicU64::new(0),
-            server_env: env::of_server(&config.env_allow),
+            server_env,
             config,
             began_at: clock.micros(),
             clock,

@@ -1,5 +1,7 @@
 //! The environment a command starts with.
 
+use crate::login::join;
+
 /// Variables that commands may see when the server has them. No secrets are
 /// kept in these.
 pub(crate) const ALLOWED: &[&str] = &[
@@ -14,56 +16,148 @@ pub(crate) const ALLOWED: &[&str] = &[
     "LC_CTYPE",
     "LC_MESSAGES",
     "TZ",
-    "TMPDIR",
 ];
 
 /// Makes tools that would ask a person fail instead, and keeps colour and
-/// paging out of output that nobody looks at on a terminal.
+/// paging out of output that nobody looks at on a terminal. Nothing here says
+/// yes in a person's place, so there is no `npm_config_yes` and the like.
 const QUIET: &[(&str, &str)] = &[
     ("TERM", "dumb"),
     ("NO_COLOR", "1"),
     ("CI", "1"),
     ("PAGER", "cat"),
+    ("MANPAGER", "cat"),
+    ("SYSTEMD_PAGER", "cat"),
+    ("AWS_PAGER", "cat"),
+    ("GH_PAGER", "cat"),
     ("GIT_PAGER", "cat"),
+    // Where it is called by name: end at the end, and leave the screen alone.
+    ("LESS", "-FRX"),
     ("GIT_TERMINAL_PROMPT", "0"),
+    // `true` would send an empty password; `false` gives none.
+    ("GIT_ASKPASS", "false"),
+    ("SSH_ASKPASS_REQUIRE", "never"),
+    // Comes before `core.sshCommand`; a request that needs a key of its own
+    // sets the whole command.
+    ("GIT_SSH_COMMAND", "ssh -o BatchMode=yes"),
     // `true` would go through with a rebase unseen; `false` refuses it.
+    ("EDITOR", "false"),
+    ("VISUAL", "false"),
     ("GIT_EDITOR", "false"),
     ("GIT_SEQUENCE_EDITOR", "false"),
+    ("GH_PROMPT_DISABLED", "1"),
+    ("GH_NO_UPDATE_NOTIFIER", "1"),
+    ("NO_UPDATE_NOTIFIER", "1"),
+    ("npm_config_update_notifier", "false"),
+    ("npm_config_fund", "false"),
+    ("PIP_NO_INPUT", "1"),
+    ("PIP_DISABLE_PIP_VERSION_CHECK", "1"),
+    ("TF_INPUT", "0"),
     ("DEBIAN_FRONTEND", "noninteractive"),
+    ("APT_LISTCHANGES_FRONTEND", "none"),
+    // Lists what should be restarted, and restarts nothing.
+    ("NEEDRESTART_MODE", "l"),
 ];
 
-/// Used when the server itself was started with none.
-const FALLBACK_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+/// What git is told where it may only look. A repository's own configuration
+/// names programs that even `git status` runs; these come after it and win.
+///
+/// Out of reach: `diff.external`, since git has no value for "none" (an empty
+/// one makes every diff fail), and the filters, `textconv` and `command` of
+/// attributes, which have any name. And git drops all of this for submodules.
+/// Only walls hold what those start.
+const READ_ONLY_GIT: &[(&str, &str)] = &[
+    ("core.fsmonitor", "false"),
+    // No file can be below it.
+    ("core.hooksPath", "/dev/null"),
+    // Would run `gpg.program` in `git log`.
+    ("log.showSignature", "false"),
+    ("status.submoduleSummary", "false"),
+    ("submodule.recurse", "false"),
+    ("gc.auto", "0"),
+    ("maintenance.auto", "false"),
+];
+
+/// Used when neither the login shell nor the server has one.
+pub(crate) const FALLBACK_PATH: &str =
+    "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// Names the run a process belongs to.
 pub(crate) const RUN: &str = "WEIGHLOCK_RUN";
 
+/// What an environment is made of.
+pub(crate) struct Parts<'a> {
+    /// The allowed part of the server's.
+    pub(crate) server: &'a [(String, String)],
+    /// See [`path`].
+    pub(crate) path: &'a str,
+    /// What the request sets. Its `GIT_CONFIG_COUNT` replaces ours, and with it
+    /// all that a look is told.
+    pub(crate) asked: &'a [(String, String)],
+    pub(crate) cwd: &'a str,
+    pub(crate) run: &'a str,
+    /// Whether the command may only look.
+    pub(crate) read_only: bool,
+}
+
 /// Puts together what a command sees. What comes later wins.
-pub(crate) fn build(
-    server: &[(String, String)],
-    asked: &[(String, String)],
-    cwd: &str,
-    run: &str,
-) -> Vec<(String, String)> {
-    let mut env: Vec<(String, String)> = vec![("PATH".into(), FALLBACK_PATH.into())];
+pub(crate) fn build(parts: &Parts<'_>) -> Vec<(String, String)> {
+    let mut env: Vec<(String, String)> = vec![];
     let mut set = |name: &str, value: &str| {
         match env.iter_mut().find(|(known, _)| known == name) {
             Some((_, known)) => value.clone_into(known),
             None => env.push((name.to_owned(), value.to_owned())),
         };
     };
-    for (name, value) in server {
+    for (name, value) in parts.server {
         set(name, value);
     }
+    set("PATH", parts.path);
     for (name, value) in QUIET {
         set(name, value);
     }
-    set("PWD", cwd);
-    for (name, value) in asked {
+    // Half of ours and half of theirs would mean neither.
+    let counts = |(name, _): &(String, String)| name == "GIT_CONFIG_COUNT";
+    if parts.read_only {
+        // Even a look would refresh the index otherwise.
+        set("GIT_OPTIONAL_LOCKS", "0");
+    }
+    if parts.read_only && !parts.asked.iter().any(counts) {
+        for (name, value) in read_only_git() {
+            set(&name, &value);
+        }
+    }
+    set("PWD", parts.cwd);
+    for (name, value) in parts.asked {
         set(name, value);
     }
-    set(RUN, run);
+    set(RUN, parts.run);
     env
+}
+
+fn read_only_git() -> Vec<(String, String)> {
+    let mut env = vec![(
+        "GIT_CONFIG_COUNT".to_owned(),
+        READ_ONLY_GIT.len().to_string(),
+    )];
+    for (at, (key, value)) in READ_ONLY_GIT.iter().enumerate() {
+        env.push((format!("GIT_CONFIG_KEY_{at}"), (*key).to_owned()));
+        env.push((format!("GIT_CONFIG_VALUE_{at}"), (*value).to_owned()));
+    }
+    env
+}
+
+/// Returns the PATH of commands: the login shell's, then what only the server
+/// has.
+pub(crate) fn path(login: Option<&str>, server: &[(String, String)]) -> String {
+    let own = server.iter().find(|(name, _)| name == "PATH");
+    let own = own.map(|(_, path)| path.as_str());
+    match (login, own) {
+        (Some(login), own) => join(&[login, own.unwrap_or_default()]),
+        // Somebody set it so, or wants it so.
+        (None, Some(own)) => own.to_owned(),
+        (None, None) => FALLBACK_PATH.to_owned(),
+    }
 }
 
 /// Takes the allowed part of the server's own environment.
@@ -82,26 +176,159 @@ pub(crate) fn is_name(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+    use std::path::Path;
+    use std::process::Command;
+
+    fn parts<'a>(asked: &'a [(String, String)]) -> Parts<'a> {
+        Parts {
+            server: &[],
+            path: FALLBACK_PATH,
+            asked,
+            cwd: "/w",
+            run: "r_1",
+            read_only: false,
+        }
+    }
+
+    fn get<'a>(env: &'a [(String, String)], name: &str) -> Option<&'a str> {
+        let found: Vec<_> = env.iter().filter(|(known, _)| known == name).collect();
+        assert!(found.len() <= 1, "{name} once");
+        found.first().map(|(_, value)| value.as_str())
+    }
 
     #[test]
     fn a_request_may_change_anything_but_the_run() {
-        let server = [("PATH".into(), "/bin".into()), ("LANG".into(), "C".into())];
+        let server = [("PATH".into(), "/sbin".into()), ("LANG".into(), "C".into())];
         let asked = [
             ("LANG".into(), "de".into()),
             ("CI".into(), "0".into()),
             (RUN.into(), "other".into()),
         ];
-        let env = build(&server, &asked, "/w", "r_1");
-        let get = |name: &str| {
-            let found: Vec<_> = env.iter().filter(|(known, _)| known == name).collect();
-            assert_eq!(found.len(), 1, "{name} once");
-            found[0].1.as_str()
-        };
-        assert_eq!(get("PATH"), "/bin");
-        assert_eq!(get("LANG"), "de");
-        assert_eq!(get("CI"), "0");
-        assert_eq!(get("PWD"), "/w");
-        assert_eq!(get("PAGER"), "cat");
-        assert_eq!(get(RUN), "r_1");
+        let env = build(&Parts {
+            server: &server,
+            path: "/bin",
+            ..parts(&asked)
+        });
+        assert_eq!(get(&env, "PATH"), Some("/bin"));
+        assert_eq!(get(&env, "LANG"), Some("de"));
+        assert_eq!(get(&env, "CI"), Some("0"));
+        assert_eq!(get(&env, "PWD"), Some("/w"));
+        assert_eq!(get(&env, "PAGER"), Some("cat"));
+        assert_eq!(get(&env, "GIT_CONFIG_COUNT"), None);
+        assert_eq!(get(&env, RUN), Some("r_1"));
+    }
+
+    #[test]
+    fn the_login_shell_comes_first_in_the_path() {
+        let server = [("PATH".into(), "/bin:/own:.:/usr/bin".into())];
+        for (login, server, path) in [
+            (
+                Some("/my:/usr/bin:/bin"),
+                &server[..],
+                "/my:/usr/bin:/bin:/own",
+            ),
+            (Some("/my"), &[], "/my"),
+            (None, &server, "/bin:/own:.:/usr/bin"),
+            (None, &[], FALLBACK_PATH),
+        ] {
+            assert_eq!(super::path(login, server), path);
+        }
+    }
+
+    #[test]
+    fn a_request_with_git_settings_of_its_own_has_only_those() {
+        let asked = [
+            ("GIT_CONFIG_COUNT".into(), "1".into()),
+            ("GIT_CONFIG_KEY_0".into(), "user.name".into()),
+            ("GIT_CONFIG_VALUE_0".into(), "me".into()),
+        ];
+        let env = build(&Parts {
+            read_only: true,
+            ..parts(&asked)
+        });
+        assert_eq!(get(&env, "GIT_CONFIG_COUNT"), Some("1"));
+        assert_eq!(get(&env, "GIT_CONFIG_KEY_1"), None);
+        assert_eq!(get(&env, "GIT_OPTIONAL_LOCKS"), Some("0"));
+    }
+
+    /// A repository that runs `trap` whenever git lets it, and two commits.
+    fn hostile(dir: &Path) {
+        let trap = dir.join("trap");
+        let text = format!("#!/bin/sh\necho $0 >>{}/sprung\n", dir.display());
+        fs::write(&trap, text).unwrap();
+        fs::set_permissions(&trap, fs::Permissions::from_mode(0o755)).unwrap();
+        let make = "git init -q r && cd r && git config user.email a@b && git config user.name a
+            echo 1 >f && git add f && git commit -qm 1 && git branch other && echo 2 >f
+            mkdir -p .git/hooks
+            for hook in post-checkout post-index-change reference-transaction; do
+                cp ../trap .git/hooks/$hook
+            done
+            git config core.fsmonitor ../trap && git config gpg.program ../trap
+            git config log.showSignature true && git config core.pager ../trap";
+        git(dir, make, false);
+        let _ = fs::remove_file(dir.join("sprung"));
+    }
+
+    /// Runs a script, and returns what it printed and which traps it sprung.
+    fn git(dir: &Path, script: &str, read_only: bool) -> (String, String) {
+        // Where git is here; nothing else is taken from this environment.
+        let path = std::env::var("PATH").unwrap();
+        let env = build(&Parts {
+            path: &path,
+            read_only,
+            ..parts(&[("HOME".into(), dir.to_str().unwrap().into())])
+        });
+        let done = Command::new("/bin/sh")
+            .args(["-c", script])
+            .current_dir(dir)
+            .env_clear()
+            .envs(env)
+            .output()
+            .unwrap();
+        assert!(done.status.success(), "{script}: {done:?}");
+        let sprung = fs::read_to_string(dir.join("sprung")).unwrap_or_default();
+        let _ = fs::remove_file(dir.join("sprung"));
+        (String::from_utf8(done.stdout).unwrap(), sprung)
+    }
+
+    #[test]
+    fn a_look_with_git_runs_nothing_of_the_repository() {
+        let dir = tempfile::tempdir().unwrap();
+        hostile(dir.path());
+        let (_, sprung) = git(dir.path(), "cd r && git status -s", false);
+        assert!(sprung.contains("trap"), "the trap works: {sprung}");
+        for (look, says) in [
+            ("status -s", " M f\n"),
+            ("diff", "+2\n"),
+            ("log --oneline", " 1\n"),
+            ("checkout other", "M\tf\n"),
+            ("branch new", ""),
+        ] {
+            let (said, sprung) = git(dir.path(), &format!("cd r && git {look}"), true);
+            assert!(said.contains(says), "{look}: {said}");
+            assert_eq!(sprung, "", "{look}");
+        }
+    }
+
+    #[test]
+    fn an_external_diff_can_only_be_left_out_by_its_option() {
+        let dir = tempfile::tempdir().unwrap();
+        hostile(dir.path());
+        git(
+            dir.path(),
+            "cd r && git config diff.external ../trap",
+            false,
+        );
+        let (_, sprung) = git(dir.path(), "cd r && git status -s && git log -p", true);
+        assert_eq!(sprung, "");
+        let (said, sprung) = git(dir.path(), "cd r && git diff --no-ext-diff", true);
+        assert!(said.contains("+2\n") && sprung.is_empty(), "{said}{sprung}");
+        // When this fails, git has learnt a way, and READ_ONLY_GIT can use it.
+        let (_, sprung) = git(dir.path(), "cd r && git diff", true);
+        assert!(sprung.contains("trap"));
+        let none = "cd r && ! git -c diff.external= diff";
+        assert_eq!(git(dir.path(), none, true).0, "");
     }
 }

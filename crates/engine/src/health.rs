@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::login::Answer;
 use crate::request::{Principal, Request};
 
 /// Whether the engine serves, at a glance.
@@ -70,6 +71,7 @@ impl Engine {
             self.check_processes().await,
             self.check_blacklist(),
             self.check_output(),
+            self.check_path().await,
             Check {
                 name: "walls".into(),
                 level: Level::Hint,
@@ -155,6 +157,30 @@ impl Engine {
                 "blacklist",
                 format!("built-in, {} entries", file.list.entries().len()),
             ),
+        }
+    }
+
+    async fn check_path(&self) -> Check {
+        let directories = self.path().await.split(':').count();
+        match self.login.answer().await {
+            Answer::Path { shell, .. } => ok(
+                "path",
+                format!("{directories} directories, asked of {shell}"),
+            ),
+            Answer::Off => ok(
+                "path",
+                format!("{directories} directories, the server's own"),
+            ),
+            Answer::None { why } => Check {
+                name: "path".into(),
+                level: Level::Hint,
+                found: format!("{why}; PATH is the server's own, {directories} directories"),
+                fix: Some(
+                    "mend your shell's startup files and restart the server, or set \
+                     `login_path = false` under [environment]"
+                        .into(),
+                ),
+            },
         }
     }
 

@@ -15,6 +15,7 @@ mod error;
 mod health;
 mod id;
 mod live;
+mod login;
 mod output;
 mod place;
 mod recover;

@@ -61,7 +61,7 @@ impl Engine {
 
     async fn journey(self: &Arc<Self>, request: &Request) -> Result<Outcome, Error> {
         let wait = request.wait()?;
-        let plan = self.plan(request)?;
+        let plan = self.plan(request, &self.path().await)?;
         match judge(&plan.rules, &request.command) {
             Verdict::Reject(reason) => {
                 let reason = Reason {
@@ -83,8 +83,13 @@ impl Engine {
         }
     }
 
+    /// Returns the PATH of commands, once the login shell has told its own.
+    pub(crate) async fn path(&self) -> String {
+        env::path(self.login.answer().await.path(), &self.server_env)
+    }
+
     /// Checks a request and works out everything that running it takes.
-    fn plan(&self, request: &Request) -> Result<Plan, Error> {
+    fn plan(&self, request: &Request, path: &str) -> Result<Plan, Error> {
         request.check()?;
         let room = Arc::clone(&self.places).try_acquire_owned();
         let room = room.map_err(|_| Error::TooMany {
@@ -101,7 +106,14 @@ impl Engine {
         let spec = Spec {
             dir: self.dir_of(&id),
             shell: request.shell,
-            env: env::build(&self.server_env, &request.env, &cwd, &id),
+            env: env::build(&env::Parts {
+                server: &self.server_env,
+                path,
+                asked: &request.env,
+                cwd: &cwd,
+                run: &id,
+                read_only: false,
+            }),
             stdin: request.stdin(),
             limits,
             run: id.clone(),

@@ -258,7 +258,8 @@ fn whoever_makes_keepers_may_be_killed_and_commands_still_run() {
 #[test]
 fn a_keeper_that_comes_after_the_verdict_runs_nothing() {
     let home = Home::new();
-    let server = home.serve(&[]);
+    // A login shell would be another child.
+    let server = home.serve_with("[environment]\nlogin_path = false");
     let nursery = children(server.child.id());
     let [(nursery, _)] = nursery[..] else {
         panic!("one nursery: {nursery:?}");

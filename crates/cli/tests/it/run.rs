@@ -236,6 +236,41 @@ fn a_file_on_stdin_is_passed_on() {
 }
 
 #[test]
+fn the_path_is_that_of_the_login_shell() {
+    let home = Home::new();
+    let profile = "PATH=/my/bin:$PATH; alias ls=eza; cd() { z; }; sleep 1000 & echo hello";
+    home.write_profile(profile);
+    // The first command starts the server, with this shell.
+    let mut first = home.weighlock(&["run", "--", "type ls cd; echo $PATH"]);
+    let said = first.env("SHELL", "/bin/bash").output().unwrap().stdout;
+    let said = String::from_utf8(said).unwrap();
+    assert!(said.contains("\n/my/bin:/"), "{said}");
+    assert!(
+        !said.contains("eza") && !said.contains("function"),
+        "{said}"
+    );
+    let doctor = home.call(&["doctor"]).out;
+    assert!(doctor.contains("asked of /bin/bash"), "{doctor}");
+}
+
+#[test]
+fn a_login_shell_that_hangs_costs_five_seconds_once() {
+    let home = Home::new();
+    home.write_profile("sleep 1000");
+    let began = std::time::Instant::now();
+    let mut first = home.weighlock(&["run", "--", "echo $PATH"]);
+    let said = first.env("SHELL", "/bin/bash").output().unwrap();
+    assert!(began.elapsed().as_secs_f64() < 8.0);
+    let own = std::env::var("PATH").unwrap();
+    assert_eq!(String::from_utf8(said.stdout).unwrap().trim(), own);
+    let again = home.run(&[], "true");
+    assert!(again.took.as_secs_f64() < 3.0, "{again:?}");
+    let doctor = home.call(&["doctor"]).out;
+    assert!(doctor.contains("! path"), "{doctor}");
+    assert!(doctor.contains("did not answer within 5 s"), "{doctor}");
+}
+
+#[test]
 fn the_environment_is_a_short_list() {
     let home = Home::new();
     let done = home

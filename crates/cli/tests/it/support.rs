@@ -64,6 +64,13 @@ impl Home {
         }
     }
 
+    /// Gives the person who starts servers here a bash that reads this.
+    pub(crate) fn write_profile(&self, text: &str) {
+        let home = self.dir.path().join("home");
+        fs::create_dir_all(&home).unwrap();
+        fs::write(home.join(".bash_profile"), text).unwrap();
+    }
+
     /// Our binary, as it would be started here.
     pub(crate) fn weighlock<S: AsRef<std::ffi::OsStr>>(&self, args: &[S]) -> Command {
         self.weighlock_through(&[], args)
