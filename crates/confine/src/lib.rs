@@ -6,6 +6,8 @@
 mod fork;
 mod init;
 mod members;
+#[cfg_attr(not(test), expect(dead_code, reason = "no run asks for it yet"))]
+mod seccomp;
 mod session;
 mod tree;
 
