@@ -23,6 +23,15 @@ mod live;
 mod login;
 mod output;
 mod place;
+#[cfg_attr(
+    not(test),
+    expect(
+        dead_code,
+        unused_imports,
+        reason = "the runs that mount this come next"
+    )
+)]
+mod protect;
 mod recover;
 mod request;
 mod retention;
