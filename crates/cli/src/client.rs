@@ -230,7 +230,7 @@ fn start(paths: &Paths) -> Result<(), Failure> {
         .arg("--state-dir")
         .arg(&paths.state_dir)
         .arg("--base")
-        .arg(default_base(paths.only_looks)?)
+        .arg(default_base()?)
         .arg("--detached")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())

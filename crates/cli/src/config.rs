@@ -1,9 +1,12 @@
 //! The configuration file: what is written, and what it means.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use weighlock_engine::{Config, Durability, Preset, Times};
+use weighlock_engine::{
+    Access, Config, DEFAULT_SANDBOX, Durability, Network, Preset, Rung, Sandbox, Times,
+};
 
 use crate::client::Failure;
 use crate::text;
@@ -15,10 +18,30 @@ struct Raw {
     base: Option<PathBuf>,
     listen: Option<String>,
     preset: Option<Preset>,
+    sandbox: BTreeMap<String, RawSandbox>,
     limits: RawLimits,
     environment: RawEnvironment,
     output: RawOutput,
     store: RawStore,
+}
+
+#[derive(Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct RawSandbox {
+    directory: Option<PathBuf>,
+    files: Option<Access>,
+    network: Option<Network>,
+    read: Vec<PathBuf>,
+    write: Vec<PathBuf>,
+    unprotected: Vec<String>,
+    user: Option<String>,
+    minimum: Option<Rung>,
+    memory_mib: Option<u64>,
+    processes: Option<u64>,
+    cpu_weight: Option<u64>,
+    open_files: Option<u64>,
+    file_mib: Option<u64>,
+    disk_mib: Option<u64>,
 }
 
 #[derive(Debug, Default, PartialEq, Deserialize)]
@@ -105,7 +128,8 @@ pub(crate) fn load(file: &Path, state_dir: &Path, base: PathBuf) -> Result<Setti
 
 fn parse(written: &str, state_dir: &Path, base: PathBuf) -> Result<Settings, String> {
     let raw: Raw = toml::from_str(written).map_err(|error| error.to_string())?;
-    let mut engine = Config::new(state_dir.to_owned(), raw.base.unwrap_or(base));
+    let said = raw.base.map(in_home).transpose()?;
+    let mut engine = Config::new(state_dir.to_owned(), said.unwrap_or(base));
     engine.preset = raw.preset.unwrap_or(engine.preset);
     let preset = engine.preset.times();
     let times = Times {
@@ -129,7 +153,11 @@ fn parse(written: &str, state_dir: &Path, base: PathBuf) -> Result<Settings, Str
     engine.max_running = raw.limits.running_max.unwrap_or(engine.max_running);
     engine.env_allow = raw.environment.allow.unwrap_or(engine.env_allow);
     engine.login_path = raw.environment.login_path.unwrap_or(engine.login_path);
-    const MIB: u64 = 1024 * 1024;
+    for (name, raw) in raw.sandbox {
+        let sandbox = raw.sandbox(name)?;
+        engine.sandboxes.retain(|known| known.name != sandbox.name);
+        engine.sandboxes.push(sandbox);
+    }
     if let Some(mib) = raw.output.per_run_mib {
         engine.output_per_run = mib.max(1).saturating_mul(MIB);
     }
@@ -145,6 +173,69 @@ fn parse(written: &str, state_dir: &Path, base: PathBuf) -> Result<Settings, Str
         engine,
         listen: raw.listen,
     })
+}
+
+const MIB: u64 = 1024 * 1024;
+
+impl RawSandbox {
+    fn sandbox(self, name: String) -> Result<Sandbox, String> {
+        let wrong = |what: &str| Err(format!("sandbox.{name}: {what}"));
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+        if name.is_empty() || name.len() > 64 || !name.chars().all(plain) {
+            return wrong("a name has letters, digits, `-` and `_`, and at most 64 of them");
+        }
+        match (&self.directory, name == DEFAULT_SANDBOX) {
+            (Some(_), true) => return wrong("its directory is `base`"),
+            (None, false) => return wrong("`directory` is missing"),
+            _ => {}
+        }
+        let paths = self.read.iter().chain(&self.write).chain(&self.directory);
+        if let Some(path) = { paths }.find(|path| !is_whole(path)) {
+            return wrong(&format!("`{}` is not a whole path", path.display()));
+        }
+        let mut sandbox = Sandbox::new(name);
+        let limits = &mut sandbox.limits;
+        let set = |to: &mut u64, said: Option<u64>, unit: u64| {
+            if let Some(said) = said {
+                *to = said.max(1).saturating_mul(unit);
+            }
+        };
+        set(&mut limits.memory_bytes, self.memory_mib, MIB);
+        set(&mut limits.processes, self.processes, 1);
+        set(&mut limits.cpu_weight, self.cpu_weight, 1);
+        set(&mut limits.open_files, self.open_files, 1);
+        set(&mut limits.file_bytes, self.file_mib, MIB);
+        set(&mut limits.disk_bytes, self.disk_mib, MIB);
+        Ok(Sandbox {
+            directory: self.directory.map(in_home).transpose()?,
+            files: self.files.unwrap_or(sandbox.files),
+            network: self.network.unwrap_or(sandbox.network),
+            read: self.read,
+            write: self.write,
+            unprotected: self.unprotected,
+            user: self.user,
+            minimum: self.minimum.unwrap_or(sandbox.minimum),
+            ..sandbox
+        })
+    }
+}
+
+/// Puts the home directory for `~`.
+fn in_home(path: PathBuf) -> Result<PathBuf, String> {
+    let Ok(rest) = path.strip_prefix("~") else {
+        return Ok(path);
+    };
+    match std::env::var_os("HOME") {
+        Some(home) => Ok(Path::new(&home).join(rest)),
+        None => Err(format!("{}: HOME is not set", path.display())),
+    }
+}
+
+/// Absolute, or below the home directory; and without a way up.
+fn is_whole(path: &Path) -> bool {
+    let mut parts = path.components();
+    (path.is_absolute() || path.starts_with("~")) && { parts }
+        .all(|part| part != std::path::Component::ParentDir)
 }
 
 #[cfg(test)]

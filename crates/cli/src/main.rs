@@ -69,13 +69,7 @@ fn main() -> ExitCode {
         Some(Verb::Run(_)) => 125,
         _ => 1,
     };
-    let only_looks = !matches!(cli.verb, Some(Verb::Run(_)));
-    let done = Paths::find(cli.state_dir)
-        .map(|paths| Paths {
-            only_looks,
-            ..paths
-        })
-        .and_then(|paths| dispatch(cli.verb, &paths));
+    let done = Paths::find(cli.state_dir).and_then(|paths| dispatch(cli.verb, &paths));
     done.unwrap_or_else(|failure| {
         eprint!("{failure}");
         ExitCode::from(own_failure)

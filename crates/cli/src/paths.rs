@@ -15,9 +15,6 @@ pub(crate) struct Paths {
     pub(crate) socket: PathBuf,
     /// The configuration file, whether or not it exists.
     pub(crate) config: PathBuf,
-    /// The verb runs nothing, so where we are says nothing about where
-    /// commands should run.
-    pub(crate) only_looks: bool,
 }
 
 impl Paths {
@@ -35,14 +32,14 @@ impl Paths {
             socket: socket(&state_dir),
             state_dir,
             config,
-            only_looks: false,
         })
     }
 }
 
 /// The directory that commands run in or below unless something else is said:
-/// the home directory for whoever is at home, else the current directory.
-pub(crate) fn default_base(only_looks: bool) -> Result<PathBuf, Failure> {
+/// the home directory for whoever is at home, else the repository around the
+/// current directory, else that.
+pub(crate) fn default_base() -> Result<PathBuf, Failure> {
     let here = env::current_dir().map_err(|error| {
         Failure::new(
             format!("the current directory cannot be used: {error}"),
@@ -51,10 +48,11 @@ pub(crate) fn default_base(only_looks: bool) -> Result<PathBuf, Failure> {
     })?;
     let home = env::var_os("HOME").map(PathBuf::from);
     let home = home.and_then(|home| home.canonicalize().ok());
-    Ok(match home {
-        Some(home) if only_looks || here.starts_with(&home) => home,
-        _ => here,
-    })
+    if let Some(home) = home.filter(|home| here.starts_with(home)) {
+        return Ok(home);
+    }
+    let repository = here.ancestors().find(|dir| dir.join(".git").exists());
+    Ok(repository.unwrap_or(&here).to_owned())
 }
 
 /// In the runtime directory where there is one. The name tells state

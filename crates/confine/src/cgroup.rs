@@ -78,6 +78,11 @@ struct Group {
 }
 
 impl Cgroup {
+    /// Finds where groups can be made; processes forked later know it already.
+    pub(crate) fn look_around() {
+        Places::get();
+    }
+
     /// Makes an empty group, named for this process, wherever that is allowed.
     pub(crate) fn prepare() -> Self {
         let places = Places::get();
@@ -156,30 +161,6 @@ impl Cgroup {
             memory: met(&self.kills),
             processes: met(&self.refusals),
         }
-    }
-
-    /// Returns the most memory that all inside had together. `None` before
-    /// Linux 5.19 in v2.
-    pub(crate) fn peak_memory(&self) -> Option<u64> {
-        let group = self.groups.memory.as_ref().ok()?;
-        number(&group.dir.join(match group.version {
-            Version::V1 => "memory.max_usage_in_bytes",
-            Version::V2 => "memory.peak",
-        }))
-    }
-
-    /// Returns how many processes and threads are inside.
-    pub(crate) fn current_processes(&self) -> Option<u64> {
-        let group = self.groups.processes.as_ref().ok()?;
-        number(&group.dir.join("pids.current"))
-    }
-
-    /// Ends everything inside at once. Returns whether the kernel can: only
-    /// v2 can, since Linux 5.14.
-    pub(crate) fn kill(&self) -> bool {
-        self.dirs
-            .iter()
-            .any(|dir| put(dir, "cgroup.kill", 1).is_ok())
     }
 
     /// Removes the group. One that is still in use after a moment is left for

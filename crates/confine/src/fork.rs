@@ -91,7 +91,14 @@ pub(crate) fn clone(namespaces: libc::c_int) -> io::Result<Option<Cloned>> {
     // SAFETY: no memory is shared (no CLONE_VM) and no stack is given, so this
     // is fork with namespaces; `args` and `pidfd` outlive the call. glibc's
     // cached thread id is stale in the child, which uses no thread functions.
-    let pid = unsafe { libc::syscall(libc::SYS_clone3, &raw mut args, size_of_val(&args)) };
+    let mut pid = unsafe { libc::syscall(libc::SYS_clone3, &raw mut args, size_of_val(&args)) };
+    if pid == -1 && io::Error::last_os_error().raw_os_error() == Some(libc::ENOSYS) {
+        // Containers refuse it so, since their filter cannot see what is asked.
+        let flags = args.flags | args.exit_signal;
+        // SAFETY: as above; the older call takes the place for the descriptor
+        // as its third argument on all architectures that we build for.
+        pid = unsafe { libc::syscall(libc::SYS_clone, flags, 0, &raw mut pidfd, 0, 0) };
+    }
     match pid {
         -1 => Err(io::Error::last_os_error()),
         0 => Ok(None),

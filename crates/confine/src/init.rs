@@ -1,157 +1,407 @@
-//! The first process inside: starts the command, reaps, and says how it ended.
+//! The first process inside: builds the walls around itself, starts the
+//! command, reaps, and says how it ended.
 //!
 //! In a PID namespace it is PID 1, so that its death is the death of all
 //! inside. Without one it is a subreaper, so that nothing gets lost above it.
 
-use std::fs;
-use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
+use rustix::fs::{Mode, OFlags, open};
 use rustix::process::{
     DumpableBehavior, Pid, Signal, getpid, set_child_subreaper, set_dumpable_behavior,
     set_parent_process_death_signal, setsid,
 };
+use rustix::thread::UnshareFlags;
 
-use rustix::system::uname;
-
+use crate::fence::{self, Fence, Open};
 use crate::fork::exit;
-use crate::tree::{Containment, Notice, Program, used_by_children, wait};
+use crate::limits;
+use crate::line::{Built, Line, MAX_ANSWER, Note, Notice, Plan};
+use crate::network::raise_loopback;
+use crate::privilege;
+use crate::profile::{Access, Identity, Mount, Network, Profile, Rung};
+use crate::root::{self, Failed, Root, failed};
+use crate::seccomp::{Filter, Sockets};
+use crate::system::{PRIVATE, SYSTEM};
+use crate::tree::{used_by_children, wait, written_by_children};
 
-/// Enough for the largest builds, and few enough to be ended at once.
-const MAX_PIDS: &str = "4096";
+/// How many bytes the dead may have written without our saying so.
+const TELL_EVERY: u64 = 1024 * 1024;
 
-/// What the keeper asked for when it made this process.
-pub(crate) struct Wanted {
-    pub(crate) containment: Containment,
-    /// Who we were outside, when there is a user namespace to fill.
-    pub(crate) map: Option<Identity>,
+/// In what the keeper made this process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Start {
+    /// Namespaces of all kinds but users', by root.
+    AsRoot,
+    /// Namespaces of all kinds, by this ordinary user.
+    AsUser(Identity),
+    /// The host's namespaces, by root or not.
+    Bare {
+        /// Whether whoever made it is root.
+        root: bool,
+    },
 }
 
-/// A user and group as the host knows them.
-#[derive(Clone, Copy)]
-pub(crate) struct Identity {
-    pub(crate) uid: u32,
-    pub(crate) gid: u32,
+/// What could be built before the order came.
+struct Ahead {
+    start: Start,
+    /// `None` where there is no root of its own.
+    root: Option<Root>,
+    fence: Fence,
+    filter: &'static Filter,
 }
 
-/// Prepares this process and then serves as init until nothing is left inside.
-pub(crate) fn serve(wanted: Wanted, program: Program, out: &OwnedFd) -> ! {
-    // A copy of the keeper's descriptors came along. The write end of the
-    // command's own input is among them: kept, it would never end.
-    keep_only(&[
-        out.as_raw_fd(),
-        program.stdin.as_raw_fd(),
-        program.stdout.as_raw_fd(),
-        program.stderr.as_raw_fd(),
-    ]);
-    match prepare(wanted, out) {
-        Ok(()) => tell(out, &[Notice::Ready]),
-        Err(error) => give_up(out, Notice::Unready(code(&error))),
+/// Prepares this process, waits for its order, and then serves as init until
+/// nothing is left inside.
+pub(crate) fn serve(start: Start, network: Network, lender: Option<OwnedFd>, line: &Line) -> ! {
+    if let Err(error) = let_go(line, lender.as_ref()) {
+        give_up(line, Notice::Unready(error.to_string()));
     }
-    match start(program) {
-        Ok(shell) => reap_all(shell, out),
-        Err(error) => give_up(out, Notice::Failed(code(&error))),
+    let ahead = match prepare(start, network, lender, line) {
+        Ok(ahead) => ahead,
+        Err(failure) => give_up(line, Notice::Unready(failure.to_string())),
+    };
+    let rung = ahead.root.as_ref().map_or(Rung::Landlock, Root::rung);
+    line.tell(&[Notice::Prepared(rung)]);
+    let (mut plan, stdio) = match line.receive_order() {
+        Ok(Some(order)) => order,
+        Ok(None) => exit(0),
+        Err(error) => give_up(line, Notice::Unready(error.to_string())),
+    };
+    let built = match build(ahead, &plan, line) {
+        Ok(built) => built,
+        Err(failure) => give_up(line, Notice::Unready(failure.to_string())),
+    };
+    if !matches!(line.receive_go(), Ok(true)) {
+        exit(0);
+    }
+    if rung == Rung::Landlock && built.homeless.is_none() {
+        settle_in(&mut plan);
+    }
+    let note = plan.note.clone();
+    // Without a PID namespace the command can kill us, and before we had told
+    // that it runs; then it would be said that nothing ran.
+    let (before, after) = match rung {
+        Rung::Landlock => (Some(built), None),
+        Rung::SharedProc | Rung::Full => (None, Some(built)),
+    };
+    let ready = |built| line.tell(&[Notice::Ready(built)]);
+    before.into_iter().for_each(ready);
+    let launched = launch(plan, stdio);
+    // The keeper reads it while the command runs.
+    after.into_iter().for_each(ready);
+    match launched {
+        Ok(shell) => reap_all(shell, note, line),
+        Err(error) => give_up(
+            line,
+            Notice::Failed(error.raw_os_error().unwrap_or(libc::EIO)),
+        ),
     }
 }
 
-fn prepare(wanted: Wanted, out: &OwnedFd) -> io::Result<()> {
-    if let Some(user) = wanted.map {
-        map(user)?;
+/// Closes the copies of the keeper's descriptors that came along.
+fn let_go(line: &Line, lender: Option<&OwnedFd>) -> io::Result<()> {
+    let kept = [Some(line.fd().as_raw_fd()), lender.map(AsRawFd::as_raw_fd)];
+    keep_only(kept.into_iter().flatten().collect());
+    let null = File::options().read(true).write(true).open("/dev/null")?;
+    rustix::stdio::dup2_stdin(&null)?;
+    rustix::stdio::dup2_stdout(&null)?;
+    rustix::stdio::dup2_stderr(&null)?;
+    Ok(())
+}
+
+/// Does what does not depend on the run.
+fn prepare(
+    start: Start,
+    network: Network,
+    lender: Option<OwnedFd>,
+    line: &Line,
+) -> Result<Ahead, Failed> {
+    if let Start::AsUser(user) = start {
+        privilege::map(user).map_err(failed("enter a user namespace"))?;
     }
-    set_parent_process_death_signal(Some(Signal::KILL))?;
-    // The keeper may have died before that call; then nobody reads our pipe.
-    if reader_is_gone(out)? {
-        return Err(io::ErrorKind::BrokenPipe.into());
-    }
+    die_with_the_keeper(line).map_err(failed("be bound to the keeper"))?;
     // No controlling terminal, and no way for the command to get one.
-    setsid()?;
+    setsid().map_err(failed("begin a session"))?;
     // Raising it needs no privilege. When memory runs out, a command goes
     // before the server and its keepers do.
     let _ = fs::write("/proc/self/oom_score_adj", "500");
-    // What we hold is not for the command, which may be the same user. (Root
-    // can look anyway.) After the maps: their files would be out of our reach.
-    set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
-    match wanted.containment {
-        Containment::PidNamespace => {
-            // Where `/proc` is masked it cannot be mounted anew; the tree is
-            // held all the same.
-            if mount_proc().is_ok() {
-                bound_pids();
-            }
+    privilege::leave_keyring().map_err(failed("leave the keyring"))?;
+    privilege::bound_capabilities().map_err(failed("give up privileges"))?;
+    limits::bound_alike().map_err(failed("set limits"))?;
+    let bare = matches!(start, Start::Bare { .. });
+    let root = if bare {
+        set_child_subreaper(Some(getpid())).map_err(failed("keep orphans"))?;
+        None
+    } else {
+        if network == Network::Off {
+            raise_loopback().map_err(failed("raise the loopback"))?;
         }
-        Containment::Subreaper => {
-            set_child_subreaper(Some(getpid()))?;
+        Some(Root::prepare(lender)?)
+    };
+    let rung = root.as_ref().map_or(Rung::Landlock, Root::rung);
+    // A network namespace shuts better, and leaves the loopback.
+    let fence = Fence::new(!bare || network == Network::On)
+        .and_then(|fence| fence.open(&always_open(rung)))
+        .map_err(failed("set up Landlock"))?;
+    let sockets = if bare && network == Network::Off {
+        Sockets::Local
+    } else {
+        Sockets::All
+    };
+    Ok(Ahead {
+        start,
+        root,
+        fence,
+        filter: Filter::get(sockets),
+    })
+}
+
+/// Builds the rest of the walls, each on this process; what it starts is
+/// inside of all of them.
+fn build(ahead: Ahead, plan: &Plan, line: &Line) -> Result<Built, Failed> {
+    let profile = &plan.profile;
+    let bare = ahead.root.is_none();
+    match ahead.root {
+        Some(root) => root.finish(profile)?,
+        None => {
+            can_do_without_root(profile).map_err(failed("use Landlock alone"))?;
+            root::enter(profile).map_err(failed("enter the working directory"))?;
         }
+    }
+    if !bare {
+        // SAFETY: we have one thread, and share no files with another.
+        unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWCGROUP) }
+            .map_err(failed("enter a cgroup namespace"))?;
+    }
+    let user_namespace = become_the_run(ahead.start, profile)?;
+    // Not before: what a user namespace is made under bounds all processes of
+    // the user outside, and one run could take them from the others.
+    limits::bound(&profile.limits).map_err(failed("set limits"))?;
+    if let Some(note) = &plan.note {
+        leave_note(note).map_err(failed("leave a note"))?;
+    }
+    privilege::drop_all().map_err(failed("give up privileges"))?;
+    let homeless = bare.then(|| make_tmp(profile).err()).flatten();
+    let fence = ahead.fence.open(&open_to(profile, bare));
+    let fenced = fence
+        .and_then(Fence::shut)
+        .map_err(failed("set up Landlock"))?;
+    if bare && !fenced {
+        return Err(failed("set up Landlock")(io::Error::from(
+            io::ErrorKind::Unsupported,
+        )));
+    }
+    // After the last change of who we are, which undoes both. What we hold is
+    // not for the command, which is the same user.
+    die_with_the_keeper(line).map_err(failed("be bound to the keeper"))?;
+    set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(failed("close our memory"))?;
+    let landlock = if fenced { fence::version() } else { 0 };
+    let filtered = ahead.filter.install();
+    filtered.map_err(failed("filter system calls"))?;
+    Ok(Built {
+        landlock,
+        user_namespace,
+        homeless: homeless.map(|error| error.to_string()),
+    })
+}
+
+/// Where temporary files go when there is no private `/tmp`: below the one
+/// directory that is always the run's own.
+const TMP: &str = "tmp";
+
+/// Makes that directory, as whoever the run is. Root's state directory is
+/// closed to others, and then there is none.
+fn make_tmp(profile: &Profile) -> io::Result<()> {
+    let tmp = profile.home_layer.join(TMP);
+    match fs::create_dir(&tmp) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        done => done?,
+    }
+    // It may be somebody else's, or a link out of here.
+    if fs::symlink_metadata(&tmp)?.is_dir() {
+        Ok(rustix::fs::access(&tmp, rustix::fs::Access::WRITE_OK)?)
+    } else {
+        Err(io::ErrorKind::NotADirectory.into())
+    }
+}
+
+/// Without mounts, the private home is where it is and not where the real one
+/// is. What the request has set stays.
+fn settle_in(plan: &mut Plan) {
+    let Profile {
+        home, home_layer, ..
+    } = &plan.profile;
+    let set = |name: &str| plan.env.iter().position(|(known, _)| known == name);
+    let (old_home, tmpdir) = (set("HOME"), set("TMPDIR"));
+    if let Some(at) = old_home
+        && Path::new(&plan.env[at].1) == home
+    {
+        plan.env[at].1 = home_layer.to_string_lossy().into_owned();
+    }
+    if tmpdir.is_none() {
+        let tmp = home_layer.join(TMP).to_string_lossy().into_owned();
+        plan.env.push(("TMPDIR".into(), tmp));
+    }
+}
+
+/// Makes us the user that the run is. Returns whether nobody else is known.
+fn become_the_run(start: Start, profile: &Profile) -> Result<bool, Failed> {
+    match start {
+        // Not asked of the kernel: root of a rootless container looks like the
+        // host's root from here.
+        Start::AsUser(_) => return Ok(true),
+        Start::Bare { root: false } => return Ok(false),
+        Start::AsRoot | Start::Bare { root: true } => {}
+    }
+    privilege::become_user(profile.identity).map_err(failed("become an ordinary user"))?;
+    let entered = match start {
+        Start::AsRoot => privilege::enter_user_namespace().ok(),
+        _ => None,
+    };
+    if let Some(user) = entered {
+        privilege::map(user).map_err(failed("enter a user namespace"))?;
+    }
+    // Again: a new user namespace begins with all of them.
+    privilege::bound_capabilities().map_err(failed("give up privileges"))?;
+    Ok(entered.is_some())
+}
+
+/// Landlock can open trees, and cannot shut a part of one again.
+fn can_do_without_root(profile: &Profile) -> io::Result<()> {
+    let shown = |at: &Path| {
+        profile.files.iter().any(|mount| match mount {
+            Mount::Show { from, .. } => at.starts_with(from),
+            _ => false,
+        })
+    };
+    let exposed = profile.files.iter().any(|mount| match mount {
+        Mount::Hide { at } => shown(at),
+        _ => false,
+    });
+    let lent = |mount: &Mount| matches!(mount, Mount::Show { lent: true, .. });
+    if profile.files.iter().any(lent) {
+        return Err(io::Error::other(
+            "root owns the sandbox's directory, and only a mount can lend it to another user",
+        ));
+    }
+    if exposed {
+        return Err(io::Error::other(
+            "the sandbox holds something that only a mount namespace can hide",
+        ));
     }
     Ok(())
 }
 
-/// Maps the caller's own identity, and nothing else, into the new namespace.
-fn map(user: Identity) -> io::Result<()> {
-    let Identity { uid, gid } = user;
-    fs::write("/proc/self/setgroups", "deny")?;
-    fs::write("/proc/self/uid_map", format!("{uid} {uid} 1"))?;
-    fs::write("/proc/self/gid_map", format!("{gid} {gid} 1"))
-}
+/// What of the host's `/dev` can be used. The rest holds what is others': shared
+/// memory, and the terminals that a person types into.
+const DEVICES: &[&str] = &[
+    "/dev/null",
+    "/dev/zero",
+    "/dev/full",
+    "/dev/random",
+    "/dev/urandom",
+    "/dev/tty",
+];
 
-/// Bounds how many processes and threads there can be inside, so that a loop
-/// of forks cannot take all pids of the machine. The bound of a namespace is
-/// its own since Linux 6.14; before that, writing it would change the host's.
-/// Other limits will come with the other walls.
-fn bound_pids() {
-    if is_at_least(6, 14) {
-        let _ = fs::write("/proc/sys/kernel/pid_max", MAX_PIDS);
+/// What Landlock leaves open in every run. Inside a root of its own only what
+/// may be written matters, since all there can be read.
+fn always_open(rung: Rung) -> Open<'static> {
+    let paths = |names: &[&'static str]| names.iter().map(|&name| Path::new(name)).collect();
+    match rung {
+        Rung::Landlock => Open {
+            read: paths(&[SYSTEM, &["/proc"]].concat()),
+            use_files: paths(DEVICES),
+            write: vec![],
+        },
+        // The host's `/proc` could be written to other processes of this user.
+        Rung::SharedProc => Open {
+            read: paths(&["/"]),
+            use_files: paths(&["/dev", "/dev/null"]),
+            write: paths(PRIVATE),
+        },
+        // The last is the command's input as a rule. It was opened outside, and
+        // can be opened again as `/dev/stdin` if the file itself is named.
+        Rung::Full => Open {
+            read: paths(&["/"]),
+            use_files: paths(&["/dev", "/proc", "/dev/null"]),
+            write: paths(PRIVATE),
+        },
     }
 }
 
-fn is_at_least(major: u32, minor: u32) -> bool {
-    let kernel = uname();
-    let release = kernel.release().to_string_lossy();
-    let mut numbers = release
-        .split(|c: char| !c.is_ascii_digit())
-        .map(|number| number.parse::<u32>().unwrap_or(0));
-    let found = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
-    found >= (major, minor)
+/// What it leaves open in this one.
+fn open_to(profile: &Profile, bare: bool) -> Open<'_> {
+    let home = if bare {
+        &profile.home_layer
+    } else {
+        &profile.home
+    };
+    let mut open = Open {
+        write: vec![home],
+        ..Open::default()
+    };
+    for mount in &profile.files {
+        if let Mount::Show {
+            from, at, access, ..
+        } = mount
+        {
+            match access {
+                Access::Read if bare => open.read.push(from),
+                Access::Read => {}
+                Access::Write => open.write.push(if bare { from } else { at }),
+            }
+        }
+    }
+    open
 }
 
-/// Gives the namespace a `/proc` of its own, so that `ps` shows the run's
-/// processes and pids there are the ones that work inside.
-fn mount_proc() -> rustix::io::Result<()> {
-    mount_change(
-        "/",
-        MountPropagationFlags::PRIVATE | MountPropagationFlags::REC,
-    )?;
-    mount(
-        "proc",
-        "/proc",
-        "proc",
-        MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC,
-        None,
-    )
+fn leave_note(note: &Note) -> io::Result<()> {
+    if let Some(dir) = note.path.parent() {
+        fs::create_dir_all(dir)?;
+    }
+    fs::write(&note.path, &note.text)
 }
 
-fn start(program: Program) -> io::Result<Pid> {
+fn die_with_the_keeper(line: &Line) -> io::Result<()> {
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    // The keeper may have died before that call; then nobody holds the line.
+    let mut fds = [PollFd::from_borrowed_fd(line.fd(), PollFlags::empty())];
+    let at_once = Timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    poll(&mut fds, Some(&at_once))?;
+    if fds[0].revents().intersects(PollFlags::HUP | PollFlags::ERR) {
+        return Err(io::ErrorKind::BrokenPipe.into());
+    }
+    Ok(())
+}
+
+fn launch(plan: Plan, [stdin, stdout, stderr]: [OwnedFd; 3]) -> io::Result<Pid> {
+    limits::give_way()?;
     // Whatever we hold, the command gets three descriptors and no more.
     close_range(3, RawFd::MAX, libc::CLOSE_RANGE_CLOEXEC)?;
-    let child = Command::new(&program.argv[0])
-        .args(&program.argv[1..])
+    let child = Command::new(&plan.argv[0])
+        .args(&plan.argv[1..])
         .env_clear()
-        .envs(program.env)
-        .stdin(Stdio::from(program.stdin))
-        .stdout(Stdio::from(program.stdout))
-        .stderr(Stdio::from(program.stderr))
+        .envs(plan.env)
+        .stdin(Stdio::from(stdin))
+        .stdout(Stdio::from(stdout))
+        .stderr(Stdio::from(stderr))
         .process_group(0)
         .spawn()?;
     Ok(Pid::from_raw(child.id() as i32).expect("a child has a positive pid"))
 }
 
 /// Closes all descriptors above 2 but these.
-fn keep_only(kept: &[RawFd]) {
-    let mut kept = kept.to_vec();
+fn keep_only(mut kept: Vec<RawFd>) {
     kept.sort_unstable();
     let mut from = 3;
     for fd in kept.into_iter().filter(|&fd| fd >= 3) {
@@ -175,45 +425,57 @@ fn close_range(from: RawFd, to: RawFd, flags: libc::c_uint) -> io::Result<()> {
     }
 }
 
-fn reap_all(shell: Pid, out: &OwnedFd) -> ! {
+fn reap_all(shell: Pid, note: Option<Note>, line: &Line) -> ! {
     let mut news: Vec<Notice> = vec![];
+    let mut told = 0;
     loop {
         // With news at hand, only what has ended already is waited for: most
         // shells leave nothing behind, and then one message tells all.
         match wait(None, news.is_empty()) {
-            Ok(Some((pid, exit, usage))) if pid == shell => news.push(Notice::Exited(exit, usage)),
-            Ok(Some(_)) => {}
-            Ok(None) => tell(out, &std::mem::take(&mut news)),
+            Ok(Some((pid, exit, usage))) if pid == shell => news.push(Notice::Exited {
+                exit,
+                usage,
+                answer: note.as_ref().and_then(|note| read_small(&note.answer)),
+            }),
+            Ok(Some(_)) => {
+                // What orphans wrote is counted as ours now, and only we know.
+                let wrote = written_by_children();
+                if wrote >= told + TELL_EVERY {
+                    told = wrote;
+                    news.push(Notice::Wrote(wrote));
+                }
+            }
+            Ok(None) => line.tell(&std::mem::take(&mut news)),
             Err(error) if error.raw_os_error() == Some(libc::EINTR) => {}
             // No child is left: nothing inside but us. Taking the namespace
-            // down takes a while, and nobody has to wait for that.
+            // down takes the kernel a moment; nobody has to wait for it.
             Err(_) => {
                 news.push(Notice::Empty(used_by_children()));
-                tell(out, &news);
-                exit(0)
+                line.tell(&news);
+                exit(0);
             }
         }
     }
 }
 
-/// Tells the keeper, in one message. One that does not listen any more is
-/// dead, and so are we, soon.
-fn tell(out: &OwnedFd, news: &[Notice]) {
-    let bytes: Vec<u8> = news.iter().flat_map(|notice| notice.encode()).collect();
-    let _ = rustix::io::write(out, &bytes);
+/// Whatever the command put there must not hold us.
+fn read_small(path: &Path) -> Option<String> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(open(path, flags, Mode::empty()).ok()?);
+    if !file.metadata().ok()?.is_file() {
+        return None;
+    }
+    let mut text = String::new();
+    file.take(MAX_ANSWER as u64)
+        .read_to_string(&mut text)
+        .ok()?;
+    Some(text)
 }
 
-fn give_up(out: &OwnedFd, notice: Notice) -> ! {
-    tell(out, &[notice]);
+fn give_up(line: &Line, why: Notice) -> ! {
+    line.tell(&[why]);
+    // With something unread, our end would tear down what we have just said.
+    // Whoever hears it ends us.
+    let _ = line.receive_go();
     exit(1)
-}
-
-fn reader_is_gone(out: &OwnedFd) -> io::Result<bool> {
-    let mut fds = [PollFd::from_borrowed_fd(out.as_fd(), PollFlags::OUT)];
-    poll(&mut fds, Some(&Timespec::default()))?;
-    Ok(fds[0].revents().contains(PollFlags::ERR))
-}
-
-fn code(error: &io::Error) -> i32 {
-    error.raw_os_error().unwrap_or(libc::EIO)
 }

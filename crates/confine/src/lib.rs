@@ -1,25 +1,42 @@
 //! Kernel walls around a run, and a report of what they truly enforce.
 //!
-//! So far there is one wall: the [`Tree`], which makes sure that everything a
-//! command starts can be found and ended. The only crate with `unsafe`.
+//! A [`Profile`] says what a run may see, reach and use. [`Tree::spawn`] builds
+//! the walls and starts a program inside; [`Enforced`] says what stands. The
+//! only crate with `unsafe`.
 
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "the keeper does not call it yet")
-)]
 mod cgroup;
+mod enforced;
+mod fence;
 mod fork;
 mod init;
+mod kernel;
+mod limits;
+mod line;
 mod members;
-#[cfg_attr(not(test), expect(dead_code, reason = "no run asks for it yet"))]
+mod network;
+mod privilege;
+mod probe;
+mod profile;
+mod report;
+mod root;
 mod seccomp;
 mod session;
+mod system;
 mod tree;
+mod watch;
 
 pub use cgroup::sweep_cgroups;
+pub use enforced::{Enforced, Holds, Layer};
 pub use fork::{
     Fork, close_inherited, die_of_broken_pipes, exit, forget_children, fork, reset_signals,
 };
+pub use limits::raise_open_files;
+pub use line::{Note, Notice};
 pub use members::{Member, kill, kill_tagged, load_below, started};
+pub use privilege::{NOBODY, is_root};
+pub use probe::{Primitive, probe};
+pub use profile::{Access, FileId, Identity, Limits, Mount, Network, Profile, Rung};
 pub use session::{Patience, Unheard, hear};
-pub use tree::{Containment, Error, Exit, Notice, Program, Tree, Usage};
+pub use system::{PRIVATE, SYSTEM};
+pub use tree::{Error, Exit, Program, Spare, Tree, Usage, get_ready};
+pub use watch::Exceeded;

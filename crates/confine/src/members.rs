@@ -10,7 +10,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 const MAX_COMMAND_LINE: u64 = 1024;
 
 /// One process inside a tree.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Member {
     /// As the host sees it.
     pub pid: u32,
@@ -64,21 +64,39 @@ impl Member {
 /// Lists the living descendants of a process, at most so many.
 pub(crate) fn below(root: Pid, most: usize) -> Vec<Member> {
     let mut found = vec![];
+    walk(root, |pid| {
+        found.extend(Member::find(pid));
+        found.len() < most
+    });
+    found.sort_by_key(|member| member.pid);
+    found
+}
+
+/// Lists the descendants of a process, dead ones that nobody has buried too.
+pub(crate) fn pids_below(root: Pid, most: usize) -> Vec<u32> {
+    let mut found = vec![];
+    walk(root, |pid| {
+        found.push(pid);
+        found.len() < most
+    });
+    found
+}
+
+/// Visits the descendants of a process, each once, as long as it is told to.
+fn walk(root: Pid, mut visit: impl FnMut(u32) -> bool) {
     let mut seen = HashSet::new();
     let mut todo = children(root);
-    while let Some(pid) = todo.pop()
-        && found.len() < most
-    {
+    while let Some(pid) = todo.pop() {
         if !seen.insert(pid) {
             continue;
         }
         if let Some(pid) = Pid::from_raw(pid.cast_signed()) {
             todo.extend(children(pid));
         }
-        found.extend(Member::find(pid));
+        if !visit(pid) {
+            return;
+        }
     }
-    found.sort_by_key(|member| member.pid);
-    found
 }
 
 /// Returns how many processes there are below one, and the memory they have
@@ -88,15 +106,17 @@ pub fn load_below(pid: u32) -> (usize, u64) {
         return (0, 0);
     };
     let members = below(root, usize::MAX);
-    let page = rustix::param::page_size() as u64;
-    let bytes = members.iter().filter_map(|member| resident(member.pid));
-    (members.len(), bytes.sum::<u64>() * page)
+    let bytes = members
+        .iter()
+        .filter_map(|member| resident_bytes(member.pid));
+    (members.len(), bytes.sum())
 }
 
-/// Returns the pages that a process has resident.
-fn resident(pid: u32) -> Option<u64> {
+/// Returns the memory that a process has resident.
+pub(crate) fn resident_bytes(pid: u32) -> Option<u64> {
     let sizes = fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
-    sizes.split_ascii_whitespace().nth(1)?.parse().ok()
+    let pages: u64 = sizes.split_ascii_whitespace().nth(1)?.parse().ok()?;
+    Some(pages * rustix::param::page_size() as u64)
 }
 
 /// Ends one process, unless the pid means another by now.

@@ -1,20 +1,24 @@
 //! A command with everything it starts, which can be ended as a whole.
 
-use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::pipe::{PipeFlags, pipe_with};
-use rustix::process::{
-    Pid, Signal, getegid, geteuid, getpid, pidfd_send_signal, set_child_subreaper,
-};
+use rustix::process::{Pid, Signal, getpid, pidfd_send_signal, set_child_subreaper};
 use serde::{Deserialize, Serialize};
 
+use crate::cgroup::{Bounds, Cgroup, Held};
+use crate::enforced::Enforced;
 use crate::fork::{Cloned, clone};
-use crate::init::{self, Identity, Wanted};
+use crate::init::{self, Start};
+use crate::line::{Line, Note, Notice, Plan};
 use crate::members::{self, Member};
+use crate::privilege::{is_root, lender, own};
+use crate::profile::{Limits, Network, Profile, Rung};
+use crate::report::{self, enforced};
+use crate::seccomp::{Filter, Sockets};
+use crate::watch::{Exceeded, Watch};
 
 /// How long the first process inside may take to get ready. It only makes a
 /// handful of system calls; past this something is badly wrong.
@@ -23,23 +27,14 @@ const READY_WITHIN: Duration = Duration::from_secs(10);
 /// How long a sweep may try to end processes that keep forking.
 const SWEEP_FOR: Duration = Duration::from_secs(5);
 
-/// What makes sure that nothing of a run stays behind.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Containment {
-    /// The kernel ends everything inside when the first process dies.
-    PidNamespace,
-    /// Orphans come back to the keeper, which ends what it finds below itself.
-    /// Weaker: nothing stops a process from signalling the keeper.
-    Subreaper,
-}
-
 /// What to start.
 pub struct Program {
     /// Path of the program and its arguments; not empty.
-    pub argv: Vec<OsString>,
+    pub argv: Vec<String>,
     /// The whole environment.
-    pub env: Vec<(OsString, OsString)>,
+    pub env: Vec<(String, String)>,
+    /// A file for the command to find, where there are private directories.
+    pub note: Option<Note>,
     /// Descriptors 0, 1 and 2; there are no others.
     pub stdin: OwnedFd,
     /// See `stdin`.
@@ -69,27 +64,19 @@ pub struct Usage {
     pub peak_bytes: u64,
 }
 
-/// What the first process inside reports.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Notice {
-    /// The walls stand; the command is about to start.
-    Ready,
-    /// The walls could not be built (errno); nothing was started.
-    Unready(i32),
-    /// The program could not be started (errno).
-    Failed(i32),
-    /// The command itself ended; others may be left.
-    Exited(Exit, Usage),
-    /// Nothing is left inside. What all of it used.
-    Empty(Usage),
-}
-
-/// Why no tree could be grown.
+/// Why no tree could be grown. Nothing ran.
 #[derive(Debug)]
 pub enum Error {
-    /// Not even the weakest containment could be had.
-    Contain(io::Error),
-    /// The kernel gave no pipe or descriptor.
+    /// The kernel grants less than is demanded.
+    Weak {
+        /// What there is.
+        rung: Rung,
+        /// Why it is no more.
+        why: String,
+    },
+    /// Something that the walls are made of could not be had.
+    Build(String),
+    /// The kernel gave no process or descriptor.
     Prepare(io::Error),
 }
 
@@ -97,79 +84,190 @@ pub enum Error {
 pub struct Tree {
     init: Pid,
     init_fd: OwnedFd,
-    notices: OwnedFd,
-    containment: Containment,
+    line: Line,
+    rung: Rung,
+    cgroup: Option<Cgroup>,
+    watch: Option<Watch>,
 }
 
-impl Tree {
-    /// Starts a program in the strongest containment that this kernel grants,
-    /// found by trying. The caller must be single-threaded; its working
-    /// directory becomes the program's.
-    pub fn spawn(mut program: impl FnMut() -> io::Result<Program>) -> Result<Self, Error> {
-        let root = geteuid().is_root();
-        let mut last = None;
-        for (namespaces, containment) in rungs(root) {
-            match Self::try_spawn(namespaces, containment, program().map_err(Error::Prepare)?) {
-                Ok(tree) => return Ok(tree),
-                Err(error) => last = Some(error),
-            }
-        }
-        Err(Error::Contain(last.expect("there is at least one rung")))
+/// The first process of a tree to be, with all that can be built ahead of
+/// need. Dropped, it goes away.
+pub struct Spare {
+    tree: Tree,
+    /// Why the walls can be no stronger.
+    why: Option<String>,
+}
+
+/// Learns and makes what is the same for all runs; processes forked later have
+/// it already. The caller must be single-threaded.
+pub fn get_ready() {
+    Cgroup::look_around();
+    Filter::get(Sockets::All);
+    if is_root() {
+        lender();
+    }
+}
+
+impl Spare {
+    /// Builds ahead what this kernel grants, found by trying. The caller must
+    /// be single-threaded.
+    pub fn prepare() -> Result<Self, Error> {
+        Self::with(Network::Off)
     }
 
-    fn try_spawn(
-        namespaces: libc::c_int,
-        containment: Containment,
+    fn with(network: Network) -> Result<Self, Error> {
+        let root = is_root();
+        let (start, namespaces) = if root {
+            (Start::AsRoot, NAMESPACES)
+        } else {
+            (Start::AsUser(own()), NAMESPACES | libc::CLONE_NEWUSER)
+        };
+        let namespaces = match network {
+            Network::Off => namespaces | libc::CLONE_NEWNET,
+            Network::On => namespaces,
+        };
+        match Tree::sprout(start, namespaces, network) {
+            Ok(tree) => Ok(Self {
+                why: (tree.rung < Rung::Full)
+                    .then(|| "the kernel grants no fresh /proc where the host's is masked".into()),
+                tree,
+            }),
+            Err(refused) => Ok(Self {
+                tree: Tree::sprout(Start::Bare { root }, 0, network).map_err(Error::Prepare)?,
+                why: Some(refused.to_string()),
+            }),
+        }
+    }
+
+    /// Returns how strong the walls will be.
+    pub fn rung(&self) -> Rung {
+        self.tree.rung
+    }
+
+    /// Returns why they can be no stronger; empty where they are the strongest.
+    pub(crate) fn why(&self) -> &str {
+        self.why.as_deref().unwrap_or_default()
+    }
+}
+
+/// What a run has of its own. Users are another matter, see [`Start`]; the
+/// cgroup's is entered when the cgroup is.
+const NAMESPACES: libc::c_int =
+    libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
+
+impl Tree {
+    /// Builds the walls and starts a program inside. The caller must be
+    /// single-threaded.
+    pub fn spawn(
+        spare: Spare,
+        profile: Profile,
         program: Program,
-    ) -> io::Result<Self> {
-        let (notices, out) = pipe_with(PipeFlags::CLOEXEC)?;
-        let map = (namespaces & libc::CLONE_NEWUSER != 0).then(|| Identity {
-            uid: geteuid().as_raw(),
-            gid: getegid().as_raw(),
-        });
-        if containment == Containment::Subreaper {
+    ) -> Result<(Self, Enforced), Error> {
+        let plan = Plan {
+            argv: program.argv,
+            env: program.env,
+            note: program.note,
+            profile,
+        };
+        let stdio = [&program.stdin, &program.stdout, &program.stderr];
+        let usable = plan.profile.network == Network::Off;
+        let spare = if usable {
+            spare
+        } else {
+            drop(spare);
+            Spare::with(plan.profile.network)?
+        };
+        match Self::build(spare, &plan, stdio) {
+            // It may have been made before something was mounted.
+            Err(Error::Build(_)) => Self::build(Spare::with(plan.profile.network)?, &plan, stdio),
+            other => other,
+        }
+    }
+
+    fn build(spare: Spare, plan: &Plan, stdio: [&OwnedFd; 3]) -> Result<(Self, Enforced), Error> {
+        let Spare { mut tree, why } = spare;
+        if tree.rung < plan.profile.minimum {
+            return Err(Error::Weak {
+                rung: tree.rung,
+                why: why.unwrap_or_default(),
+            });
+        }
+        tree.line.order(plan, stdio).map_err(Error::Prepare)?;
+        // While the rest of the walls is built, and before anything runs.
+        let limits = &plan.profile.limits;
+        let held = tree.limit(limits);
+        tree.line.go();
+        match tree.first_notice().map_err(Error::Prepare)? {
+            Notice::Ready(built) => {
+                let mut enforced = enforced(&plan.profile, tree.rung, why, &built);
+                let namespaces = report::bounds_processes(tree.rung, &built);
+                report::limits(&mut enforced, limits, held, namespaces);
+                Ok((tree, enforced))
+            }
+            Notice::Unready(what) => Err(Error::Build(what)),
+            _ => Err(Error::Prepare(io::ErrorKind::InvalidData.into())),
+        }
+    }
+
+    /// Makes the first process and waits until it is prepared.
+    fn sprout(start: Start, namespaces: libc::c_int, network: Network) -> io::Result<Self> {
+        let (line, theirs) = Line::pair()?;
+        let lender = match start {
+            // Where it cannot be had, root's own directories cannot be used.
+            Start::AsRoot => lender(),
+            Start::AsUser(_) | Start::Bare { .. } => None,
+        };
+        if let Start::Bare { .. } = start {
             set_child_subreaper(Some(getpid()))?;
         }
-        let Some(Cloned { pid, pidfd }) = clone(namespaces)? else {
-            drop(notices);
-            init::serve(Wanted { containment, map }, program, &out);
+        let made = clone(namespaces)
+            .map_err(|error| io::Error::other(format!("cannot enter namespaces: {error}")))?;
+        let Some(Cloned { pid, pidfd }) = made else {
+            drop(line);
+            init::serve(start, network, lender, &theirs);
         };
-        drop((out, program));
-        let tree = Self {
+        drop((theirs, lender));
+        let mut tree = Self {
             init: pid,
             init_fd: pidfd,
-            notices,
-            containment,
+            line,
+            rung: Rung::Landlock,
+            cgroup: None,
+            watch: None,
         };
-        match tree.first_notice() {
-            Ok(()) => Ok(tree),
-            Err(error) => {
-                tree.kill();
-                while !matches!(wait(Some(pid), true), Ok(Some(_)) | Err(_)) {}
-                Err(error)
+        match tree.first_notice()? {
+            Notice::Prepared(rung) => {
+                tree.rung = rung;
+                let mut cgroup = Cgroup::prepare();
+                cgroup.enter(tree.pid());
+                tree.cgroup = Some(cgroup);
+                Ok(tree)
             }
+            Notice::Unready(what) => Err(io::Error::other(what)),
+            _ => Err(io::ErrorKind::InvalidData.into()),
         }
     }
 
-    fn first_notice(&self) -> io::Result<()> {
-        if !readable_within(self.notices.as_fd(), READY_WITHIN)? {
+    fn first_notice(&self) -> io::Result<Notice> {
+        if !readable_within(self.line.fd(), READY_WITHIN)? {
             return Err(io::ErrorKind::TimedOut.into());
         }
-        match self.notice()? {
-            Some(Notice::Ready) => Ok(()),
-            Some(Notice::Unready(errno)) => Err(io::Error::from_raw_os_error(errno)),
-            _ => Err(io::ErrorKind::UnexpectedEof.into()),
-        }
+        let first = self.line.hear()?.into_iter().next();
+        first.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
     }
 
-    /// Returns how the tree is held together.
-    pub fn containment(&self) -> Containment {
-        self.containment
+    /// Returns how strong its walls are.
+    pub fn rung(&self) -> Rung {
+        self.rung
+    }
+
+    fn has_pid_namespace(&self) -> bool {
+        self.rung > Rung::Landlock
     }
 
     /// Becomes readable when there is a notice.
     pub fn notices(&self) -> BorrowedFd<'_> {
-        self.notices.as_fd()
+        self.line.fd()
     }
 
     /// Becomes readable when the first process inside has ended.
@@ -182,14 +280,58 @@ impl Tree {
         self.init.as_raw_nonzero().get().cast_unsigned()
     }
 
-    /// Reads the next notice; `None` when there will be none any more.
-    pub fn notice(&self) -> io::Result<Option<Notice>> {
-        let mut bytes = [0; Notice::SIZE];
-        // Notices are far smaller than PIPE_BUF, so they are written whole.
-        match rustix::io::read(&self.notices, &mut bytes)? {
-            Notice::SIZE => Ok(Notice::decode(&bytes)),
-            _ => Ok(None),
-        }
+    /// Reads what was told; nothing when there will be no more.
+    pub fn hear(&self) -> io::Result<Vec<Notice>> {
+        self.line.hear()
+    }
+
+    /// Becomes ready when a limit was met that the kernel tells about.
+    pub fn watched(&self) -> impl Iterator<Item = PollFd<'_>> {
+        self.cgroup.iter().flat_map(Cgroup::watched)
+    }
+
+    /// When [`Tree::exceeded`] should be asked at the latest.
+    pub fn look_again_at(&self) -> Instant {
+        self.watch
+            .as_ref()
+            .map_or_else(|| Instant::now() + READY_WITHIN, Watch::next)
+    }
+
+    /// Returns which limit was met, as the kernel tells (when asked) or as can
+    /// be seen (when it is time to look).
+    pub fn exceeded(&mut self, ask: bool) -> Option<Exceeded> {
+        let mut watch = self.watch.take()?;
+        let looks = Instant::now() >= watch.next();
+        let told = match &self.cgroup {
+            Some(cgroup) if ask || looks => cgroup.exceeded(),
+            _ => Default::default(),
+        };
+        let found = if told.memory {
+            Some(Exceeded::Memory)
+        } else if told.processes {
+            Some(Exceeded::Processes)
+        } else {
+            watch.look(self)
+        };
+        self.watch = Some(watch);
+        found
+    }
+
+    /// Sets the limits that hold for all inside together, and returns what
+    /// holds them.
+    fn limit(&mut self, limits: &Limits) -> Option<Held> {
+        let mut watch = Watch::new(*limits);
+        let held = self.cgroup.as_mut().map(|cgroup| {
+            cgroup.bound(&Bounds {
+                memory_bytes: limits.memory_bytes,
+                processes: limits.processes,
+                cpu_weight: limits.cpu_weight,
+            })
+        });
+        watch.memory_is_held = held.is_some_and(|held| held.memory.is_ok());
+        watch.processes_are_held = held.is_some_and(|held| held.processes.is_ok());
+        self.watch = Some(watch);
+        held
     }
 
     /// Lists what is inside, the first process left out, at most so many.
@@ -198,6 +340,21 @@ impl Tree {
         found.retain(|member| member.pid != self.pid());
         found.truncate(most);
         found
+    }
+
+    /// Lists the pids of all inside, the first process left out, and of those
+    /// that have ended and were not waited for.
+    pub(crate) fn pids(&self) -> Vec<u32> {
+        let mut found = members::pids_below(getpid(), usize::MAX);
+        found.retain(|&pid| pid != self.pid());
+        found
+    }
+
+    /// Takes note of what those wrote that the first process inside reaped.
+    pub fn wrote(&mut self, bytes: u64) {
+        if let Some(watch) = &mut self.watch {
+            watch.wrote(bytes);
+        }
     }
 
     /// Sends signals to everything inside, the first process left out, at most
@@ -211,7 +368,7 @@ impl Tree {
     /// Ends everything inside. In a PID namespace all of it is gone when
     /// [`Tree::reap`] returns; otherwise when this returns.
     pub fn kill(&self) {
-        if self.containment == Containment::Subreaper {
+        if !self.has_pid_namespace() {
             self.sweep();
         }
         // ESRCH: it ended by itself meanwhile.
@@ -241,7 +398,7 @@ impl Tree {
     /// Waits for the first process inside, which ends last, and returns what
     /// all of them used.
     pub fn reap(&self) -> io::Result<Usage> {
-        if self.containment == Containment::Subreaper {
+        if !self.has_pid_namespace() {
             // Somebody may have killed the first process and left the rest.
             self.sweep();
         }
@@ -254,20 +411,6 @@ impl Tree {
             }
         }
     }
-}
-
-/// The containments to try, strongest first.
-fn rungs(root: bool) -> Vec<(libc::c_int, Containment)> {
-    let namespaces = libc::CLONE_NEWPID | libc::CLONE_NEWNS;
-    let with_user = namespaces | libc::CLONE_NEWUSER;
-    let mut rungs = vec![
-        (with_user, Containment::PidNamespace),
-        (0, Containment::Subreaper),
-    ];
-    if root {
-        rungs.insert(0, (namespaces, Containment::PidNamespace));
-    }
-    rungs
 }
 
 /// Waits for one child or any; `None` when `block` is false and none ended.
@@ -316,6 +459,16 @@ pub(crate) fn used_by_children() -> Usage {
     used(&usage)
 }
 
+/// Returns how many bytes all reaped descendants of this process wrote.
+pub(crate) fn written_by_children() -> u64 {
+    // SAFETY: all fields are integers, for which zero is a valid value.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: the pointer is to a local that outlives the call.
+    unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage) };
+    // The kernel counts it in blocks of this size.
+    usage.ru_oublock.cast_unsigned() * 512
+}
+
 fn used(usage: &libc::rusage) -> Usage {
     let micros = |time: libc::timeval| (time.tv_sec * 1_000_000 + time.tv_usec).cast_unsigned();
     Usage {
@@ -326,67 +479,33 @@ fn used(usage: &libc::rusage) -> Usage {
     }
 }
 
-fn readable_within(fd: BorrowedFd<'_>, time: Duration) -> io::Result<bool> {
+pub(crate) fn readable_within(fd: BorrowedFd<'_>, time: Duration) -> io::Result<bool> {
     let limit = Timespec::try_from(time).expect("a few seconds fit");
     let mut fds = [PollFd::from_borrowed_fd(fd, PollFlags::IN)];
     Ok(poll(&mut fds, Some(&limit))? > 0)
 }
 
-impl Notice {
-    /// A kind, a number, and three counters.
-    const SIZE: usize = 4 + 4 + 3 * 8;
-
-    pub(crate) fn encode(self) -> [u8; Self::SIZE] {
-        let (kind, number, usage) = match self {
-            Self::Ready => (0, 0, Usage::default()),
-            Self::Unready(errno) => (1, errno, Usage::default()),
-            Self::Failed(errno) => (2, errno, Usage::default()),
-            Self::Exited(Exit::Code(code), usage) => (3, code, usage),
-            Self::Exited(Exit::Signal(signal), usage) => (4, signal, usage),
-            Self::Empty(usage) => (5, 0, usage),
-        };
-        let mut bytes = [0; Self::SIZE];
-        bytes[..4].copy_from_slice(&i32::to_ne_bytes(kind));
-        bytes[4..8].copy_from_slice(&number.to_ne_bytes());
-        bytes[8..16].copy_from_slice(&usage.user_micros.to_ne_bytes());
-        bytes[16..24].copy_from_slice(&usage.system_micros.to_ne_bytes());
-        bytes[24..].copy_from_slice(&usage.peak_bytes.to_ne_bytes());
-        bytes
-    }
-
-    fn decode(bytes: &[u8; Self::SIZE]) -> Option<Self> {
-        let int = |at: usize| i32::from_ne_bytes(bytes[at..at + 4].try_into().expect("4 bytes"));
-        let long = |at: usize| u64::from_ne_bytes(bytes[at..at + 8].try_into().expect("8 bytes"));
-        let usage = Usage {
-            user_micros: long(8),
-            system_micros: long(16),
-            peak_bytes: long(24),
-        };
-        Some(match int(0) {
-            0 => Self::Ready,
-            1 => Self::Unready(int(4)),
-            2 => Self::Failed(int(4)),
-            3 => Self::Exited(Exit::Code(int(4)), usage),
-            4 => Self::Exited(Exit::Signal(int(4)), usage),
-            5 => Self::Empty(usage),
-            _ => return None,
-        })
+impl Drop for Tree {
+    fn drop(&mut self) {
+        // One that never began, or that failed to, goes at once.
+        self.kill();
+        while !matches!(wait(Some(self.init), true), Ok(Some(_)) | Err(_)) {}
+        if let Some(cgroup) = self.cgroup.take() {
+            cgroup.remove();
+        }
     }
 }
 
 impl std::fmt::Display for Error {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Contain(_) => "cannot contain the command",
-            Self::Prepare(_) => "cannot prepare the command's descriptors",
-        })
-    }
-}
-
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Contain(error) | Self::Prepare(error) => Some(error),
+            Self::Weak { rung, why } => {
+                write!(f, "only the walls `{}` can be had here: {why}", rung.word())
+            }
+            Self::Build(what) => f.write_str(what),
+            Self::Prepare(error) => write!(f, "cannot make a process: {error}"),
         }
     }
 }
+
+impl std::error::Error for Error {}

@@ -2,9 +2,10 @@
 
 use std::fs;
 use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags, open};
+use rustix::fs::{AtFlags, Mode, OFlags, open, openat, renameat, unlinkat};
 use weighlock_policy::Blacklist;
 
 use crate::error::Error;
@@ -61,10 +62,32 @@ impl BlacklistFile {
         }
     }
 
+    /// The list that is in force while there is one that a run has made.
+    pub(crate) fn forged(base: &Path) -> Self {
+        let path = base.join(".agents/terminal.json");
+        Self {
+            list: Blacklist::default(),
+            warning: Some(format!(
+                "{} was made while a command ran that could make it, so the built-in blacklist \
+                 applies",
+                path.display()
+            )),
+            path,
+            from_file: false,
+        }
+    }
+
     /// Goes back to the built-in list.
     pub(crate) fn reset(base: &Path) -> Result<(), Error> {
         let path = base.join(".agents/terminal.json");
-        match fs::remove_file(&path) {
+        let reset = || -> io::Result<()> {
+            Ok(unlinkat(
+                open_dir(base)?,
+                "terminal.json",
+                AtFlags::empty(),
+            )?)
+        };
+        match reset() {
             Err(source) if source.kind() != io::ErrorKind::NotFound => {
                 Err(Error::File { path, source })
             }
@@ -74,18 +97,41 @@ impl BlacklistFile {
 
     /// Writes a list so that a reader sees the old one or the new one.
     pub(crate) fn save(base: &Path, list: &Blacklist) -> Result<(), Error> {
-        let dir = base.join(".agents");
-        let path = dir.join("terminal.json");
-        let save = || -> io::Result<()> {
-            fs::create_dir_all(&dir)?;
-            let new = dir.join(format!(".terminal.json.{}", std::process::id()));
-            let mut file = fs::File::create(&new)?;
-            file.write_all(list.to_json().as_bytes())?;
-            file.sync_all()?;
-            fs::rename(&new, &path)
-        };
-        save().map_err(|source| Error::File { path, source })
+        write_safely(base, &list.to_json()).map_err(|source| Error::File {
+            path: base.join(".agents/terminal.json"),
+            source,
+        })
     }
+}
+
+/// Writes the file. A command may have put links in its way, to have us write
+/// somewhere else: none is followed, and nothing that is there is opened.
+pub(crate) fn write_safely(base: &Path, text: &str) -> io::Result<()> {
+    match fs::create_dir(base.join(".agents")) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        done => done?,
+    }
+    let dir = open_dir(base)?;
+    // Nobody can know the name, and take it first.
+    let mut chance = [0; 8];
+    getrandom::fill(&mut chance).map_err(io::Error::other)?;
+    let new = format!(".terminal.json.{:016x}", u64::from_ne_bytes(chance));
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mut file = fs::File::from(openat(&dir, &new, flags, Mode::from_raw_mode(0o644))?);
+    let written = file
+        .write_all(text.as_bytes())
+        .and_then(|()| file.sync_all());
+    let renamed = written.and_then(|()| Ok(renameat(&dir, &new, &dir, "terminal.json")?));
+    if renamed.is_err() {
+        let _ = unlinkat(&dir, &new, AtFlags::empty());
+    }
+    renamed
+}
+
+/// Opens the directory that holds the file, and no link to another.
+fn open_dir(base: &Path) -> io::Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(open(base.join(".agents"), flags, Mode::empty())?)
 }
 
 /// Reads a file that whoever writes to the base directory may have made: it

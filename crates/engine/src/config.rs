@@ -6,6 +6,8 @@ use std::time::Duration;
 use weighlock_policy::{Preset, Times};
 use weighlock_store::Durability;
 
+use crate::sandbox::Sandbox;
+
 /// Everything that can be set, in the order a command meets it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
@@ -13,6 +15,10 @@ pub struct Config {
     pub state_dir: PathBuf,
     /// Commands run in this directory or below it.
     pub base: PathBuf,
+    /// How commands are guarded. The default one is there in any case.
+    pub sandboxes: Vec<Sandbox>,
+    /// What commands never see, beside the state directory.
+    pub hidden: Vec<PathBuf>,
     /// Whose manners apply: time limits and how output is cut.
     pub preset: Preset,
     /// Time limits, where they differ from the preset's.
@@ -42,12 +48,15 @@ impl Config {
         Self {
             state_dir,
             base,
+            sandboxes: vec![Sandbox::new(crate::sandbox::DEFAULT)],
+            hidden: vec![],
             preset: Preset::default(),
             times: None,
             // Each takes three small processes and a few descriptors.
             max_running: 1000,
             env_allow: crate::env::ALLOWED
                 .iter()
+                .chain(crate::walls::VARIABLES)
                 .map(|&name| name.into())
                 .collect(),
             login_path: true,

@@ -119,10 +119,10 @@ impl Walls<'_> {
             Kind::Unreachable => self.network(complaint),
             Kind::Unconnected if self.fence == Fence::Landlock => self.network(complaint),
             Kind::Privilege => self.privilege(complaint.objects.first()?),
-            Kind::Memory => self.limit("memory", size_of(limits.memory_bytes?)),
+            Kind::Memory => self.limit("memory", size(limits.memory_bytes?)),
             Kind::Processes => self.limit("processes", limits.processes?.to_string()),
             Kind::OpenFiles => self.limit("open_files", limits.open_files?.to_string()),
-            Kind::FileSize => self.limit("file_size", size_of(limits.file_bytes?)),
+            Kind::FileSize => self.limit("file_size", size(limits.file_bytes?)),
             Kind::ReadOnly if complaint.objects.is_empty() => self.somewhere(),
             _ => self.file(complaint),
         }
@@ -159,7 +159,12 @@ impl Walls<'_> {
             "open_files" => format!("may have met its limit of {limit} open files per process"),
             _ => format!("may have met its limit of {limit} per file"),
         };
-        let remedy = self.person(&format!("raise the limit `{code}` of {}", self.sandbox()));
+        let setting = match code {
+            "memory" => "memory_mib",
+            "file_size" => "file_mib",
+            other => other,
+        };
+        let remedy = self.person(&format!("raise `{setting}` of {}", self.sandbox()));
         Some(denial(code, None, format!("the command {words}"), remedy))
     }
 
@@ -449,9 +454,4 @@ fn clean(text: &str) -> String {
         .filter(|c| !hidden(*c))
         .take(OBJECT_CHARS)
         .collect()
-}
-
-/// Says a size as people set it: `512 MiB`.
-fn size_of(bytes: u64) -> String {
-    size(bytes).replace(".0 ", " ")
 }

@@ -18,11 +18,14 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::env;
 use crate::error::Error;
+use crate::forgery::Forgery;
 use crate::id::{self, Ids};
 use crate::live::{Lives, lock};
 use crate::login::Asked;
 use crate::request::Principal;
+use crate::sandbox::{self, Sandbox, is_too_wide};
 use crate::view::{Load, Run};
+use crate::walls::{Found, home};
 
 /// The whole of weighlock below its doors.
 pub struct Engine {
@@ -40,6 +43,10 @@ pub struct Engine {
     pub(crate) aged_at: AtomicU64,
     pub(crate) server_env: Vec<(String, String)>,
     pub(crate) login: Asked,
+    /// The server's own home directory.
+    pub(crate) home: PathBuf,
+    pub(crate) found: Found,
+    pub(crate) forgery: Arc<Forgery>,
     pub(crate) began: Instant,
     /// What the wall clock said then.
     pub(crate) began_at: i64,
@@ -66,6 +73,10 @@ impl Engine {
                 "give an existing directory with --base DIR",
             )
         })?;
+        let home = home(&std::env::var("HOME").unwrap_or_default());
+        config.sandboxes = resolved(config.sandboxes, &home)?;
+        // Left by keepers that were killed.
+        let swept = tokio::task::spawn_blocking(weighlock_confine::sweep_cgroups);
         let store = Store::open(&config.state_dir, config.durability)?;
         let newest = store.list(&Filter {
             limit: 1,
@@ -79,6 +90,9 @@ impl Engine {
             kept: AtomicU64::new(store.kept_bytes()?),
             aged_at: AtomicU64::new(0),
             server_env,
+            home,
+            found: Found::default(),
+            forgery: Forgery::new(&config.base, &config.state_dir),
             config,
             began_at: clock.micros(),
             clock,
@@ -91,6 +105,7 @@ impl Engine {
             _lock: lock,
         });
         engine.recover().await?;
+        let _ = swept.await;
         engine.tidy().await?;
         Ok(engine)
     }
@@ -113,6 +128,21 @@ impl Engine {
     /// Returns what the engine was told at its start, resolved.
     pub fn config(&self) -> &Config {
         &self.config
+    }
+
+    /// Finds a sandbox by its name; the default one without.
+    pub(crate) fn sandbox(&self, name: Option<&str>) -> Result<&Sandbox, Error> {
+        let name = name.unwrap_or(sandbox::DEFAULT);
+        let all = &self.config.sandboxes;
+        all.iter()
+            .find(|sandbox| sandbox.name == name)
+            .ok_or_else(|| {
+                let known: Vec<&str> = all.iter().map(|sandbox| sandbox.name.as_str()).collect();
+                Error::NoSuchSandbox {
+                    name: crate::error::brief(name),
+                    known: known.join(", "),
+                }
+            })
     }
 
     /// Finds a run by its id, or by an unambiguous beginning of its short id.
@@ -207,6 +237,9 @@ impl Engine {
 
     /// Returns the blacklist in force.
     pub fn blacklist(&self) -> BlacklistFile {
+        if self.forgery.is_forged() {
+            return BlacklistFile::forged(&self.config.base);
+        }
         BlacklistFile::load(&self.config.base)
     }
 
@@ -216,6 +249,7 @@ impl Engine {
         self.store
             .record(vec![self.entry("blacklist.saved", by.name(), None, detail)])
             .await?;
+        self.trust(Some(list.to_json()))?;
         BlacklistFile::save(&self.config.base, list)
     }
 
@@ -223,7 +257,15 @@ impl Engine {
     pub async fn reset_blacklist(&self, by: &Principal) -> Result<(), Error> {
         let entry = self.entry("blacklist.reset", by.name(), None, json!({}));
         self.store.record(vec![entry]).await?;
+        self.trust(None)?;
         BlacklistFile::reset(&self.config.base)
+    }
+
+    fn trust(&self, saved: Option<String>) -> Result<(), Error> {
+        self.forgery.trust(saved).map_err(|source| Error::File {
+            path: self.forgery.dir().to_owned(),
+            source,
+        })
     }
 
     /// Checks the audit's chain.
@@ -272,6 +314,7 @@ impl Engine {
 
     /// Writes down that the server ends; runs go on.
     pub async fn close(&self) -> Result<(), Error> {
+        self.forgery.rest();
         let detail = json!({ "running": self.lives.count() });
         let entry = self.entry("server.stopped", "weighlock", None, detail);
         Ok(self.store.record(vec![entry]).await?)
@@ -330,6 +373,36 @@ fn end_unknown_runs(runs: &Path) {
             status.keeper.end();
         }
     }
+}
+
+/// Resolves the directories of sandboxes, and makes sure that there is a
+/// default one.
+fn resolved(mut all: Vec<Sandbox>, home: &Path) -> Result<Vec<Sandbox>, Error> {
+    for sandbox in &mut all {
+        let Some(dir) = &mut sandbox.directory else {
+            continue;
+        };
+        let bad = |why: &str| {
+            Error::invalid(
+                "bad_sandbox",
+                format!("sandbox `{}`: {} {why}", sandbox.name, dir.display()),
+                "give the directory of a project",
+            )
+        };
+        let found = dir
+            .canonicalize()
+            .map_err(|error| bad(&format!("cannot be used: {error}")))?;
+        if is_too_wide(&found, home) {
+            return Err(bad(
+                "is, or holds, a part of the system or the home directory",
+            ));
+        }
+        *dir = found;
+    }
+    if !all.iter().any(|sandbox| sandbox.name == sandbox::DEFAULT) {
+        all.insert(0, Sandbox::new(sandbox::DEFAULT));
+    }
+    Ok(all)
 }
 
 /// Makes a directory that only its owner may look into.

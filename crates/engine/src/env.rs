@@ -59,6 +59,14 @@ const QUIET: &[(&str, &str)] = &[
     ("NEEDRESTART_MODE", "l"),
 ];
 
+/// Where there is no network, trying again is no use; npm would go on for more
+/// than a minute. Cargo makes do with what it has if it knows.
+const OFFLINE: &[(&str, &str)] = &[
+    ("npm_config_fetch_retries", "0"),
+    ("PIP_RETRIES", "0"),
+    ("CARGO_NET_OFFLINE", "true"),
+];
+
 /// What git is told where it may only look. A repository's own configuration
 /// names programs that even `git status` runs; these come after it and win.
 ///
@@ -78,6 +86,16 @@ const READ_ONLY_GIT: &[(&str, &str)] = &[
     ("maintenance.auto", "false"),
 ];
 
+/// What git is told where it may write, but not its configuration.
+const WRITING_GIT: &[(&str, &str)] = &[
+    // Not to try to remember there what a branch follows.
+    ("branch.autoSetupMerge", "false"),
+    // The person's settings may ask for it, and the person's keys stay out: no
+    // commit could be made.
+    ("commit.gpgSign", "false"),
+    ("tag.gpgSign", "false"),
+];
+
 /// Used when neither the login shell nor the server has one.
 pub(crate) const FALLBACK_PATH: &str =
     "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -89,6 +107,8 @@ pub(crate) const RUN: &str = "WEIGHLOCK_RUN";
 pub(crate) struct Parts<'a> {
     /// The allowed part of the server's.
     pub(crate) server: &'a [(String, String)],
+    /// Who the command is, and where that one is at home.
+    pub(crate) person: &'a [(String, String)],
     /// See [`path`].
     pub(crate) path: &'a str,
     /// What the request sets. Its `GIT_CONFIG_COUNT` replaces ours, and with it
@@ -98,6 +118,8 @@ pub(crate) struct Parts<'a> {
     pub(crate) run: &'a str,
     /// Whether the command may only look.
     pub(crate) read_only: bool,
+    /// Whether it can reach only itself.
+    pub(crate) offline: bool,
 }
 
 /// Puts together what a command sees. What comes later wins.
@@ -109,11 +131,15 @@ pub(crate) fn build(parts: &Parts<'_>) -> Vec<(String, String)> {
             None => env.push((name.to_owned(), value.to_owned())),
         };
     };
-    for (name, value) in parts.server {
+    // The entry of a user who does not log in names one that only says so, and
+    // tmux and others would start it.
+    set("SHELL", "/bin/sh");
+    for (name, value) in parts.server.iter().chain(parts.person) {
         set(name, value);
     }
     set("PATH", parts.path);
-    for (name, value) in QUIET {
+    let offline = if parts.offline { OFFLINE } else { &[] };
+    for (name, value) in QUIET.iter().chain(offline) {
         set(name, value);
     }
     // Half of ours and half of theirs would mean neither.
@@ -122,8 +148,13 @@ pub(crate) fn build(parts: &Parts<'_>) -> Vec<(String, String)> {
         // Even a look would refresh the index otherwise.
         set("GIT_OPTIONAL_LOCKS", "0");
     }
-    if parts.read_only && !parts.asked.iter().any(counts) {
-        for (name, value) in read_only_git() {
+    if !parts.asked.iter().any(counts) {
+        let settings = if parts.read_only {
+            READ_ONLY_GIT
+        } else {
+            WRITING_GIT
+        };
+        for (name, value) in git_settings(settings) {
             set(&name, &value);
         }
     }
@@ -135,12 +166,9 @@ pub(crate) fn build(parts: &Parts<'_>) -> Vec<(String, String)> {
     env
 }
 
-fn read_only_git() -> Vec<(String, String)> {
-    let mut env = vec![(
-        "GIT_CONFIG_COUNT".to_owned(),
-        READ_ONLY_GIT.len().to_string(),
-    )];
-    for (at, (key, value)) in READ_ONLY_GIT.iter().enumerate() {
+fn git_settings(settings: &[(&str, &str)]) -> Vec<(String, String)> {
+    let mut env = vec![("GIT_CONFIG_COUNT".to_owned(), settings.len().to_string())];
+    for (at, (key, value)) in settings.iter().enumerate() {
         env.push((format!("GIT_CONFIG_KEY_{at}"), (*key).to_owned()));
         env.push((format!("GIT_CONFIG_VALUE_{at}"), (*value).to_owned()));
     }
@@ -183,12 +211,14 @@ mod tests {
 
     fn parts<'a>(asked: &'a [(String, String)]) -> Parts<'a> {
         Parts {
+            person: &[],
             server: &[],
             path: FALLBACK_PATH,
             asked,
             cwd: "/w",
             run: "r_1",
             read_only: false,
+            offline: true,
         }
     }
 
@@ -216,7 +246,7 @@ mod tests {
         assert_eq!(get(&env, "CI"), Some("0"));
         assert_eq!(get(&env, "PWD"), Some("/w"));
         assert_eq!(get(&env, "PAGER"), Some("cat"));
-        assert_eq!(get(&env, "GIT_CONFIG_COUNT"), None);
+        assert_eq!(get(&env, "GIT_CONFIG_KEY_0"), Some("branch.autoSetupMerge"));
         assert_eq!(get(&env, RUN), Some("r_1"));
     }
 

@@ -36,6 +36,14 @@ pub enum Error {
         /// The run.
         id: String,
     },
+    /// No sandbox has this name.
+    #[error("no sandbox `{name}`; nothing was run")]
+    NoSuchSandbox {
+        /// As it was given.
+        name: String,
+        /// Those that there are.
+        known: String,
+    },
     /// As many run as may.
     #[error("{running} commands are running, which is the limit")]
     TooMany {
@@ -119,6 +127,11 @@ impl Error {
                 "no_such_run",
                 "`weighlock runs` lists the runs there are",
             ),
+            Self::NoSuchSandbox { known, .. } => problem(
+                Kind::NotFound,
+                "no_such_sandbox",
+                &format!("there are: {known}"),
+            ),
             Self::Ambiguous { .. } => problem(
                 Kind::Conflict,
                 "ambiguous_id",
@@ -139,6 +152,12 @@ impl Error {
                 Kind::Full,
                 "storage_full",
                 "nothing was run; free some space",
+            ),
+            Self::Start(exec::Error::Walls(_)) => problem(
+                Kind::Unavailable,
+                "sandbox_unavailable",
+                "nothing was run; `weighlock doctor` shows what this machine lacks, and `minimum` \
+                 in the configuration accepts weaker walls",
             ),
             Self::Start(_) => problem(
                 Kind::Internal,

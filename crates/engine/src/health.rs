@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::login::Answer;
-use crate::request::{Principal, Request};
+use crate::machine::PrimitiveView;
+use crate::view::SandboxView;
 
 /// Whether the engine serves, at a glance.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -21,6 +22,8 @@ pub struct Health {
     pub running: usize,
     /// Commands run in this directory or below it.
     pub base: String,
+    /// The sandboxes that there are.
+    pub sandboxes: Vec<SandboxView>,
     /// Bytes of output on disk.
     pub output_bytes: u64,
 }
@@ -50,6 +53,16 @@ pub struct Check {
     pub fix: Option<String>,
 }
 
+/// All that `weighlock doctor` can be told by the server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Checks {
+    /// In the order they are shown.
+    pub checks: Vec<Check>,
+    /// Each thing that walls are made of, as it was tried just now.
+    #[serde(default)]
+    pub primitives: Vec<PrimitiveView>,
+}
+
 impl Engine {
     /// Returns how the engine is.
     pub fn health(&self) -> Health {
@@ -59,28 +72,26 @@ impl Engine {
             uptime_seconds: self.began.elapsed().as_secs_f64(),
             running: self.lives.count(),
             base: self.config.base.to_string_lossy().into_owned(),
+            sandboxes: self
+                .config
+                .sandboxes
+                .iter()
+                .map(|one| self.view(one))
+                .collect(),
             output_bytes: self.kept.load(std::sync::atomic::Ordering::Relaxed),
         }
     }
 
     /// Checks everything that can be checked from here, by trying it.
-    pub async fn checks(self: &std::sync::Arc<Self>) -> Vec<Check> {
-        vec![
-            self.check_database(),
-            self.check_audit(),
-            self.check_processes().await,
-            self.check_blacklist(),
-            self.check_output(),
-            self.check_path().await,
-            Check {
-                name: "walls".into(),
-                level: Level::Hint,
-                found: "only the process tree is contained: commands have this user's files \
-                        and network"
-                    .into(),
-                fix: Some("run the server as a user who may do no more than agents should".into()),
-            },
-        ]
+    pub async fn checks(self: &std::sync::Arc<Self>) -> Checks {
+        let mut checks = vec![self.check_database(), self.check_audit()];
+        let (primitives, machine) = self.probe().await;
+        checks.extend(machine);
+        checks.push(self.check_run().await);
+        checks.push(self.check_blacklist());
+        checks.push(self.check_output());
+        checks.push(self.check_path().await);
+        Checks { checks, primitives }
     }
 
     fn check_database(&self) -> Check {
@@ -102,42 +113,6 @@ impl Engine {
                 ),
             },
             Err(error) => failed("audit", error.into()),
-        }
-    }
-
-    /// Runs a command, as any other: recorded, kept, contained.
-    async fn check_processes(self: &std::sync::Arc<Self>) -> Check {
-        let request = Request {
-            description: Some("weighlock doctor".into()),
-            timeout_ms: Some(5000),
-            ..Request::new(Principal::named("doctor"), "true")
-        };
-        let run = match self.run(request).await {
-            Ok(outcome) => outcome.run(),
-            Err(error) => return failed("processes", error),
-        };
-        match (run.exit_code, run.detail.containment.as_deref()) {
-            (Some(0), Some("pid_namespace")) => ok(
-                "processes",
-                "held in a PID namespace: nothing outlives its run".into(),
-            ),
-            (Some(0), _) => Check {
-                name: "processes".into(),
-                level: Level::Problem,
-                found: "no PID namespace: a run is ended by walking its processes, and a \
-                        process could kill its keeper"
-                    .into(),
-                fix: Some(
-                    "allow user namespaces (sysctl user.max_user_namespaces, \
-                     kernel.apparmor_restrict_unprivileged_userns) or run as root"
-                        .into(),
-                ),
-            },
-            _ => problem(
-                "processes",
-                format!("`true` ended as {:?}", run.state),
-                "see `weighlock show @last`",
-            ),
         }
     }
 
@@ -171,16 +146,12 @@ impl Engine {
                 "path",
                 format!("{directories} directories, the server's own"),
             ),
-            Answer::None { why } => Check {
-                name: "path".into(),
-                level: Level::Hint,
-                found: format!("{why}; PATH is the server's own, {directories} directories"),
-                fix: Some(
-                    "mend your shell's startup files and restart the server, or set \
-                     `login_path = false` under [environment]"
-                        .into(),
-                ),
-            },
+            Answer::None { why } => hint(
+                "path",
+                format!("{why}; PATH is the server's own, {directories} directories"),
+                "mend your shell's startup files and restart the server, or set \
+                 `login_path = false` under [environment]",
+            ),
         }
     }
 
@@ -193,7 +164,7 @@ impl Engine {
     }
 }
 
-fn ok(name: &str, found: String) -> Check {
+pub(crate) fn ok(name: &str, found: String) -> Check {
     Check {
         name: name.into(),
         level: Level::Ok,
@@ -202,7 +173,7 @@ fn ok(name: &str, found: String) -> Check {
     }
 }
 
-fn problem(name: &str, found: String, fix: &str) -> Check {
+pub(crate) fn problem(name: &str, found: String, fix: &str) -> Check {
     Check {
         name: name.into(),
         level: Level::Problem,
@@ -211,17 +182,26 @@ fn problem(name: &str, found: String, fix: &str) -> Check {
     }
 }
 
-fn failed(name: &str, error: Error) -> Check {
+pub(crate) fn hint(name: &str, found: String, fix: &str) -> Check {
+    Check {
+        level: Level::Hint,
+        ..problem(name, found, fix)
+    }
+}
+
+pub(crate) fn failed(name: &str, error: Error) -> Check {
     let told = error.problem();
     problem(name, told.detail, &told.hint)
 }
 
-/// Returns a size in words: KiB, MiB or GiB.
+/// Returns a size in words: KiB, MiB or GiB, with a decimal where it has one.
 pub fn size(bytes: u64) -> String {
-    match bytes {
-        0..1024 => format!("{bytes} B"),
-        1024..0x10_0000 => format!("{:.1} KiB", bytes as f64 / 1024.0),
-        0x10_0000..0x4000_0000 => format!("{:.1} MiB", bytes as f64 / 1048576.0),
-        _ => format!("{:.1} GiB", bytes as f64 / 1073741824.0),
-    }
+    let (unit, name) = match bytes {
+        0..1024 => return format!("{bytes} B"),
+        1024..0x10_0000 => (1024.0, "KiB"),
+        0x10_0000..0x4000_0000 => (1048576.0, "MiB"),
+        _ => (1073741824.0, "GiB"),
+    };
+    let number = format!("{:.1}", bytes as f64 / unit);
+    format!("{} {name}", number.trim_end_matches(".0"))
 }

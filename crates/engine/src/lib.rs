@@ -9,34 +9,26 @@
 mod blacklist;
 mod clock;
 mod config;
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "runs will tell once they have walls")
-)]
 mod denial;
 mod engine;
 mod env;
 mod error;
+mod forgery;
 mod health;
 mod id;
 mod live;
 mod login;
+mod machine;
 mod output;
 mod place;
-#[cfg_attr(
-    not(test),
-    expect(
-        dead_code,
-        unused_imports,
-        reason = "the runs that mount this come next"
-    )
-)]
 mod protect;
 mod recover;
 mod request;
 mod retention;
 mod run;
+mod sandbox;
 mod view;
+mod walls;
 
 pub use blacklist::BlacklistFile;
 pub use clock::Clock;
@@ -44,14 +36,19 @@ pub use config::Config;
 pub use denial::Denial;
 pub use engine::Engine;
 pub use error::{Error, Kind, Problem};
-pub use health::{Check, Health, Level, size};
+pub use health::{Check, Checks, Health, Level, size};
+pub use machine::PrimitiveView;
 pub use output::{Follow, Until};
 pub use request::{Input, Principal, Request};
 pub use run::Outcome;
-pub use view::{Detail, LeftRunning, Load, OutputView, Reason, Run, Used};
+pub use sandbox::{DEFAULT as DEFAULT_SANDBOX, Sandbox};
+pub use view::{
+    Detail, LayerView, LeftRunning, LimitsView, Load, OutputView, Reason, Run, SandboxView, Used,
+};
+pub use weighlock_confine::{Access, Limits, Network, Rung};
 pub use weighlock_exec::{
     Excerpt, Item, Line, Lines, Log, Nursery, Piece, Shell, ShortPath, Stream, Text,
-    close_inherited, die_of_broken_pipes, serve_nursery,
+    close_inherited, die_of_broken_pipes, raise_open_files, serve_nursery,
 };
 pub use weighlock_policy::{Blacklist, Cut, Preset, Times};
 pub use weighlock_store::{

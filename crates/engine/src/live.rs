@@ -7,12 +7,16 @@ use tokio::sync::{OwnedSemaphorePermit, watch};
 use weighlock_exec::Job;
 
 use crate::view::Run;
+use crate::walls::Guarded;
 
 /// One run under way.
 pub(crate) struct Live {
     pub(crate) job: Job,
     /// Bytes of output it may keep.
     pub(crate) reserved: u64,
+    /// What is protected in the directory that it may write; not known of one
+    /// that was found.
+    pub(crate) guarded: Option<Guarded>,
     /// Its place among those that may run at once; none for one that was
     /// found when all were taken.
     _place: Option<OwnedSemaphorePermit>,
@@ -25,10 +29,16 @@ pub(crate) struct Live {
 }
 
 impl Live {
-    pub(crate) fn new(job: Job, reserved: u64, place: Option<OwnedSemaphorePermit>) -> Self {
+    pub(crate) fn new(
+        job: Job,
+        reserved: u64,
+        place: Option<OwnedSemaphorePermit>,
+        guarded: Option<Guarded>,
+    ) -> Self {
         Self {
             job,
             reserved,
+            guarded,
             _place: place,
             end: watch::Sender::new(None),
             over: watch::Sender::new(false),

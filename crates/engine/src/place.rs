@@ -25,15 +25,18 @@ pub(crate) fn resolve(base: &Path, asked: Option<&str>) -> Result<Place, Error> 
         Ok(path) => path,
         Err(error) => return Err(refuse(asked, &cause(&error), base)),
     };
+    if path.to_str().is_none() {
+        return Err(refuse(asked, "leads to a name that is not text", base));
+    }
     if !path.starts_with(base) {
         return Err(Error::invalid(
             "outside_base",
             format!(
-                "the working directory {} is outside the base directory {}; nothing was run",
+                "the working directory {} is outside {}, where commands run; nothing was run",
                 path.display(),
                 base.display()
             ),
-            "use a directory below it, or `weighlock serve --replace --base DIR`",
+            "use a directory below it, another sandbox, or `weighlock serve --replace --base DIR`",
         ));
     }
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;

@@ -10,6 +10,7 @@ use weighlock_store::{Command, State};
 
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::forgery::Maker;
 use crate::live::Live;
 use crate::run::follow;
 use crate::view::Reason;
@@ -25,13 +26,24 @@ impl Engine {
         let detail = json!({ "version": env!("CARGO_PKG_VERSION"), "open_runs": open.len() });
         let entry = self.entry("server.started", "weighlock", None, detail);
         self.store.record(vec![entry]).await?;
+        // Runs that could make a blacklist may have, and may go on.
+        let marked = self.forgery.is_marked();
+        let maker = marked.then(|| self.suspect()).transpose()?;
         let mut tasks = JoinSet::new();
         for command in open {
             let engine = Arc::clone(self);
             tasks.spawn(async move { engine.find_keeper(command).await });
         }
         while tasks.join_next().await.is_some() {}
+        drop(maker);
         Ok(())
+    }
+
+    fn suspect(&self) -> Result<Maker, Error> {
+        self.forgery.suspect().map_err(|source| Error::File {
+            path: self.forgery.dir().to_owned(),
+            source,
+        })
     }
 
     async fn find_keeper(self: Arc<Self>, mut command: Command) {
@@ -39,10 +51,15 @@ impl Engine {
         match tokio::time::timeout(PATIENCE, adopt(&dir)).await {
             Ok(Ok(Orphan::Running(job))) => {
                 let place = Arc::clone(&self.places).try_acquire_owned().ok();
-                let live = Live::new(job, self.config.output_per_run, place);
+                let live = Live::new(job, self.config.output_per_run, place, None);
                 let live = Arc::new(live);
                 self.lives.insert(&command.id, Arc::clone(&live));
-                tokio::spawn(follow(self, live, command));
+                let marked = self.forgery.is_marked();
+                let maker = marked.then(|| self.suspect().ok()).flatten();
+                tokio::spawn(async move {
+                    follow(self, live, command).await;
+                    drop(maker);
+                });
             }
             Ok(Ok(Orphan::Ended(status))) => {
                 let nobody = tokio::sync::watch::Sender::new(None);

@@ -44,7 +44,9 @@ pub struct Request {
     pub description: Option<String>,
     /// The client's own name for what belongs together.
     pub session: Option<String>,
-    /// Where to run; the base directory when not given.
+    /// The sandbox's name; the default one when not given.
+    pub sandbox: Option<String>,
+    /// Where to run; the sandbox's directory when not given.
     pub cwd: Option<String>,
     /// Variables to add to the environment.
     pub env: Vec<(String, String)>,
@@ -91,6 +93,7 @@ impl Request {
             command: command.into(),
             description: None,
             session: None,
+            sandbox: None,
             cwd: None,
             env: vec![],
             shell: Shell::default(),

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use serde_json::json;
 use tokio::sync::OwnedSemaphorePermit;
-use weighlock_exec::{self as exec, Job, Limits, Shell, Spec, Status, Summoned};
+use weighlock_confine::{Access, Network};
+use weighlock_exec::{self as exec, Job, Limits, Nursery, Shell, Spec, Status, Summoned};
 use weighlock_policy::{Permit, Rules, Verdict, judge};
 use weighlock_store::{Command, Entry, State};
 
@@ -16,7 +17,8 @@ use crate::error::{Error, Problem, brief};
 use crate::live::Live;
 use crate::place;
 use crate::request::{Input, Request};
-use crate::view::{Detail, Reason, Run, state, stored};
+use crate::view::{Detail, LimitsView, Reason, Run, state, stored};
+use crate::walls::Guarded;
 
 /// How often an end that could not be recorded is tried again.
 const RETRY_EVERY: Duration = Duration::from_secs(1);
@@ -95,7 +97,9 @@ impl Engine {
         let room = room.map_err(|_| Error::TooMany {
             running: self.config.max_running,
         })?;
-        let place = place::resolve(&self.config.base, request.cwd.as_deref())?;
+        let sandbox = self.sandbox(request.sandbox.as_deref())?;
+        let whole = sandbox.directory.as_ref().unwrap_or(&self.config.base);
+        let place = place::resolve(whole, request.cwd.as_deref())?;
         let blacklist = self.blacklist();
         let (limits, mut warnings) =
             request.limits(self.config.times(), self.config.keep, self.grant())?;
@@ -103,22 +107,39 @@ impl Engine {
         let now = self.clock.micros();
         let id = self.ids.next(now);
         let cwd = place.path.to_string_lossy().into_owned();
+        let walls = self.walls(sandbox, place, path)?;
+        warnings.extend(walls.warnings);
+        let bounds = walls.profile.limits;
         let spec = Spec {
             dir: self.dir_of(&id),
             shell: request.shell,
             env: env::build(&env::Parts {
                 server: &self.server_env,
+                person: &walls.env,
                 path,
                 asked: &request.env,
-                cwd: &cwd,
+                cwd: &walls.profile.cwd.to_string_lossy(),
                 run: &id,
-                read_only: false,
+                read_only: sandbox.files == Access::Read,
+                offline: sandbox.network == Network::Off,
             }),
+            profile: walls.profile,
             stdin: request.stdin(),
             limits,
             run: id.clone(),
         };
-        let command = command(request, id, now, cwd, detail(request, &limits, warnings));
+        let detail = Detail {
+            sandbox: Some(walls.view),
+            limits: Some(LimitsView {
+                memory_bytes: bounds.memory_bytes,
+                processes: bounds.processes,
+                open_files: bounds.open_files,
+                file_bytes: bounds.file_bytes,
+                disk_bytes: bounds.disk_bytes,
+            }),
+            ..detail(request, &limits, warnings)
+        };
+        let command = command(request, id, now, cwd, detail);
         Ok(Plan {
             command,
             env: request.env.iter().map(|(name, _)| name.clone()).collect(),
@@ -127,7 +148,8 @@ impl Engine {
             },
             spec,
             room,
-            cwd: place.fd,
+            guarded: walls.guarded,
+            cwd: walls.cwd,
             input: match &request.input {
                 Input::Text(text) => Some(text.clone()),
                 Input::None | Input::Open => None,
@@ -156,12 +178,14 @@ impl Engine {
         let mut command = plan.command;
         command.started_at = Some(command.created_at);
         command.open = true;
+        let sandbox = Run::from_command(command.clone()).detail.sandbox;
         let entry = self.entry(
             "run.started",
             &command.requested_by,
             Some(&command.id),
             json!({ "command": command.command, "cwd": command.cwd, "verdict": "auto",
                     "shell": plan.spec.shell, "env": plan.env,
+                    "sandbox": sandbox,
                     "timeout_ms": plan.spec.limits.hard.as_millis() as u64 }),
         );
         // The caller's patience does not matter here: what was begun is
@@ -169,11 +193,14 @@ impl Engine {
         let engine = Arc::clone(self);
         let started = tokio::spawn(async move {
             // It wakes up while the start is being recorded.
-            let keeper = exec::summon(&engine.nursery, plan.cwd)?;
+            let keeper = exec::summon(&engine.nursery)?;
             engine.store.insert(command.clone(), vec![entry]).await?;
-            match launch(keeper, permit, plan.spec, plan.input).await {
+            let launched = launch(&engine.nursery, keeper, permit, plan.spec, plan.input).await;
+            drop(plan.cwd);
+            match launched {
                 Ok((job, reserved)) => {
-                    let live = Arc::new(Live::new(job, reserved, Some(plan.room)));
+                    let live = Live::new(job, reserved, Some(plan.room), plan.guarded);
+                    let live = Arc::new(live);
                     engine.lives.insert(&command.id, Arc::clone(&live));
                     let run = Run::from_command(command.clone());
                     tokio::spawn(follow(engine, live, command));
@@ -251,6 +278,11 @@ impl Engine {
             detail.output.dropped_bytes = gap.map_or(0, |(from, to)| to - from);
         }
         (command.state, command.exit_code, command.signal) = state(status);
+        if command.state == State::Failed
+            && let Some(sandbox) = &detail.sandbox
+        {
+            detail.denials = self.denials(&log, sandbox, &command.cwd);
+        }
         command.kept_bytes = detail.output.kept_bytes;
         command.updated_at = self.clock.micros();
         command.open = !status.closed;
@@ -263,7 +295,8 @@ impl Engine {
             Some(&command.id),
             json!({ "state": command.state, "exit_code": command.exit_code,
                     "signal": command.signal, "duration_ms": detail.duration_ms,
-                    "containment": detail.containment, "bytes": detail.output.bytes,
+                    "walls": detail.sandbox.as_ref().map(|sandbox| &sandbox.level),
+                    "bytes": detail.output.bytes,
                     "left_running": detail.left_running, "reason": detail.reason.as_ref()
                         .map(|reason| &reason.text) }),
         );
@@ -325,6 +358,7 @@ impl Engine {
 }
 
 async fn launch(
+    nursery: &Nursery,
     keeper: Summoned,
     permit: Permit,
     spec: Spec,
@@ -342,7 +376,7 @@ async fn launch(
         path: spec.dir.clone(),
         source,
     })?;
-    let job = exec::start(keeper, permit, spec).await?;
+    let job = exec::start(nursery, keeper, permit, spec).await?;
     Ok((job, reserved))
 }
 
@@ -366,8 +400,13 @@ pub(crate) async fn follow(engine: Arc<Engine>, live: Arc<Live>, mut command: Co
         let status = Status::load(&engine.dir_of(&command.id)).ok().flatten()?;
         status.closed.then_some(status)
     });
+    if let Some(guarded) = &live.guarded {
+        engine.warn_of_traps(&mut command, guarded);
+    }
     match last {
         Some(status) => {
+            // Before the answer: what is written after it is a person's.
+            live.guarded.iter().for_each(Guarded::release);
             let by = live.stopper();
             engine
                 .learn(&mut command, &status, by.as_deref(), &live.end)
@@ -385,12 +424,50 @@ pub(crate) async fn follow(engine: Arc<Engine>, live: Arc<Live>, mut command: Co
     }
     engine.lives.remove(&command.id);
     live.over.send_replace(true);
+    if let Some(guarded) = &live.guarded {
+        let (engine, dir) = (Arc::clone(&engine), guarded.dir.clone());
+        tokio::task::spawn_blocking(move || engine.found.repositories.look_again(&dir));
+    }
     if let Err(error) = engine.tidy().await {
         tracing::warn!(%error, "cannot remove old output");
     }
 }
 
 impl Engine {
+    /// Says what a run has made that other programs will run, outside of all
+    /// walls. What decides about later runs is set aside.
+    fn warn_of_traps(&self, command: &mut Command, guarded: &Guarded) {
+        let mut detail = Run::from_command(command.clone()).detail;
+        for path in guarded.appeared() {
+            let whole = guarded.dir.join(&path);
+            if whole == self.forgery.dir() {
+                if !self.forgery.is_forged() {
+                    continue;
+                }
+                let Ok(aside) = self.forgery.set_aside() else {
+                    continue;
+                };
+                detail.warnings.push(format!(
+                    "it made {}, which says what agents may run; that was set aside as {}",
+                    path.display(),
+                    aside.display()
+                ));
+                continue;
+            }
+            detail.warnings.push(format!(
+                "it made or changed {}, which other programs run outside the walls: look at it",
+                path.display()
+            ));
+        }
+        for name in guarded.left_at_home() {
+            detail.warnings.push(format!(
+                "it made ~/{} in the sandbox's own home directory; yours is unchanged",
+                name.to_string_lossy()
+            ));
+        }
+        command.detail = stored(detail);
+    }
+
     /// Settles a run whose keeper was killed. How its shell ended stands, if
     /// it had; then only what it left running was lost.
     pub(crate) async fn bury(
@@ -486,6 +563,9 @@ struct Plan {
     rules: Rules,
     spec: Spec,
     room: OwnedSemaphorePermit,
+    /// What is protected in the directory that it may write.
+    guarded: Option<Guarded>,
+    /// Keeps the working directory what it is until the walls stand.
     cwd: OwnedFd,
     /// All that it will read, where that is known.
     input: Option<Vec<u8>>,

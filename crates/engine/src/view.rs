@@ -3,9 +3,12 @@
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weighlock_exec::{Cause, Containment, Exit, Fate, MANY_PROCESSES, Status, Totals};
+use weighlock_confine::Holds;
+use weighlock_exec::{Cause, Exceeded, Exit, Fate, MANY_PROCESSES, Status, Totals};
 use weighlock_store::{Command, State};
 
+use crate::denial::Denial;
+use crate::health::size;
 use crate::id;
 
 /// One run.
@@ -60,6 +63,8 @@ pub struct Detail {
     pub timeout_ms: u64,
     /// The limit for silence.
     pub idle_ms: Option<u64>,
+    /// What it could use.
+    pub limits: Option<LimitsView>,
     /// From start to end.
     pub duration_ms: Option<f64>,
     /// Exit codes of the last pipeline, where bash could tell.
@@ -70,12 +75,58 @@ pub struct Detail {
     pub left_running: Vec<LeftRunning>,
     /// What it used.
     pub usage: Option<Used>,
-    /// How its processes were held together: `pid_namespace` or `subreaper`.
-    pub containment: Option<String>,
+    /// Where it ran, and behind which walls.
+    pub sandbox: Option<SandboxView>,
+    /// Which walls a failed run has met, as its output suggests.
+    pub denials: Vec<Denial>,
     /// How much output there was.
     pub output: OutputView,
     /// What the requester should know.
     pub warnings: Vec<String>,
+}
+
+/// The sandbox of a run, and what the kernel enforced.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct SandboxView {
+    /// Its name.
+    pub name: String,
+    /// The directory that it could use; none where only the system was seen.
+    pub directory: Option<String>,
+    /// What it could do there: `read`, `write`, or `none` without a directory.
+    pub files: String,
+    /// `off` or `on`.
+    pub network: String,
+    /// How strong the walls were: `full`, `shared-proc` or `landlock`.
+    pub level: Option<String>,
+    /// Each wall, layer by layer.
+    pub layers: Vec<LayerView>,
+}
+
+/// What a run could use.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LimitsView {
+    /// Memory of all its processes.
+    pub memory_bytes: u64,
+    /// Processes and threads at once.
+    pub processes: u64,
+    /// Open files of one process.
+    pub open_files: u64,
+    /// Size of one file.
+    pub file_bytes: u64,
+    /// Bytes written to disks.
+    pub disk_bytes: u64,
+}
+
+/// One layer of the walls.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LayerView {
+    /// A stable word, such as `files`.
+    pub name: String,
+    /// `whole`, `partly`, `not`, or `unwanted`.
+    pub holds: String,
+    /// By what, or why not.
+    pub how: String,
 }
 
 /// Why something was refused or ended.
@@ -195,13 +246,24 @@ pub(crate) fn stored(detail: Detail) -> serde_json::Value {
 impl Detail {
     /// Takes over what the keeper knows.
     pub(crate) fn learn(&mut self, status: &Status, stopped_by: Option<&str>) {
-        self.containment = status.containment.map(|containment| {
-            match containment {
-                Containment::PidNamespace => "pid_namespace",
-                Containment::Subreaper => "subreaper",
-            }
-            .into()
-        });
+        if let (Some(sandbox), Some(walls)) = (&mut self.sandbox, &status.walls) {
+            sandbox.level = Some(walls.rung.word().into());
+            sandbox.layers = walls
+                .layers
+                .iter()
+                .map(|layer| LayerView {
+                    name: layer.name.clone(),
+                    holds: match layer.holds {
+                        Holds::Whole => "whole",
+                        Holds::Partly => "partly",
+                        Holds::Not => "not",
+                        Holds::Unwanted => "unwanted",
+                    }
+                    .into(),
+                    how: layer.how.clone(),
+                })
+                .collect();
+        }
         self.output.learn(&status.output);
         let Some(end) = &status.end else {
             return;
@@ -224,7 +286,9 @@ impl Detail {
                 },
             })
             .collect();
-        self.reason = self.why(end.cause, end.ended_processes, stopped_by);
+        self.reason = self
+            .why(end.cause, end.ended_processes, stopped_by)
+            .or_else(|| self.fatal_signal(end.exit));
     }
 
     fn why(&self, cause: Cause, processes: usize, stopped_by: Option<&str>) -> Option<Reason> {
@@ -260,6 +324,7 @@ impl Detail {
                 ),
                 "It may wait for input: give it what it asks for, or a longer idle limit.",
             ),
+            Cause::Exceeded(what) => self.exceeded(what, &ended),
             Cause::Stopped => reason(
                 "stopped",
                 match stopped_by {
@@ -278,6 +343,74 @@ impl Detail {
                 "Install the shell, or ask for another.",
             ),
         }
+    }
+}
+
+impl Detail {
+    /// Explains signals that only walls send, whether they ended the shell or
+    /// what it ran last.
+    fn fatal_signal(&self, exit: Exit) -> Option<Reason> {
+        const TOO_LARGE: i32 = 25;
+        const BAD_CALL: i32 = 31;
+        let signal = match exit {
+            Exit::Signal(signal) => signal,
+            Exit::Code(code) => code - 128,
+        };
+        let limit = self.limits.as_ref().map_or(0, |limits| limits.file_bytes);
+        let (code, text, remedy) = match signal {
+            TOO_LARGE => (
+                "file_limit",
+                format!("A file reached the limit of {}.", size(limit)),
+                "Write less into one file, or let a person raise `file_mib` of the sandbox.",
+            ),
+            BAD_CALL => (
+                "foreign_calls",
+                "It used system calls of another architecture, as 32-bit programs do.".into(),
+                "Use a program for this machine's own architecture.",
+            ),
+            _ => return None,
+        };
+        Some(Reason {
+            code: code.into(),
+            text,
+            rule: None,
+            remedy: Some(remedy.into()),
+        })
+    }
+
+    fn exceeded(&self, what: Exceeded, ended: &str) -> Option<Reason> {
+        let limits = self.limits.as_ref();
+        let (code, limit, setting) = match what {
+            Exceeded::Memory => (
+                "memory_limit",
+                limits.map(|limits| format!("memory limit {}", size(limits.memory_bytes))),
+                "memory_mib",
+            ),
+            Exceeded::Processes => (
+                "process_limit",
+                limits.map(|limits| format!("limit of {} processes", limits.processes)),
+                "processes",
+            ),
+            Exceeded::Disk => (
+                "disk_limit",
+                limits
+                    .map(|limits| format!("limit of {} written to disk", size(limits.disk_bytes))),
+                "disk_mib",
+            ),
+        };
+        let name = self.sandbox.as_ref().map_or("", |sandbox| &sandbox.name);
+        Some(Reason {
+            code: code.into(),
+            text: format!(
+                "{} reached. {ended}.",
+                limit.unwrap_or_else(|| code.replace('_', " "))
+            ),
+            rule: None,
+            remedy: Some(format!(
+                "Unchanged, it will meet the same limit again: use less, or let a person raise \
+                 `{setting}` of sandbox `{name}`."
+            )),
+        })
     }
 }
 
@@ -305,7 +438,7 @@ pub(crate) fn state(status: &Status) -> (State, Option<i32>, Option<i32>) {
     };
     let state = match (end.cause, end.exit) {
         (Cause::Hard | Cause::Idle, _) => State::TimedOut,
-        (Cause::Stopped, _) | (_, Exit::Signal(_)) => State::Killed,
+        (Cause::Stopped | Cause::Exceeded(_), _) | (_, Exit::Signal(_)) => State::Killed,
         (Cause::NotStarted(_), _) => State::Failed,
         (_, Exit::Code(0)) => State::Succeeded,
         (_, Exit::Code(_)) => State::Failed,

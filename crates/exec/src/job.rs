@@ -1,7 +1,6 @@
 //! The server's view of one run.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::time::Duration;
 
@@ -33,10 +32,16 @@ pub enum Error {
     /// The keeper could not do it.
     #[error("the keeper could not start the command: {0}")]
     Refused(String),
+    /// The walls that are demanded could not be built.
+    #[error("{0}")]
+    Walls(String),
     /// There is no room for the run's files.
     #[error("the disk is full")]
     Full,
-    /// The keeper vanished or was silent.
+    /// The keeper vanished.
+    #[error("the keeper is gone")]
+    Gone,
+    /// The keeper was silent.
     #[error("the keeper did not answer")]
     Silent,
 }
@@ -76,23 +81,34 @@ pub enum Orphan {
 /// A keeper that waits for its order. Dropped, it goes away again.
 pub struct Summoned(UnixStream);
 
-/// Calls a keeper, which gets ready while the caller does other things. `cwd`
-/// is where its command will run, opened and checked by the caller.
-pub fn summon(nursery: &Nursery, cwd: OwnedFd) -> Result<Summoned, Error> {
-    let line = nursery.launch(cwd.as_fd()).map_err(Error::Keeper)?;
+/// Calls a keeper, which gets ready while the caller does other things.
+pub fn summon(nursery: &Nursery) -> Result<Summoned, Error> {
+    let line = nursery.launch().map_err(Error::Keeper)?;
     line.set_nonblocking(true).map_err(Error::Keeper)?;
     let line = UnixStream::from_std(line).map_err(Error::Keeper)?;
     Ok(Summoned(line))
 }
 
 /// Starts the permitted command. When this returns an error, nothing ran.
-pub async fn start(keeper: Summoned, permit: Permit, spec: Spec) -> Result<Job, Error> {
+pub async fn start(
+    nursery: &Nursery,
+    keeper: Summoned,
+    permit: Permit,
+    spec: Spec,
+) -> Result<Job, Error> {
+    let dir = spec.dir.clone();
     let order = Order::Start {
         version: protocol::VERSION,
         spec: Box::new(spec),
         command: permit.command().to_owned(),
     };
-    Job::connect(keeper.0, Some(order)).await
+    match Job::connect(keeper.0, Some(&order)).await {
+        // Killed while it waited: it leaves a word before it begins anything.
+        Err(Error::Gone) if matches!(Status::load(&dir), Ok(None)) => {
+            Job::connect(summon(nursery)?.0, Some(&order)).await
+        }
+        other => other,
+    }
 }
 
 /// Finds the keeper of a run that was started by an earlier server.
@@ -145,13 +161,13 @@ pub fn forget(dir: &Path) {
 }
 
 impl Job {
-    async fn connect(line: UnixStream, first: Option<Order>) -> Result<Self, Error> {
+    async fn connect(line: UnixStream, first: Option<&Order>) -> Result<Self, Error> {
         let (mut reports, mut orders) = line.into_split();
         if let Some(order) = first {
             tokio::time::timeout(ANSWER_WITHIN, orders.write_all(&order.encode()))
                 .await
                 .map_err(|_| Error::Silent)?
-                .map_err(Error::Keeper)?;
+                .map_err(|_| Error::Gone)?;
         }
         let mut buffer = vec![];
         let answer = tokio::time::timeout(ANSWER_WITHIN, next(&mut reports, &mut buffer)).await;
@@ -160,7 +176,9 @@ impl Job {
                 *status
             }
             Ok(Ok(Some(Report::Refused(reason)))) => return Err(Error::Refused(reason)),
+            Ok(Ok(Some(Report::NoWalls(why)))) => return Err(Error::Walls(why)),
             Ok(Ok(Some(Report::Full))) => return Err(Error::Full),
+            Ok(Ok(None) | Err(_)) => return Err(Error::Gone),
             _ => return Err(Error::Silent),
         };
         let (tell, seen) = watch::channel(Seen {
@@ -289,7 +307,7 @@ async fn listen(mut reports: OwnedReadHalf, mut buffer: Vec<u8>, tell: watch::Se
             Report::Status { status, .. } => seen.status = *status,
             Report::Output(totals) => seen.status.output = totals,
             Report::StdinTaken(bytes) => seen.stdin_taken += bytes,
-            Report::Refused(_) | Report::Full => {}
+            Report::Refused(_) | Report::NoWalls(_) | Report::Full => {}
         });
     }
     tell.send_modify(|seen| seen.gone = true);

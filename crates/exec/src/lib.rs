@@ -24,6 +24,6 @@ pub use short::ShortPath;
 pub use spec::{Limits, Shell, Spec, Stdin, write_input};
 pub use status::{Cause, End, Fate, Leftover, Status, StreamTotals, Totals};
 pub use weighlock_confine::{
-    Containment, Exit, Patience, Unheard, Usage, close_inherited, die_of_broken_pipes, hear,
-    kill_tagged,
+    Exceeded, Exit, Patience, Primitive, Unheard, Usage, close_inherited, die_of_broken_pipes,
+    hear, kill_tagged, raise_open_files,
 };

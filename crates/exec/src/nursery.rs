@@ -10,10 +10,22 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
+use std::time::Duration;
 
 use rustix::net::{
     AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
     sendmsg, socketpair,
+};
+use weighlock_confine::{Patience, Primitive, Unheard, hear};
+
+/// The word after the nursery's own by which its program is asked to try what
+/// the kernel grants, and tell.
+pub(crate) const PROBE: &str = "probe";
+
+/// How long all tries may take. Each has a second, and takes milliseconds.
+const PROBE_FOR: Patience = Patience {
+    time: Duration::from_secs(10),
+    bytes: 1024 * 1024,
 };
 
 /// Starts keepers. Restarts itself when its process is gone.
@@ -41,12 +53,25 @@ impl Nursery {
         Ok(nursery)
     }
 
-    /// Makes a keeper and returns the line to it. `cwd` is the directory its
-    /// command will run in.
-    pub(crate) fn launch(&self, cwd: BorrowedFd<'_>) -> io::Result<UnixStream> {
+    /// Makes a keeper and returns the line to it.
+    pub(crate) fn launch(&self) -> io::Result<UnixStream> {
         let (ours, theirs) = UnixStream::pair()?;
-        self.with(|running| send(&running.socket, [theirs.as_fd(), cwd]))?;
+        self.with(|running| send(&running.socket, theirs.as_fd()))?;
         Ok(ours)
+    }
+
+    /// Tries each thing that walls are made of, in a small process as keepers
+    /// are. Blocks for some tens of milliseconds.
+    pub fn probe(&self) -> io::Result<Vec<Primitive>> {
+        let args = self.args.iter().map(String::as_str);
+        let args: Vec<&str> = args.chain([PROBE]).collect();
+        let program = self.program.to_str().ok_or(io::ErrorKind::InvalidInput)?;
+        match hear(program, &args, &[], PROBE_FOR) {
+            Ok(text) => Ok(serde_json::from_slice(&text)?),
+            Err(Unheard::Start(error)) => Err(error),
+            Err(Unheard::Late) => Err(io::ErrorKind::TimedOut.into()),
+            Err(Unheard::TooMuch) => Err(io::ErrorKind::InvalidData.into()),
+        }
     }
 
     fn with(&self, deed: impl Fn(&Running) -> io::Result<()>) -> io::Result<()> {
@@ -107,10 +132,11 @@ impl Drop for Nursery {
     }
 }
 
-fn send(socket: &OwnedFd, fds: [BorrowedFd<'_>; 2]) -> io::Result<()> {
-    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+fn send(socket: &OwnedFd, line: BorrowedFd<'_>) -> io::Result<()> {
+    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut rights = SendAncillaryBuffer::new(&mut space);
-    rights.push(SendAncillaryMessage::ScmRights(&fds));
+    let lines = [line];
+    rights.push(SendAncillaryMessage::ScmRights(&lines));
     sendmsg(
         socket,
         &[IoSlice::new(b"k")],

@@ -11,7 +11,7 @@ use crate::spec::Spec;
 use crate::status::{Status, Totals};
 
 /// Raised when an old peer would misunderstand a new message.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 
 /// No frame is larger: a command is at most 128 KiB, as is an environment
 /// variable, and input comes in pieces of 64 KiB.
@@ -59,6 +59,8 @@ pub(crate) enum Report {
     StdinTaken(u64),
     /// The run could not be started at all; nothing ran.
     Refused(String),
+    /// The same, because its walls could not be built.
+    NoWalls(String),
     /// The same, because there is no room for its files.
     Full,
 }

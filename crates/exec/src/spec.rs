@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use weighlock_confine::Profile;
 
 /// Everything about one run that is not the command itself; the command comes
 /// from the permit.
@@ -20,7 +21,9 @@ pub struct Spec {
     pub env: Vec<(String, String)>,
     /// What the command reads.
     pub stdin: Stdin,
-    /// Its clocks and bounds.
+    /// The walls around it.
+    pub profile: Profile,
+    /// Its clocks, and how much of its output is kept.
     pub limits: Limits,
 }
 
@@ -57,7 +60,7 @@ pub fn write_input(dir: &Path, input: &[u8]) -> io::Result<()> {
     std::fs::write(dir.join(INPUT), input)
 }
 
-/// A run's clocks and bounds. All times are monotonic.
+/// A run's clocks, and the bound of its output. All times are monotonic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// After this the run is ended.

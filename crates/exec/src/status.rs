@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
-use weighlock_confine::{Containment, Exit, Usage, started};
+use weighlock_confine::{Enforced, Exceeded, Exit, Usage, started};
 
 /// Name of the status file in a run's directory.
 pub(crate) const FILE: &str = "status.jsonl";
@@ -19,8 +19,8 @@ pub struct Status {
     pub run: String,
     /// The keeper, so that it is recognised after a restart of the server.
     pub keeper: Keeper,
-    /// What ends the tree; unknown until the command was started.
-    pub containment: Option<Containment>,
+    /// What stands around it; unknown until the command was started.
+    pub walls: Option<Enforced>,
     /// Output so far.
     pub output: Totals,
     /// How the command ended, once it has.
@@ -71,6 +71,8 @@ pub enum Cause {
     Hard,
     /// The idle limit.
     Idle,
+    /// It used more than it may.
+    Exceeded(Exceeded),
     /// Somebody asked for it.
     Stopped,
     /// It never began: the shell could not be started (errno).

@@ -39,7 +39,10 @@ pub struct NewCommand {
     /// The client's own name for what belongs together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// The working directory: the base directory or one below it.
+    /// The sandbox to run in, by name; the default one when not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox_id: Option<String>,
+    /// The working directory: the sandbox's directory or one below it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
     /// Environment variables to add.
@@ -314,6 +317,7 @@ fn request(new: NewCommand, principal: Principal) -> Request {
         command: new.command,
         description: new.description,
         session: new.session_id,
+        sandbox: new.sandbox_id,
         cwd: new.cwd,
         env: new.env.into_iter().collect(),
         shell: match new.shell {

@@ -14,4 +14,4 @@ pub use commands::{CommandList, CommandView, NewCommand, ShellName, StopRequest}
 pub use listen::{Doors, serve};
 pub use output::{FRAME_HEADER, FoundLines, Frame, LineView, LinesView};
 pub use problem::ProblemDocument;
-pub use system::{BlacklistView, Checks};
+pub use system::BlacklistView;

@@ -15,7 +15,7 @@ use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use weighlock_engine::{Blacklist, Check, Engine, Health, Principal, Verified};
+use weighlock_engine::{Blacklist, Checks, Engine, Health, Principal, Verified};
 
 use crate::output::blocking;
 use crate::problem::{Problem, ProblemDocument};
@@ -44,13 +44,6 @@ pub(crate) struct NewBlacklist {
     /// Texts that no command may contain.
     #[serde(rename = "commandBlacklist")]
     entries: Vec<String>,
-}
-
-/// All checks of `weighlock doctor` that the server can make.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Checks {
-    /// In the order they are shown.
-    pub checks: Vec<Check>,
 }
 
 /// What a verification of the audit found.
@@ -86,15 +79,16 @@ pub(crate) fn health_docs(op: TransformOperation<'_>) -> TransformOperation<'_> 
 }
 
 pub(crate) async fn checks(Shared(engine): Shared<Arc<Engine>>) -> Json<Checks> {
-    Json(Checks {
-        checks: engine.checks().await,
-    })
+    Json(engine.checks().await)
 }
 
 pub(crate) fn checks_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("getChecks")
         .summary("Check everything, by trying it")
-        .description("The same as `weighlock doctor`. Runs `true` once.")
+        .description(
+            "The same as `weighlock doctor`. Tries each thing that walls are made of, and runs \
+             `true` once.",
+        )
 }
 
 pub(crate) async fn blacklist(Shared(engine): Shared<Arc<Engine>>) -> Json<BlacklistView> {

@@ -1,9 +1,9 @@
 //! `weighlock doctor`: what this machine can do, and what is wrong.
 
 use std::process::ExitCode;
+use std::time::{Duration, SystemTime};
 
-use weighlock_engine::{Check, Health, Level};
-use weighlock_server::Checks;
+use weighlock_engine::{Check, Checks, Health, Level, PrimitiveView};
 
 use crate::client::{Client, Failure, block_on};
 use crate::paths::Paths;
@@ -13,19 +13,26 @@ use crate::text;
 #[derive(clap::Args)]
 #[command(before_help = "Examples:
   weighlock doctor
+  weighlock doctor -v                    with each thing that walls are made of
   weighlock doctor --json")]
 pub(crate) struct Args {
     /// Print one JSON object
     #[arg(long)]
     json: bool,
+    /// Show each thing that walls are made of, too
+    #[arg(short, long)]
+    verbose: bool,
 }
 
 pub(crate) fn doctor(args: &Args, paths: &Paths) -> Result<ExitCode, Failure> {
     let mut checks = vec![program()];
+    let mut primitives = vec![];
     match block_on(ask(paths)) {
         Ok((health, found)) => {
             checks.push(server(&health, paths));
-            checks.extend(found);
+            checks.extend(settings(&health, paths));
+            checks.extend(found.checks);
+            primitives = found.primitives;
         }
         Err(failure) => checks.push(Check {
             name: "server".into(),
@@ -37,10 +44,14 @@ pub(crate) fn doctor(args: &Args, paths: &Paths) -> Result<ExitCode, Failure> {
     let count = |level| checks.iter().filter(|check| check.level == level).count();
     let (problems, hints) = (count(Level::Problem), count(Level::Hint));
     if args.json {
-        text::print_json(&Checks { checks });
+        text::print_json(&Checks { checks, primitives });
     } else {
         for check in &checks {
             print(check);
+        }
+        if args.verbose {
+            println!("Walls are made of:");
+            primitives.iter().for_each(explain);
         }
         println!(
             "{}, {}",
@@ -51,11 +62,11 @@ pub(crate) fn doctor(args: &Args, paths: &Paths) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(u8::from(problems > 0)))
 }
 
-async fn ask(paths: &Paths) -> Result<(Health, Vec<Check>), Failure> {
+async fn ask(paths: &Paths) -> Result<(Health, Checks), Failure> {
     let mut client = Client::open(paths).await?;
     let health = client.get("/health").await?;
-    let found: Checks = client.get("/health/checks").await?;
-    Ok((health, found.checks))
+    let found = client.get("/health/checks").await?;
+    Ok((health, found))
 }
 
 fn program() -> Check {
@@ -89,6 +100,31 @@ fn server(health: &Health, paths: &Paths) -> Check {
     }
 }
 
+/// Settings are read once: what was written since has no effect yet.
+fn settings(health: &Health, paths: &Paths) -> Option<Check> {
+    let written = paths
+        .config
+        .metadata()
+        .and_then(|file| file.modified())
+        .ok()?;
+    let began = SystemTime::now().checked_sub(Duration::from_secs_f64(health.uptime_seconds))?;
+    let stale = written > began;
+    Some(Check {
+        name: "settings".into(),
+        level: if stale { Level::Hint } else { Level::Ok },
+        found: format!(
+            "{}{}",
+            paths.config.display(),
+            if stale {
+                ", changed since the server started"
+            } else {
+                ""
+            }
+        ),
+        fix: stale.then(|| "`weighlock serve --replace`, or `--stop` and go on; runs go on".into()),
+    })
+}
+
 fn print(check: &Check) {
     let mark = match check.level {
         Level::Ok => '✓',
@@ -98,6 +134,28 @@ fn print(check: &Check) {
     println!("{mark} {:<12} {}", check.name, text::safe(&check.found));
     if let Some(fix) = &check.fix {
         println!("  {:<12} fix: {}", "", text::safe(fix));
+    }
+}
+
+fn explain(primitive: &PrimitiveView) {
+    let mark = if primitive.ok { '✓' } else { '✗' };
+    let found = [&primitive.found, &primitive.error];
+    let found: Vec<&str> = { found.into_iter() }
+        .flatten()
+        .map(String::as_str)
+        .collect();
+    let line = format!(
+        "{mark} {:<17} {}",
+        primitive.name,
+        text::safe(&found.join(": "))
+    );
+    println!("{}", line.trim_end());
+    if primitive.ok {
+        return;
+    }
+    println!("  {:<17} means: {}", "", text::safe(&primitive.means));
+    if let Some(fix) = &primitive.fix {
+        println!("  {:<17} fix: {}", "", text::safe(fix));
     }
 }
 

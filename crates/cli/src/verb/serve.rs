@@ -35,8 +35,9 @@ pub(crate) const LISTEN: &str = "127.0.0.1:7777";
   weighlock serve --replace --base /srv        take the place of the one that runs
   weighlock serve --stop")]
 pub(crate) struct Args {
-    /// Commands run in this directory or below it [default: the current
-    /// directory, or your home directory if that is above it]
+    /// Commands run in this directory or below it [default: your home
+    /// directory if you are in it, else the repository around the current
+    /// directory, else that]
     #[arg(long, value_name = "DIR")]
     base: Option<PathBuf>,
     /// Where to listen beside the Unix socket, or "off" [default: 127.0.0.1:7777]
@@ -77,6 +78,10 @@ pub(crate) fn serve(args: Args, paths: &Paths) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     log();
+    // Runs get half of that each; ours must not be less.
+    weighlock_engine::raise_open_files();
+    // When memory runs out, others go first. Only root may ask for that.
+    let _ = std::fs::write("/proc/self/oom_score_adj", "-500");
     let settings = settings(&args, paths)?;
     // Before any thread is started, and before any secret is read.
     let nursery = Nursery::new("/proc/self/exe".into(), vec![crate::NURSERY.into()])
@@ -125,7 +130,7 @@ async fn run(
 fn settings(args: &Args, paths: &Paths) -> Result<Settings, Failure> {
     let base = match &args.base {
         Some(base) => base.clone(),
-        None => default_base(false)?,
+        None => default_base()?,
     };
     let file = args.config.as_ref().unwrap_or(&paths.config);
     if args.config.is_some() && !file.exists() {
@@ -135,8 +140,10 @@ fn settings(args: &Args, paths: &Paths) -> Result<Settings, Failure> {
         ));
     }
     let mut settings = config::load(file, &paths.state_dir, base)?;
-    if let Some(base) = &args.base {
-        // What is said on the command line counts most.
+    settings.engine.hidden = vec![file.clone(), paths.socket.clone()];
+    if let Some(base) = args.base.as_ref().filter(|_| !args.detached) {
+        // What a person says on the command line counts most. A command that
+        // starts us only says where it is.
         settings.engine.base.clone_from(base);
     }
     Ok(settings)

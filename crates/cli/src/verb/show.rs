@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use weighlock_engine::{Run, State};
+use weighlock_engine::{Run, SandboxView, State};
 use weighlock_server::{CommandList, CommandView};
 
 use crate::client::{Client, Failure, block_on, escape};
@@ -122,7 +122,23 @@ fn print(view: &CommandView) {
             )
         }),
     );
-    add("held by", detail.containment.clone());
+    if let Some(sandbox) = &detail.sandbox {
+        add("sandbox", Some(in_words(sandbox)));
+        for layer in &sandbox.layers {
+            let mark = match layer.holds.as_str() {
+                "whole" => '✓',
+                "partly" => '!',
+                "unwanted" => '-',
+                _ => '✗',
+            };
+            let line = format!("{mark} {:<10} {}", layer.name, text::safe(&layer.how));
+            add("", Some(line));
+        }
+    }
+    for denial in &detail.denials {
+        add("stopped by", Some(text::safe(&denial.text)));
+        add("", Some(text::safe(&denial.remedy)));
+    }
     for left in &detail.left_running {
         add(
             "left",
@@ -142,6 +158,20 @@ fn print(view: &CommandView) {
         let value = value.replace('\n', "\n             ");
         println!("{name:<12} {value}");
     }
+}
+
+fn in_words(sandbox: &SandboxView) -> String {
+    let files = match (sandbox.files.as_str(), &sandbox.directory) {
+        ("write", Some(dir)) => format!("writes in {}", text::safe(dir)),
+        ("read", Some(dir)) => format!("reads in {}", text::safe(dir)),
+        _ => "an empty home directory".into(),
+    };
+    let level = sandbox.level.as_deref().unwrap_or("not known yet");
+    format!(
+        "{}: {files}, network {}, walls {level}",
+        text::safe(&sandbox.name),
+        sandbox.network
+    )
 }
 
 fn output(run: &Run) -> String {

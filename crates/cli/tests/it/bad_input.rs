@@ -187,7 +187,7 @@ fn directories_that_are_not_below_the_base() {
     ] {
         check(&home, &json!({ "command": COMMAND, "cwd": cwd }), code);
     }
-    for (cwd, said) in [("/", "outside the base"), ("missing", "does not exist")] {
+    for (cwd, said) in [("/", "where commands run"), ("missing", "does not exist")] {
         let args = ["run", "--cwd", cwd, "--", COMMAND].map(OsStr::new);
         check_line(&home, &args, said);
     }

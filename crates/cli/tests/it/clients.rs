@@ -14,7 +14,7 @@ const SOAK: usize = 2000;
 const SLOWEST: Duration = Duration::from_secs(1);
 
 /// How many keepers the nursery has ready at the most.
-const READY: usize = 2;
+const READY: usize = 4;
 
 #[test]
 fn a_run_goes_on_when_its_client_vanishes() {

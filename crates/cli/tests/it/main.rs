@@ -4,10 +4,14 @@
 
 mod attacks;
 mod bad_input;
+mod bombs;
 mod clients;
 mod clock;
 mod crash;
+mod everyday;
 mod faults;
+mod guarded;
+mod hostile;
 mod output;
 mod rest;
 mod returns;
@@ -15,3 +19,4 @@ mod run;
 mod support;
 mod tampering;
 mod verbs;
+mod walls;

@@ -168,8 +168,8 @@ fn without_namespaces_too() {
         assert_eq!(done.code, Some(code), "{command}: {done:?}");
         let limit = Duration::from_secs(1) + LOOP_SLACK;
         assert!(done.took < limit, "{command}: {done:?}");
-        assert_eq!(home.show("@last")["containment"], "subreaper");
+        assert_eq!(home.show("@last")["sandbox"]["level"], "landlock");
     }
     let doctor = home.call(&["doctor"]);
-    assert!(doctor.out.contains("✗ processes"), "{doctor:?}");
+    assert!(doctor.out.contains("✗ namespaces"), "{doctor:?}");
 }

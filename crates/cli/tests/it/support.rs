@@ -1,7 +1,9 @@
 //! A home of its own for each test, with a server that dies with it.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -21,6 +23,8 @@ pub(crate) struct Home {
     /// Where the state directory is seen from here, when the server has
     /// mounts of its own.
     seen_at: OnceLock<PathBuf>,
+    /// What our binary finds in its environment beside or instead of the usual.
+    env: Vec<(String, OsString)>,
 }
 
 /// A server in the foreground.
@@ -48,8 +52,14 @@ impl Home {
         Self {
             mark: format!("{}-{next}", std::process::id()),
             seen_at: OnceLock::new(),
+            env: vec![],
             dir,
         }
+    }
+
+    /// What holds all of it.
+    pub(crate) fn dir(&self) -> PathBuf {
+        self.dir.path().canonicalize().unwrap()
     }
 
     /// Where commands run.
@@ -66,9 +76,33 @@ impl Home {
 
     /// Gives the person who starts servers here a bash that reads this.
     pub(crate) fn write_profile(&self, text: &str) {
-        let home = self.dir.path().join("home");
-        fs::create_dir_all(&home).unwrap();
-        fs::write(home.join(".bash_profile"), text).unwrap();
+        self.put("home/.bash_profile", text);
+    }
+
+    /// What holds the base directory as `base` and the person's home directory
+    /// as `home`.
+    pub(crate) fn around(&self) -> PathBuf {
+        self.dir.path().canonicalize().unwrap()
+    }
+
+    /// Writes a file there.
+    pub(crate) fn put(&self, path: &str, text: &str) -> PathBuf {
+        let path = self.around().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    /// The same for a program.
+    pub(crate) fn put_program(&self, path: &str, text: &str) -> PathBuf {
+        let path = self.put(path, text);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        path
+    }
+
+    /// Changes the environment in which our binary is started from now on.
+    pub(crate) fn set(&mut self, name: &str, value: impl Into<OsString>) {
+        self.env.push((name.to_owned(), value.into()));
     }
 
     /// Our binary, as it would be started here.
@@ -92,6 +126,7 @@ impl Home {
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("HOME", self.dir.path().join("home"))
             .env("WEIGHLOCK_STATE_DIR", self.state())
+            .envs(self.env.iter().map(|(name, value)| (name, value)))
             .current_dir(self.base())
             .stdin(Stdio::null());
         command
@@ -134,9 +169,7 @@ impl Home {
 
     /// Starts a server with settings of its own.
     pub(crate) fn serve_with(&self, settings: &str) -> Server {
-        let file = self.dir.path().join("config.toml");
-        fs::write(&file, settings).unwrap();
-        self.serve(&["--config", file.to_str().unwrap()])
+        self.serve(&["--config", &self.config(settings)])
     }
 
     /// Starts a server that may refuse to start.
@@ -146,12 +179,27 @@ impl Home {
 
     /// Starts a server on a machine without namespaces, as far as it can see.
     pub(crate) fn serve_without_namespaces(&self) -> Server {
-        // A user namespace in which there are no others, and then no
-        // capability to make any.
-        let hostile = "echo 0 > /proc/sys/user/max_user_namespaces; \
-                       exec setpriv --bounding-set=-all --inh-caps=-all \"$@\"";
-        self.serve_in(&["unshare", "-Ur", "sh", "-c", hostile, "sh"], &[])
-            .unwrap_or_else(|done| panic!("no server: {done:?}"))
+        self.serve_without_namespaces_with("[sandbox.default]\nminimum = \"landlock\"\n")
+    }
+
+    /// The same, with settings.
+    pub(crate) fn serve_without_namespaces_with(&self, settings: &str) -> Server {
+        let config = self.config(settings);
+        let options = ["--config", config.as_str()];
+        let server = if rustix::process::geteuid().is_root() {
+            // Root that may only become somebody else, who owns the base.
+            let nobody = Some(65534);
+            std::os::unix::fs::chown(self.base(), nobody, nobody).unwrap();
+            let hostile = "--bounding-set=-all,+setuid,+setgid,+chown,+kill,+dac_override";
+            self.serve_in(&["setpriv", hostile, "--inh-caps=-all"], &options)
+        } else {
+            // A user namespace in which there are no others, and then no
+            // capability to make any.
+            let hostile = "echo 0 > /proc/sys/user/max_user_namespaces; \
+                           exec setpriv --bounding-set=-all --inh-caps=-all \"$@\"";
+            self.serve_in(&["unshare", "-Ur", "sh", "-c", hostile, "sh"], &options)
+        };
+        server.unwrap_or_else(|done| panic!("no server: {done:?}"))
     }
 
     /// Starts a server with mounts of its own, which `setup` makes at
@@ -160,7 +208,14 @@ impl Home {
         let outside = self.state();
         fs::create_dir_all(&outside).unwrap();
         let script = format!("{setup} && exec \"$@\"");
-        let server = self.serve_in(&["unshare", "-rm", "sh", "-c", &script, "sh"], &[])?;
+        // Root can do without a user namespace, in which it would be nobody's
+        // root and could become no one else.
+        let flags = if rustix::process::geteuid().is_root() {
+            "-m"
+        } else {
+            "-rm"
+        };
+        let server = self.serve_in(&["unshare", flags, "sh", "-c", &script, "sh"], &[])?;
         let root = format!("/proc/{}/root", server.child.id());
         let inside = outside.strip_prefix("/").expect("an absolute path");
         self.seen_at.get_or_init(|| Path::new(&root).join(inside));
@@ -169,7 +224,7 @@ impl Home {
 
     /// Starts a server through another program.
     #[expect(clippy::zombie_processes, reason = "dropping the server waits")]
-    fn serve_in(&self, through: &[&str], options: &[&str]) -> Result<Server, Done> {
+    pub(crate) fn serve_in(&self, through: &[&str], options: &[&str]) -> Result<Server, Done> {
         let began = Instant::now();
         let mut args = vec!["serve"];
         if !options.contains(&"--listen") {

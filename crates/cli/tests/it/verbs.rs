@@ -123,16 +123,40 @@ fn an_export_is_verified_anywhere() {
 }
 
 #[test]
-fn doctor_tells_what_is_not_enforced() {
+fn doctor_tells_what_each_wall_is_made_of() {
     let home = Home::new();
-    let done = home.call(&["doctor"]);
-    assert_eq!(done.code, Some(0), "{done:?}");
-    assert!(
-        done.out.contains("! walls") && done.out.contains("0 problems"),
-        "{done:?}"
-    );
+    let done = home.call(&["doctor", "-v"]);
+    for line in ["namespaces", "proc", "Landlock", "seccomp", "walls", "run"] {
+        let mark = done
+            .out
+            .lines()
+            .find(|text| text[3..].starts_with(&format!(" {line}")));
+        assert!(mark.is_some(), "{line}: {done:?}");
+    }
     let json: Value = serde_json::from_str(&home.call(&["doctor", "--json"]).out).unwrap();
-    assert!(json["checks"].as_array().unwrap().len() > 5);
+    let (status, checks) = home.api("GET", "/health/checks", &Value::Null);
+    assert_eq!(status, 200);
+    for found in [&json, &checks] {
+        let primitives = found["primitives"].as_array().unwrap();
+        assert!(primitives.len() > 20, "{found}");
+        for one in primitives {
+            let name = one["name"].as_str().unwrap();
+            assert!(done.out.contains(&format!(" {name}")), "{name}: {done:?}");
+            let explained = one["error"].is_string() && !one["means"].is_null();
+            assert!(one["ok"] == true || explained, "{one}");
+        }
+    }
+    // What is wrong makes the difference, and is counted.
+    let wrong = |level: &str| {
+        let checks = json["checks"].as_array().unwrap();
+        checks
+            .iter()
+            .filter(|check| check["level"] == level)
+            .count()
+    };
+    assert_eq!(done.code, Some(i32::from(wrong("problem") > 0)), "{done:?}");
+    let counted = format!("{} problem", wrong("problem"));
+    assert!(done.out.lines().last().unwrap().starts_with(&counted));
 }
 
 #[test]

@@ -69,8 +69,6 @@ fn what_takes_too_much_memory_is_killed_and_we_hear_of_it() {
         !rings(&cgroup, Duration::ZERO),
         "quiet until it happens again"
     );
-    let peak = cgroup.peak_memory().unwrap();
-    assert!((48 << 20..=64 << 20).contains(&peak), "{peak}");
     cgroup.remove();
 }
 
@@ -93,7 +91,6 @@ fn a_loop_of_forks_meets_its_bound_and_is_found_out() {
         }
     }
     assert_eq!(cgroup.exceeded(), exceeded);
-    assert!(cgroup.current_processes().unwrap() <= 20);
     // As a sweep would do it; nobody else ends these.
     cgroup
         .dirs
@@ -209,9 +206,7 @@ fn what_cannot_be_had_is_said_with_its_reason() {
         println!("SKIPPED: a subtree is delegated to us");
     } else {
         assert_eq!(cgroup.enter(std::process::id()), prepared);
-        assert_eq!(cgroup.peak_memory(), None);
         assert_eq!(cgroup.exceeded(), Exceeded::default());
-        assert!(!cgroup.kill());
     }
     cgroup.remove();
     sweep_cgroups();
@@ -231,37 +226,6 @@ fn a_group_that_cannot_be_entered_holds_nothing() {
     let dirs = cgroup.dirs.clone();
     cgroup.remove();
     assert!(dirs.iter().all(|dir| !dir.exists()));
-}
-
-#[test]
-fn v2_ends_everything_inside_at_once() {
-    let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
-    let mount = mounts.lines().find(|line| line.contains(" - cgroup2 "));
-    let point = mount.and_then(|line| line.split(' ').nth(4));
-    // Ending needs no controller, so this can be tried even if v1 has them.
-    let name = Name::next(Places::get().namespace).unwrap().to_string();
-    let made = point.map(|point| Path::new(point).join(name));
-    let Some(dir) = made.filter(|dir| std::fs::create_dir(dir).is_ok()) else {
-        println!("SKIPPED: no group of v2 can be made");
-        return;
-    };
-    let none = Each {
-        memory: Errno::NODEV,
-        processes: Errno::NODEV,
-        cpu: Errno::NODEV,
-    };
-    let mut cgroup = Cgroup {
-        groups: none.map(Err),
-        dirs: vec![dir.clone()],
-        kills: None,
-        refusals: None,
-    };
-    let mut child = Command::new("sleep").arg("60").spawn().unwrap();
-    cgroup.enter(child.id());
-    assert!(cgroup.kill());
-    assert!(!child.wait().unwrap().success());
-    cgroup.remove();
-    assert!(!dir.exists());
 }
 
 /// `cargo test -p weighlock-confine costs -- --ignored --nocapture`

@@ -96,7 +96,7 @@ static KINDS: LazyLock<Vec<(Kind, Regex)>> = LazyLock::new(|| {
     [
         (
             Kind::Unreachable,
-            r"could ?n[o']t resolve (?:host|proxy)|resolve host address|temporary failure (?:in name resolution|resolving)|name or service not known|no address associated with hostname|nodename nor servname|\bEAI_AGAIN\b|\bENOTFOUND\b|UnknownHostException|could not translate host name|failed to lookup address|failed to resolve '|dial (?:tcp|udp)\d?: lookup|network is unreachable|\bENETUNREACH\b|failed to connect to \S+ (?:\S+ )?port \d+",
+            r"could ?n[o']t resolve (?:host|proxy)|resolve host address|temporary failure (?:in name resolution|resolving)|name or service not known|no address associated with hostname|nodename nor servname|\bEAI_AGAIN\b|\bENOTFOUND\b|UnknownHostException|could not translate host name|failed to lookup address|failed to resolve '|dial (?:tcp|udp)\d?: lookup|no matching distribution found for|network is unreachable|\bENETUNREACH\b|failed to connect to \S+ (?:\S+ )?port \d+",
         ),
         (
             Kind::Unconnected,

@@ -436,7 +436,7 @@ fn a_denial_teaches() {
         (
             "MemoryError",
             "the command may have met its memory limit of 512 MiB",
-            "if it should be allowed, a person can raise the limit `memory` of sandbox `webshop`; agents cannot",
+            "if it should be allowed, a person can raise `memory_mib` of sandbox `webshop`; agents cannot",
         ),
     ] {
         assert_eq!(told(stderr), (text.into(), remedy.into()), "{stderr}");

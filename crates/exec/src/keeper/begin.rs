@@ -1,12 +1,10 @@
 //! From a keeper's first order to a command that runs.
 
 use std::io::{self, Read};
-use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use rustix::process::fchdir;
-use weighlock_confine::{Program, Tree};
+use weighlock_confine::{Error as WallsError, Program, Spare, Tree};
 
 use super::line::Line;
 use super::pipes::{self, Pipes};
@@ -30,10 +28,14 @@ pub(super) struct Begun {
 
 /// Takes the first order and starts what it names. When that fails, the server
 /// is told so, and nothing ran.
-pub(super) fn begin(line: UnixStream, cwd: OwnedFd, this: Keeper) -> io::Result<Begun> {
+pub(super) fn begin(
+    line: UnixStream,
+    spare: Result<Spare, WallsError>,
+    this: Keeper,
+) -> io::Result<Begun> {
     let (spec, command) = first_order(&line)?;
     let mut line = Line::new(line)?;
-    match start(spec, &command, cwd, this) {
+    match start(spec, command, spare, this) {
         Ok((tree, pipes, spec, status, file)) => Ok(Begun {
             tree,
             pipes,
@@ -43,12 +45,13 @@ pub(super) fn begin(line: UnixStream, cwd: OwnedFd, this: Keeper) -> io::Result<
             line,
         }),
         Err(error) => {
-            line.say(&match error.kind() {
-                io::ErrorKind::StorageFull => Report::Full,
-                _ => Report::Refused(error.to_string()),
+            line.say(&match &error {
+                Error::Walls(error) => Report::NoWalls(error.to_string()),
+                Error::Io(error) if error.kind() == io::ErrorKind::StorageFull => Report::Full,
+                Error::Io(error) => Report::Refused(error.to_string()),
             });
             line.finish();
-            Err(error)
+            Err(io::Error::other("nothing was started"))
         }
     }
 }
@@ -74,16 +77,34 @@ fn first_order(line: &UnixStream) -> io::Result<(Spec, String)> {
     }
 }
 
+/// Why nothing was started.
+enum Error {
+    Walls(WallsError),
+    Io(io::Error),
+}
+
+impl From<io::Error> for Error {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl From<WallsError> for Error {
+    fn from(error: WallsError) -> Self {
+        Self::Walls(error)
+    }
+}
+
 fn start(
     mut spec: Spec,
-    command: &str,
-    cwd: OwnedFd,
+    command: String,
+    spare: Result<Spare, WallsError>,
     this: Keeper,
-) -> io::Result<(Tree, Pipes, Spec, Status, StatusFile)> {
+) -> Result<(Tree, Pipes, Spec, Status, StatusFile), Error> {
     let mut status = Status {
         run: spec.run.clone(),
         keeper: this,
-        containment: None,
+        walls: None,
         output: Default::default(),
         end: None,
         closed: false,
@@ -92,27 +113,18 @@ fn start(
     // ask.
     let mut file = StatusFile::create(&spec.dir)?;
     file.append(&status)?;
-    pipestatus::ask(&mut spec, command)?;
+    let spare = spare?;
+    let note = pipestatus::ask(&mut spec, &command, spare.rung());
     let (pipes, ends) = pipes::open(spec.stdin, &spec.dir)?;
-    fchdir(&cwd)?;
-    drop(cwd);
-    let env = spec.env.iter();
-    let env: Vec<_> = env
-        .map(|(name, value)| (name.into(), value.into()))
-        .collect();
-    let tree = Tree::spawn(|| {
-        let ends = ends.try_clone()?;
-        Ok(Program {
-            argv: vec![spec.shell.path().into(), "-c".into(), command.into()],
-            env: env.clone(),
-            stdin: ends.stdin,
-            stdout: ends.stdout,
-            stderr: ends.stderr,
-        })
-    })
-    .map_err(io::Error::other)?;
-    // Not to keep the directory's file system busy.
-    std::env::set_current_dir("/")?;
-    status.containment = Some(tree.containment());
+    let program = Program {
+        argv: vec![spec.shell.path().into(), "-c".into(), command],
+        env: spec.env.clone(),
+        note,
+        stdin: ends.stdin,
+        stdout: ends.stdout,
+        stderr: ends.stderr,
+    };
+    let (tree, walls) = Tree::spawn(spare, spec.profile.clone(), program)?;
+    status.walls = Some(walls);
     Ok((tree, pipes, spec, status, file))
 }

@@ -1,12 +1,11 @@
 //! Keeps one run from its start to its end.
 
-use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Signal, setsid};
-use weighlock_confine::{Exit, Notice, Tree, Usage, exit};
+use weighlock_confine::{Error, Exit, Notice, Spare, Tree, Usage, exit};
 
 use super::begin::{Begun, begin};
 use super::line::Line;
@@ -41,17 +40,20 @@ const DRAIN: Duration = Duration::from_millis(250);
 /// How often the server hears of new output at the most.
 const MENTION_EVERY: Duration = Duration::from_millis(1);
 
+/// The role of what the kernel tells about limits, in [`Kept::wait`].
+const LIMITS: usize = usize::MAX;
+
 /// How often a failed write to the disk is tried again.
 const RETRY_EVERY: Duration = Duration::from_secs(1);
 
 /// Serves as the keeper of one run, then exits.
-pub(super) fn keep(line: UnixStream, cwd: OwnedFd, this: Keeper) -> ! {
+pub(super) fn keep(line: UnixStream, spare: Result<Spare, Error>, this: Keeper) -> ! {
     let _ = setsid();
     // The nursery's own line is not ours.
     if let Ok(null) = std::fs::File::open("/dev/null") {
         let _ = rustix::stdio::dup2_stdin(null);
     }
-    let code = match begin(line, cwd, this) {
+    let code = match begin(line, spare, this) {
         Ok(begun) => {
             let mut kept = Kept::new(begun);
             kept.tell_status();
@@ -145,6 +147,7 @@ impl Kept {
             if ready.gone || self.empty.is_some() {
                 return;
             }
+            self.mind_the_limits(ready.limits);
             self.mind_the_clock();
             self.mention_output();
         }
@@ -174,6 +177,10 @@ impl Kept {
                 roles.push(role);
             }
         }
+        for limit in self.tree.watched() {
+            fds.push(limit);
+            roles.push(LIMITS);
+        }
         let patience = self
             .next_deadline()
             .saturating_duration_since(Instant::now());
@@ -191,6 +198,7 @@ impl Kept {
                 1 => ready.notice = true,
                 2 | 3 => ready.output = true,
                 4 => ready.input = true,
+                LIMITS => ready.limits = true,
                 _ => ready.line = true,
             }
         }
@@ -209,6 +217,9 @@ impl Kept {
             Phase::Settling(until) | Phase::Kept(until) => until,
             Phase::Killed => Instant::now() + RETRY_EVERY,
         };
+        if !matches!(self.phase, Phase::Ending { .. } | Phase::Killed) {
+            next = next.min(self.tree.look_again_at());
+        }
         if self.unmentioned {
             next = next.min(self.mentioned + MENTION_EVERY);
         }
@@ -216,6 +227,22 @@ impl Kept {
             next = next.min(Instant::now() + RETRY_EVERY);
         }
         next
+    }
+
+    /// Ends a run that uses more than it may, all of it and at once: one that
+    /// lost a process to the kernel is not worth waiting for.
+    fn mind_the_limits(&mut self, told: bool) {
+        if matches!(self.phase, Phase::Ending { .. } | Phase::Killed) {
+            return;
+        }
+        if let Some(what) = self.tree.exceeded(told) {
+            self.ended_processes = self.tree.members(MANY_PROCESSES).len();
+            self.phase = Phase::Ending {
+                by_force_at: Instant::now(),
+                cause: Cause::Exceeded(what),
+            };
+            self.kill();
+        }
     }
 
     fn mind_the_clock(&mut self) {
@@ -305,8 +332,8 @@ impl Kept {
     /// Hears what the first process inside has to say. Once it says nothing
     /// more it has died, or is dying with all inside.
     fn take_notice(&mut self) {
-        match self.tree.notice() {
-            Ok(Some(notice)) => self.heed(notice),
+        match self.tree.hear() {
+            Ok(news) if !news.is_empty() => news.into_iter().for_each(|news| self.heed(news)),
             _ => self.inside_is_silent = true,
         }
     }
@@ -314,9 +341,16 @@ impl Kept {
     fn heed(&mut self, notice: Notice) {
         match notice {
             // Killed already; this only crossed our signal on its way.
-            Notice::Exited(..) if self.status.end.is_some() => {}
-            Notice::Exited(exit, usage) => {
+            Notice::Exited { .. } if self.status.end.is_some() => {}
+            Notice::Exited {
+                exit,
+                usage,
+                answer,
+            } => {
                 self.record_end(exit, usage);
+                if let Some(end) = &mut self.status.end {
+                    end.pipestatus = answer.as_deref().and_then(pipestatus::understand);
+                }
                 if matches!(self.phase, Phase::Running) {
                     self.phase = Phase::Settling(Instant::now() + SETTLE);
                 }
@@ -328,14 +362,20 @@ impl Kept {
                 };
                 self.record_end(Exit::Code(127), Usage::default());
             }
+            Notice::Wrote(bytes) => self.tree.wrote(bytes),
             Notice::Empty(usage) => self.empty = Some(usage),
-            Notice::Ready | Notice::Unready(_) => {}
+            Notice::Prepared(_) | Notice::Ready(_) | Notice::Unready(_) => {}
         }
     }
 
     fn record_end(&mut self, exit: Exit, usage: Usage) {
         let cause = match self.phase {
             Phase::Ending { cause, .. } => cause,
+            // The kernel may have been faster than we are.
+            _ if exit != Exit::Code(0) => match self.tree.exceeded(true) {
+                Some(what) => Cause::Exceeded(what),
+                None => Cause::Own,
+            },
             _ => Cause::Own,
         };
         self.status.end = Some(End {
@@ -469,7 +509,6 @@ impl Kept {
         while self.take_output() && Instant::now() < until {}
         if let Some(end) = &mut self.status.end {
             end.usage = usage;
-            end.pipestatus = pipestatus::answer(&self.spec.dir);
         }
         if let Some(end) = &mut self.status.end
             && matches!(self.phase, Phase::Ending { .. } | Phase::Killed)
@@ -501,6 +540,7 @@ struct Ready {
     output: bool,
     input: bool,
     line: bool,
+    limits: bool,
 }
 
 fn unix_micros() -> i64 {

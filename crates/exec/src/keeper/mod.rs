@@ -8,7 +8,7 @@ mod pipestatus;
 
 pub use keep::MANY_PROCESSES;
 
-use std::io::{self, IoSliceMut};
+use std::io::{self, IoSliceMut, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -16,28 +16,39 @@ use std::os::unix::net::UnixStream;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 use rustix::pipe::{PipeFlags, pipe_with};
-use weighlock_confine::{Fork, exit, forget_children, fork, reset_signals};
+use weighlock_confine::{Fork, Spare, exit, forget_children, fork, get_ready, reset_signals};
 
+use crate::nursery::PROBE;
 use crate::status::Keeper;
 
 /// The name of a keeper's socket in its run's directory, which is there once
 /// its server is gone.
 pub(crate) const KEEPER_SOCKET: &str = "keeper.sock";
 
-/// Keepers that are there before they are needed: forking one takes a good
-/// part of what a short command takes in all.
-const SPARES: usize = 2;
+/// Keepers that are there before they are needed, with the walls that every
+/// run has: making them takes longer than a short command does.
+const SPARES: usize = 4;
 
 /// Serves as nursery on standard input: has keepers ready for the messages
 /// that come there, until the server is gone. The process must be
 /// single-threaded.
+///
+/// Started with one word more, it tells what the kernel grants instead; see
+/// [`crate::Nursery::probe`].
 pub fn serve_nursery() -> io::Result<()> {
+    if std::env::args_os()
+        .next_back()
+        .is_some_and(|word| word == PROBE)
+    {
+        return tell_probe();
+    }
     // Out of the server's session: Ctrl C at its terminal is not for us.
     let _ = rustix::process::setsid();
     reset_signals();
     forget_children(true);
-    // Read once, for all keepers.
+    // Once, for all keepers.
     let _ = crate::status::boot();
+    get_ready();
     let mut spares = vec![];
     loop {
         while spares.len() < SPARES {
@@ -57,6 +68,13 @@ pub fn serve_nursery() -> io::Result<()> {
             return Ok(());
         }
     }
+}
+
+fn tell_probe() -> io::Result<()> {
+    reset_signals();
+    let found = serde_json::to_vec(&weighlock_confine::probe())?;
+    io::stdout().write_all(&found)?;
+    io::stdout().flush()
 }
 
 /// Waits until a spare keeper was taken or has died: then nobody holds the
@@ -81,23 +99,29 @@ fn wait_for_need(spares: &mut Vec<OwnedFd>) -> io::Result<bool> {
     Ok(!server_gone)
 }
 
-/// Waits for one message and serves as the keeper it asks for.
+/// Builds what can be built ahead, waits for one message and serves as the
+/// keeper it asks for.
 fn wait_for_work(here: OwnedFd) -> ! {
+    forget_children(false);
     let this = Keeper::this();
+    let spare = Spare::prepare();
     match (receive(), this) {
-        (Ok(Some((line, cwd))), Ok(this)) => {
+        (Ok(Some(line)), Ok(this)) => {
             drop(here);
-            forget_children(false);
-            keep::keep(line, cwd, this)
+            keep::keep(line, spare, this)
         }
-        _ => exit(0),
+        _ => {
+            // Its cgroup goes with it.
+            drop(spare);
+            exit(0)
+        }
     }
 }
 
-fn receive() -> io::Result<Option<(UnixStream, OwnedFd)>> {
+fn receive() -> io::Result<Option<UnixStream>> {
     loop {
         let mut byte = [0];
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut rights = RecvAncillaryBuffer::new(&mut space);
         let received = recvmsg(
             rustix::stdio::stdin(),
@@ -118,8 +142,8 @@ fn receive() -> io::Result<Option<(UnixStream, OwnedFd)>> {
             })
             .flatten();
         // Out of descriptors, say: the server sees its line cut.
-        if let (Some(line), Some(cwd)) = (fds.next(), fds.next()) {
-            return Ok(Some((line.into(), cwd)));
+        if let Some(line) = fds.next() {
+            return Ok(Some(line.into()));
         }
     }
 }

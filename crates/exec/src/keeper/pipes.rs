@@ -2,12 +2,12 @@
 
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, Seek, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
 use rustix::buffer::spare_capacity;
-use rustix::fs::{OFlags, fcntl_setfl};
+use rustix::fs::{MemfdFlags, Mode, OFlags, fchmod, fcntl_setfl, memfd_create};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
 
@@ -51,12 +51,15 @@ pub(super) fn open(stdin: Stdin, dir: &Path) -> io::Result<(Pipes, Ends)> {
     let (stderr, stderr_end) = pipe_with(PipeFlags::CLOEXEC)?;
     let (input, stdin_end) = match stdin {
         Stdin::Null => (None, File::open("/dev/null")?.into()),
-        Stdin::File => (None, File::open(dir.join(INPUT))?.into()),
+        Stdin::File => (None, in_memory(&dir.join(INPUT))?),
         Stdin::Pipe => {
             let (end, ours) = pipe_with(PipeFlags::CLOEXEC)?;
+            can_be_reopened(&end)?;
             (Some(ours), end)
         }
     };
+    can_be_reopened(&stdout_end)?;
+    can_be_reopened(&stderr_end)?;
     let pipes = Pipes {
         stdin: Input {
             pipe: input.map(ours).transpose()?,
@@ -73,20 +76,24 @@ pub(super) fn open(stdin: Stdin, dir: &Path) -> io::Result<(Pipes, Ends)> {
     Ok((pipes, ends))
 }
 
+/// Lets the command open its end by name, as `/dev/stderr`, when it is not the
+/// user who made it. Nobody else can: the name is in the command's own `/proc`.
+fn can_be_reopened(end: &OwnedFd) -> io::Result<()> {
+    Ok(fchmod(end, Mode::from_raw_mode(0o666))?)
+}
+
+/// A copy that can be opened by name inside, where the file itself is not.
+fn in_memory(path: &Path) -> io::Result<OwnedFd> {
+    let mut copy = File::from(memfd_create("stdin", MemfdFlags::CLOEXEC)?);
+    io::copy(&mut File::open(path)?, &mut copy)?;
+    copy.rewind()?;
+    Ok(copy.into())
+}
+
 /// Only our end may not block; the flag belongs to the end, not to the pipe.
 fn ours(end: OwnedFd) -> io::Result<File> {
     fcntl_setfl(&end, OFlags::NONBLOCK)?;
     Ok(File::from(end))
-}
-
-impl Ends {
-    pub(super) fn try_clone(&self) -> io::Result<Self> {
-        Ok(Self {
-            stdin: self.stdin.try_clone()?,
-            stdout: self.stdout.try_clone()?,
-            stderr: self.stderr.try_clone()?,
-        })
-    }
 }
 
 impl Output {

@@ -8,7 +8,7 @@ use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use weighlock_engine::{Run, State};
+use weighlock_engine::{Health, Run, State};
 use weighlock_server::{CommandView, NewCommand, ShellName};
 
 use crate::client::{Client, Failure, block_on};
@@ -30,11 +30,16 @@ const FIRST_WAIT_MS: i64 = 10;
   weighlock run -- echo 'a b' '*'                  several words are taken as they are
   weighlock run -d 'Run the tests' --timeout 10m -- npm test
   weighlock run --bg -- npm run dev
+  weighlock run --sandbox webshop -- make          in another directory's walls
   weighlock run --json -- make",
     after_help = "Exit codes: the command's own; 2 wrong usage; 124 time limit; 125 weighlock itself failed; \
 126 blocked; 127 command not found; 128+n ended by signal n; 75 still running after --wait."
 )]
 pub(crate) struct Args {
+    /// The sandbox to run in, by its name in the settings [default: the one
+    /// for the base directory]
+    #[arg(short, long, value_name = "NAME")]
+    sandbox: Option<String>,
     /// What it is for, in a few words
     #[arg(short, long, value_name = "WHY")]
     description: Option<String>,
@@ -82,9 +87,12 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: Args, paths: &Paths) -> Result<ExitCode, Failure> {
     let input = Source::choose(&args);
-    let request = request(&args, input)?;
+    let mut request = request(&args, input)?;
     block_on(async {
         let mut client = Client::open(paths).await?;
+        if args.sandbox.is_some() && args.cwd.is_none() {
+            request.cwd = place_in(&request, &client.get("/health").await?);
+        }
         // From before the start: no Ctrl C may end us and leave the command.
         let signals = Signals::new()?;
         let begun: CommandView = client.post("/commands", &request).await?;
@@ -154,6 +162,7 @@ fn request(args: &Args, input: Source) -> Result<NewCommand, Failure> {
     Ok(NewCommand {
         command,
         description: args.description.clone(),
+        sandbox_id: args.sandbox.clone(),
         cwd: Some(cwd.to_owned()),
         env: args.env.iter().cloned().collect::<BTreeMap<_, _>>(),
         shell: match args.shell.as_str() {
@@ -168,6 +177,18 @@ fn request(args: &Args, input: Source) -> Result<NewCommand, Failure> {
         keep: args.keep,
         ..NewCommand::default()
     })
+}
+
+/// Whoever names a sandbox need not be there: then it is its directory.
+fn place_in(request: &NewCommand, health: &Health) -> Option<String> {
+    let cwd = request.cwd.as_ref()?;
+    let sandbox = health
+        .sandboxes
+        .iter()
+        .find(|sandbox| Some(&sandbox.name) == request.sandbox_id.as_ref())?;
+    let here = std::path::Path::new(cwd).canonicalize().ok()?;
+    here.starts_with(sandbox.directory.as_ref()?)
+        .then(|| cwd.clone())
 }
 
 fn pair(text: &str) -> Result<(String, String), String> {

@@ -5,7 +5,7 @@ use std::io::{IsTerminal, Write};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use weighlock_engine::{Run, State};
+use weighlock_engine::{DEFAULT_SANDBOX, Run, State};
 use weighlock_server::CommandView;
 
 use super::Args;
@@ -31,6 +31,8 @@ pub(super) struct Show {
     terminal: bool,
     began: Instant,
     screen: Rc<Cell<Screen>>,
+    /// How many warnings were said.
+    warned: Rc<Cell<usize>>,
 }
 
 /// What is on the terminal, whoever put it there.
@@ -49,6 +51,7 @@ impl Show {
             quiet: args.quiet || args.json,
             terminal: std::io::stderr().is_terminal(),
             began: now,
+            warned: Rc::default(),
             screen: Rc::new(Cell::new(Screen {
                 last_output: now,
                 last_status: None,
@@ -83,8 +86,10 @@ impl Show {
         text::one_line(title, 50)
     }
 
+    /// Says the warnings that were not said before.
     pub(super) fn warnings(&mut self, run: &Run) {
-        for warning in &run.detail.warnings {
+        let all = &run.detail.warnings;
+        for warning in all.iter().skip(self.warned.replace(all.len())) {
             self.warn(warning);
         }
     }
@@ -94,9 +99,15 @@ impl Show {
         let place = place
             .file_name()
             .map_or("/".into(), |name| name.to_string_lossy());
+        let sandbox = run.detail.sandbox.as_ref();
+        let place = match sandbox {
+            Some(sandbox) if sandbox.name != DEFAULT_SANDBOX => sandbox.name.as_str().into(),
+            _ => place,
+        };
+        let network = sandbox.map_or("unknown", |sandbox| &sandbox.network);
         self.aligned(
             &format!("● {}", Self::title(run)),
-            &format!("{} · network on", text::one_line(&place, 20)),
+            &format!("{} · network {network}", text::one_line(&place, 20)),
         );
     }
 
@@ -191,6 +202,11 @@ impl Show {
             self.say("");
         }
         self.aligned(&ending(run), &run.short_id);
+        for denial in &run.detail.denials {
+            self.say(&format!("  {}", text::safe(&denial.text)));
+            self.say(&format!("    {}", text::safe(&denial.remedy)));
+        }
+        self.warnings(run);
         for left in &run.detail.left_running {
             let fate = if left.fate == "kept" {
                 "goes on"

@@ -1,0 +1,192 @@
+//! What a keeper and the first process inside say to each other.
+
+use std::fs::File;
+use std::io::{self, IoSlice, IoSliceMut, Read, Seek, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+
+use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::profile::{Profile, Rung};
+use crate::tree::{Exit, Usage};
+
+/// The longest message that comes from inside: the answer of a command has
+/// [`MAX_ANSWER`] bytes at most, a few more in JSON.
+const MAX_MESSAGE: usize = 64 * 1024;
+
+/// The longest plan that goes over in a message. Most have a tenth of that; a
+/// command and its environment may be larger than any message.
+const MAX_PLAN: usize = 32 * 1024;
+
+/// The most that is read of what a command leaves as its answer.
+pub(crate) const MAX_ANSWER: usize = 4096;
+
+/// Everything that the first process inside must know.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Plan {
+    pub(crate) profile: Profile,
+    pub(crate) argv: Vec<String>,
+    pub(crate) env: Vec<(String, String)>,
+    pub(crate) note: Option<Note>,
+}
+
+/// A small file that the command finds, and one that it may leave.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Note {
+    /// Where it is inside: a private directory's.
+    pub path: PathBuf,
+    /// What it says.
+    pub text: String,
+    /// Where an answer may be when the command has ended.
+    pub answer: PathBuf,
+}
+
+/// What the first process inside reports.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Notice {
+    /// Everything that could be built ahead of need is.
+    Prepared(Rung),
+    /// The walls stand; the command is about to start.
+    Ready(Built),
+    /// The walls could not be built; nothing was started.
+    Unready(String),
+    /// The program could not be started (errno).
+    Failed(i32),
+    /// The command itself ended; others may be left.
+    Exited {
+        /// How.
+        exit: Exit,
+        /// What it used.
+        usage: Usage,
+        /// What it left as its answer, if it was given a note.
+        answer: Option<String>,
+    },
+    /// How many bytes all that have ended as our children had written.
+    Wrote(u64),
+    /// Nothing is left inside. What all of it used.
+    Empty(Usage),
+}
+
+/// What stands, as far as it could come out one way or another.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Built {
+    /// The version of Landlock in force; 0 for none.
+    pub landlock: i32,
+    /// Nobody else is known inside.
+    pub user_namespace: bool,
+    /// Why the run has no home directory, if it has none.
+    pub homeless: Option<String>,
+}
+
+/// One end of the line.
+pub(crate) struct Line(OwnedFd);
+
+impl Line {
+    /// Both ends of a new line. Messages keep their borders.
+    pub(crate) fn pair() -> io::Result<(Self, Self)> {
+        let (one, other) = socketpair(
+            AddressFamily::UNIX,
+            SocketType::SEQPACKET,
+            SocketFlags::CLOEXEC,
+            None,
+        )?;
+        Ok((Self(one), Self(other)))
+    }
+
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+
+    /// Hands over the plan and the command's three descriptors.
+    pub(crate) fn order(&self, plan: &Plan, stdio: [&OwnedFd; 3]) -> io::Result<()> {
+        let plan = serde_json::to_vec(plan)?;
+        if plan.len() <= MAX_PLAN {
+            return self.send(&plan, &stdio.map(AsFd::as_fd));
+        }
+        let mut file = File::from(memfd_create("plan", MemfdFlags::CLOEXEC)?);
+        file.write_all(&plan)?;
+        file.rewind()?;
+        let [stdin, stdout, stderr] = stdio.map(AsFd::as_fd);
+        self.send(b"o", &[stdin, stdout, stderr, file.as_fd()])
+    }
+
+    fn send(&self, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<()> {
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
+        let mut rights = SendAncillaryBuffer::new(&mut space);
+        rights.push(SendAncillaryMessage::ScmRights(fds));
+        let bytes = [IoSlice::new(bytes)];
+        sendmsg(&self.0, &bytes, &mut rights, SendFlags::NOSIGNAL)?;
+        Ok(())
+    }
+
+    /// Waits for the plan; `None` when the keeper is gone.
+    pub(crate) fn receive_order(&self) -> io::Result<Option<(Plan, [OwnedFd; 3])>> {
+        let mut bytes = vec![0; MAX_PLAN];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
+        let mut rights = RecvAncillaryBuffer::new(&mut space);
+        let got = recvmsg(
+            &self.0,
+            &mut [IoSliceMut::new(&mut bytes)],
+            &mut rights,
+            RecvFlags::CMSG_CLOEXEC,
+        )?;
+        if got.bytes == 0 {
+            return Ok(None);
+        }
+        bytes.truncate(got.bytes);
+        let mut fds = rights
+            .drain()
+            .filter_map(|message| match message {
+                RecvAncillaryMessage::ScmRights(fds) => Some(fds),
+                _ => None,
+            })
+            .flatten();
+        let (Some(stdin), Some(stdout), Some(stderr)) = (fds.next(), fds.next(), fds.next()) else {
+            return Err(io::ErrorKind::InvalidData.into());
+        };
+        if let Some(file) = fds.next() {
+            bytes.clear();
+            File::from(file).read_to_end(&mut bytes)?;
+        }
+        Ok(Some((
+            serde_json::from_slice(&bytes)?,
+            [stdin, stdout, stderr],
+        )))
+    }
+
+    /// Lets the command start, once all that is to bound it does.
+    pub(crate) fn go(&self) {
+        // One that could not build the walls is gone, and has said why.
+        let _ = rustix::net::send(&self.0, b"g", SendFlags::NOSIGNAL);
+    }
+
+    /// Waits until the command may start; false when the keeper is gone.
+    pub(crate) fn receive_go(&self) -> io::Result<bool> {
+        let (length, _) = rustix::net::recv(&self.0, &mut [0_u8; 1][..], RecvFlags::empty())?;
+        Ok(length > 0)
+    }
+
+    /// Reports, in one message.
+    pub(crate) fn tell(&self, news: &[Notice]) {
+        // A keeper that is gone hears nothing, and we are about to follow it.
+        if let Ok(bytes) = serde_json::to_vec(news) {
+            let _ = rustix::net::send(&self.0, &bytes, SendFlags::NOSIGNAL);
+        }
+    }
+
+    /// Reads one report; empty when there will be none any more.
+    pub(crate) fn hear(&self) -> io::Result<Vec<Notice>> {
+        let mut bytes = vec![0; MAX_MESSAGE];
+        let (length, _) = rustix::net::recv(&self.0, &mut bytes[..], RecvFlags::empty())?;
+        if length == 0 {
+            return Ok(vec![]);
+        }
+        Ok(serde_json::from_slice(&bytes[..length])?)
+    }
+}

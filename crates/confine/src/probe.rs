@@ -1,0 +1,236 @@
+//! What this kernel grants us, found by trying each thing on its own.
+//!
+//! Every try is a process of its own with a deadline: some change the process
+//! that makes them for good, and a strange host may kill it or let it hang.
+
+mod fix;
+mod tries;
+
+use std::io::{self, Read, Write};
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use rustix::io::Errno;
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{Signal, pidfd_send_signal};
+use serde::{Deserialize, Serialize};
+
+use crate::fork::{Cloned, clone, exit};
+use crate::privilege::{is_root, map, own};
+use crate::root::{Failed, failed};
+use crate::tree::{Exit, readable_within, wait};
+use fix::Host;
+use tries::{TRIES, Try, Who};
+
+/// Each is a handful of system calls; the slowest, entering a cgroup, takes
+/// some 10 ms.
+const WITHIN: Duration = Duration::from_secs(1);
+
+/// One thing that walls are made of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Primitive {
+    /// A stable word, such as `user-namespace`.
+    pub name: String,
+    /// It can be had.
+    pub ok: bool,
+    /// What was found: a version, say.
+    pub found: Option<String>,
+    /// The kernel's error, as a number.
+    pub errno: Option<i32>,
+    /// What failed and how, with the error's name.
+    pub error: Option<String>,
+    /// What does not hold without it.
+    pub means: String,
+    /// What a person can do about it here.
+    pub fix: Option<String>,
+}
+
+/// Tries everything. The caller must be single-threaded.
+pub fn probe() -> Vec<Primitive> {
+    let host = Host::look();
+    let who = if is_root() { Who::Root } else { Who::User };
+    TRIES
+        .iter()
+        .filter(|one| one.who == Who::Both || one.who == who)
+        .map(|one| one.primitive(attempt(one), &host))
+        .collect()
+}
+
+impl Try {
+    fn primitive(&self, came_out: Result<String, Refusal>, host: &Host) -> Primitive {
+        let mut primitive = Primitive {
+            name: self.name.into(),
+            ok: came_out.is_ok(),
+            found: None,
+            errno: None,
+            error: None,
+            means: self.means.into(),
+            fix: None,
+        };
+        match came_out {
+            Ok(found) => primitive.found = Some(found).filter(|found| !found.is_empty()),
+            Err(refusal) => {
+                primitive.fix = host.fix(self.name, &refusal);
+                primitive.errno = refusal.errno;
+                primitive.found = refusal.found;
+                primitive.error = Some(refusal.text);
+            }
+        }
+        primitive
+    }
+}
+
+/// Why something cannot be had.
+#[derive(Debug, Serialize, Deserialize)]
+struct Refusal {
+    errno: Option<i32>,
+    text: String,
+    /// What there is instead.
+    found: Option<String>,
+}
+
+impl Refusal {
+    fn other(text: impl Into<String>) -> Self {
+        Self {
+            errno: None,
+            text: text.into(),
+            found: None,
+        }
+    }
+}
+
+impl From<Failed> for Refusal {
+    fn from(Failed { what, error }: Failed) -> Self {
+        let errno = error.raw_os_error();
+        Self {
+            text: match errno {
+                Some(errno) => format!("cannot {what}: {}", named(errno)),
+                None => format!("cannot {what}: {error}"),
+            },
+            errno,
+            found: None,
+        }
+    }
+}
+
+impl From<io::Error> for Refusal {
+    fn from(error: io::Error) -> Self {
+        failed("try it")(error).into()
+    }
+}
+
+/// Makes one try in a process of its own.
+fn attempt(one: &Try) -> Result<String, Refusal> {
+    let (mut answer, mut say) = pipe_with(PipeFlags::CLOEXEC)
+        .map(|(read, write)| (std::fs::File::from(read), std::fs::File::from(write)))
+        .map_err(io::Error::from)?;
+    let user = own();
+    let namespaces = match one.namespaces {
+        0 => 0,
+        some if is_root() => some,
+        some => some | libc::CLONE_NEWUSER,
+    };
+    let made = clone(namespaces).map_err(failed("enter namespaces"))?;
+    let Some(Cloned { pid, pidfd }) = made else {
+        drop(answer);
+        let mapped = match namespaces & libc::CLONE_NEWUSER {
+            0 => Ok(()),
+            _ => map(user).map_err(failed("enter a user namespace")),
+        };
+        let came_out = mapped.map_err(Refusal::from).and_then(|()| (one.deed)());
+        if let Ok(text) = serde_json::to_vec(&came_out) {
+            let _ = say.write_all(&text);
+        }
+        exit(0);
+    };
+    drop(say);
+    let in_time = readable_within(pidfd.as_fd(), WITHIN);
+    let _ = pidfd_send_signal(&pidfd, Signal::KILL);
+    let ended = wait(Some(pid), true);
+    if !matches!(in_time, Ok(true)) {
+        return Err(Refusal {
+            errno: Some(libc::ETIMEDOUT),
+            text: format!("no answer within {} s (ETIMEDOUT)", WITHIN.as_secs()),
+            found: None,
+        });
+    }
+    let mut text = vec![];
+    answer.read_to_end(&mut text)?;
+    serde_json::from_slice(&text).unwrap_or_else(|_| {
+        Err(Refusal::other(match ended {
+            Ok(Some((_, Exit::Signal(signal), _))) => {
+                format!("the process was killed by signal {signal}")
+            }
+            _ => "the process ended without an answer".into(),
+        }))
+    })
+}
+
+/// An error as people and search engines know it.
+fn named(errno: i32) -> String {
+    let text = io::Error::from_raw_os_error(errno).to_string();
+    let text = text.split(" (os error").next().unwrap_or_default();
+    match NAMES
+        .iter()
+        .find(|(known, _)| known.raw_os_error() == errno)
+    {
+        Some((_, name)) => format!("{text} ({name})"),
+        None => format!("{text} (error {errno})"),
+    }
+}
+
+/// Those that are met in practice.
+const NAMES: &[(Errno, &str)] = &[
+    (Errno::ACCESS, "EACCES"),
+    (Errno::AGAIN, "EAGAIN"),
+    (Errno::BUSY, "EBUSY"),
+    (Errno::INVAL, "EINVAL"),
+    (Errno::MFILE, "EMFILE"),
+    (Errno::NODEV, "ENODEV"),
+    (Errno::NOENT, "ENOENT"),
+    (Errno::NOMEM, "ENOMEM"),
+    (Errno::NOSPC, "ENOSPC"),
+    (Errno::NOSYS, "ENOSYS"),
+    (Errno::OPNOTSUPP, "EOPNOTSUPP"),
+    (Errno::PERM, "EPERM"),
+    (Errno::ROFS, "EROFS"),
+    (Errno::SRCH, "ESRCH"),
+    (Errno::TIMEDOUT, "ETIMEDOUT"),
+    (Errno::USERS, "EUSERS"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one(deed: fn() -> Result<String, Refusal>) -> Result<String, Refusal> {
+        attempt(&Try {
+            name: "test",
+            who: Who::Both,
+            namespaces: 0,
+            deed,
+            means: "",
+        })
+    }
+
+    #[test]
+    fn a_try_may_hang_or_die() {
+        assert_eq!(one(|| Ok("yes".into())).unwrap(), "yes");
+        let late = one(|| {
+            loop {
+                std::thread::sleep(WITHIN);
+            }
+        });
+        assert_eq!(late.unwrap_err().errno, Some(libc::ETIMEDOUT));
+        let dead = one(|| {
+            let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::KILL);
+            Ok(String::new())
+        });
+        assert!(dead.unwrap_err().text.contains("signal 9"));
+        let refused = one(|| Err(failed("do it")(Errno::PERM).into()));
+        assert_eq!(
+            refused.unwrap_err().text,
+            "cannot do it: Operation not permitted (EPERM)"
+        );
+    }
+}

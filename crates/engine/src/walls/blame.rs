@@ -1,0 +1,87 @@
+//! Which walls a failed run has met.
+
+use std::path::{Path, PathBuf};
+
+use weighlock_confine::{Access, Network, PRIVATE, SYSTEM};
+use weighlock_exec::{Log, Stream};
+
+use super::person::Person;
+use crate::denial::{self, Denial, Fence, Limits, Walls};
+use crate::engine::Engine;
+use crate::protect::{self, Guard};
+use crate::view::SandboxView;
+
+/// The end of standard error, where a failure is explained.
+const LOOK_AT: usize = 64 * 1024;
+
+/// Parts of a home directory that begin empty in every sandbox: a file that is
+/// not there is just not there. Elsewhere it may be hidden.
+const OWN: &[&str] = &[".cache", ".cargo", ".config", ".local", ".npm", "go"];
+
+impl Engine {
+    /// Names the walls that a failed run has met, as its words suggest.
+    pub(crate) fn denials(&self, log: &Log, view: &SandboxView, cwd: &str) -> Vec<Denial> {
+        let Ok(sandbox) = self.sandbox(Some(&view.name)) else {
+            return vec![];
+        };
+        let said = log.tail(Stream::Stderr, LOOK_AT).unwrap_or_default();
+        if said.is_empty() {
+            return vec![];
+        }
+        let dir = view.directory.as_ref().map(PathBuf::from);
+        let Ok(person) = Person::find(sandbox, dir.as_deref(), &self.home) else {
+            return vec![];
+        };
+        let in_home = |path: &PathBuf| match path.strip_prefix("~") {
+            Ok(rest) => person.home.join(rest),
+            Err(_) => path.clone(),
+        };
+        let private = PRIVATE.iter().map(PathBuf::from);
+        let mut writable: Vec<PathBuf> = private.collect();
+        writable.extend(OWN.iter().map(|name| person.home.join(name)));
+        writable.extend(sandbox.write.iter().map(in_home));
+        let mut readable: Vec<PathBuf> = SYSTEM.iter().map(PathBuf::from).collect();
+        readable.extend(["/proc".into(), "/dev".into()]);
+        readable.extend(PRIVATE.iter().map(PathBuf::from));
+        readable.extend(OWN.iter().map(|name| person.home.join(name)));
+        readable.extend(sandbox.read.iter().chain(&sandbox.write).map(in_home));
+        let mut protected = vec![];
+        if let Some(dir) = dir {
+            if sandbox.files == Access::Write {
+                writable.push(dir.clone());
+                protected = self.protected(&dir, &sandbox.unprotected);
+            }
+            readable.push(dir);
+        }
+        let limits = &sandbox.limits;
+        let walls = Walls {
+            name: &sandbox.name,
+            cwd: Path::new(cwd),
+            readable: &readable,
+            writable: &writable,
+            protected: &protected,
+            network_off: sandbox.network == Network::Off,
+            fence: match view.level.as_deref() {
+                Some("landlock") => Fence::Landlock,
+                _ => Fence::Mounts,
+            },
+            limits: Limits {
+                memory_bytes: Some(limits.memory_bytes),
+                processes: Some(limits.processes),
+                open_files: Some(limits.open_files),
+                file_bytes: Some(limits.file_bytes),
+            },
+        };
+        denial::find(&String::from_utf8_lossy(&said), &walls)
+    }
+
+    fn protected(&self, dir: &Path, unprotected: &[String]) -> Vec<PathBuf> {
+        let surface = protect::surface(dir, &self.found.repositories.below(dir), unprotected);
+        surface
+            .entries
+            .into_iter()
+            .filter(|entry| entry.guard == Guard::ReadOnly)
+            .map(|entry| dir.join(entry.path))
+            .collect()
+    }
+}

@@ -1,0 +1,485 @@
+//! From a sandbox and a directory to the walls around one run.
+
+mod blame;
+mod lately;
+mod person;
+mod repositories;
+mod tools;
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, chown};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::Duration;
+
+use rustix::fs::{fstat, statvfs};
+use weighlock_confine::{Access, FileId, Limits, Mount, Network, Profile};
+
+use self::lately::Lately;
+use self::person::Person;
+pub(crate) use self::person::home;
+use self::repositories::Repositories;
+pub(crate) use self::tools::VARIABLES;
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::forgery::Maker;
+use crate::live::lock;
+use crate::place::Place;
+use crate::protect::{self, Guard, Surface};
+use crate::sandbox::{Sandbox, is_too_wide};
+use crate::view::SandboxView;
+
+/// How long toolchains that were found count: dozens of places are looked at.
+const TOOLS_FOR: Duration = Duration::from_secs(5);
+
+/// The walls around one run, and what was found on the way.
+pub(crate) struct Walls {
+    pub(crate) profile: Profile,
+    pub(crate) view: SandboxView,
+    pub(crate) warnings: Vec<String>,
+    /// What to set in the environment.
+    pub(crate) env: Vec<(String, String)>,
+    /// What other programs run, in the directory that can be written.
+    pub(crate) guarded: Option<Guarded>,
+    /// Keeps the directory what it is until the walls stand.
+    pub(crate) cwd: OwnedFd,
+}
+
+/// A writable directory with what is protected in it.
+pub(crate) struct Guarded {
+    pub(crate) dir: PathBuf,
+    /// What stands for the home directory, and what was in it.
+    home: (PathBuf, BTreeSet<OsString>),
+    pub(crate) surface: Surface,
+    /// Where a blacklist could be made in it.
+    pub(crate) maker: Mutex<Option<Maker>>,
+}
+
+/// What takes too long to be found out for every run.
+pub(crate) struct Found {
+    pub(crate) repositories: Repositories,
+    tools: Lately<Vec<Mount>>,
+}
+
+impl Default for Found {
+    fn default() -> Self {
+        Self {
+            repositories: Repositories::default(),
+            tools: Lately::new(TOOLS_FOR),
+        }
+    }
+}
+
+impl Engine {
+    /// Works out the walls for a run at a place.
+    pub(crate) fn walls(
+        &self,
+        sandbox: &Sandbox,
+        place: Place,
+        path: &str,
+    ) -> Result<Walls, Error> {
+        let own_home = &self.home;
+        let dir = self.territory(sandbox, &place.path, own_home);
+        let person = Person::find(sandbox, dir.as_deref(), own_home)?;
+        let whole = sandbox.directory.as_ref().unwrap_or(&self.config.base);
+        let part = dir.as_ref().filter(|dir| *dir != whole);
+        let layer = self.home_layer(sandbox, &person, part)?;
+        let mut warnings = vec![];
+        let mut files = self.found.tools.get(&layer, || {
+            let env = &self.server_env;
+            tools::find(&person.home, &layer, path, env, sandbox.network)
+        });
+        let mut guarded = None;
+        if let Some(dir) = &dir {
+            files.push(show_territory(sandbox, dir, &person)?);
+            if sandbox.files == Access::Write {
+                let mut found = self.guard(sandbox, dir, &mut files, &mut warnings)?;
+                found.home = (layer.clone(), visible(&layer));
+                guarded = Some(found);
+            }
+        }
+        // After the directory: a person may say more about a part of it.
+        files.extend(self.extras(sandbox, &person, &mut warnings));
+        self.hide(&mut files);
+        let (cwd, cwd_is) = if is_seen(&place.path, &files) {
+            (place.path.clone(), file_id(&place.fd)?)
+        } else {
+            warnings.push(format!(
+                "{} is not shown to commands, since it holds more than a project; this one runs \
+                 in an empty home directory. Go to a directory below it, or set up a sandbox",
+                place.path.display()
+            ));
+            let meta = layer.metadata().map_err(cannot_use(&layer))?;
+            let layer_is = FileId {
+                device: meta.dev(),
+                inode: meta.ino(),
+            };
+            (person.home.clone(), layer_is)
+        };
+        let mut view = self.view(sandbox);
+        view.directory = dir.as_ref().map(|dir| dir.to_string_lossy().into_owned());
+        if dir.is_none() {
+            view.files = "none".into();
+        }
+        Ok(Walls {
+            env: environment(&person),
+            profile: Profile {
+                identity: person.identity,
+                home: person.home,
+                home_layer: layer,
+                files,
+                cwd,
+                cwd_is,
+                network: sandbox.network,
+                limits: self.limits(sandbox, dir.as_deref()),
+                minimum: sandbox.minimum,
+            },
+            view,
+            warnings,
+            guarded,
+            cwd: place.fd,
+        })
+    }
+
+    /// Returns a sandbox as it is shown.
+    pub(crate) fn view(&self, sandbox: &Sandbox) -> SandboxView {
+        let dir = sandbox.directory.as_ref().unwrap_or(&self.config.base);
+        SandboxView {
+            name: sandbox.name.clone(),
+            directory: Some(dir.to_string_lossy().into_owned()),
+            files: match sandbox.files {
+                Access::Read => "read",
+                Access::Write => "write",
+            }
+            .into(),
+            network: match sandbox.network {
+                Network::Off => "off",
+                Network::On => "on",
+            }
+            .into(),
+            ..SandboxView::default()
+        }
+    }
+
+    /// The directory that a run may use: the sandbox's; and where that is too
+    /// much, the repository or else the directory that it runs in.
+    fn territory(&self, sandbox: &Sandbox, cwd: &Path, home: &Path) -> Option<PathBuf> {
+        let whole = sandbox.directory.as_ref().unwrap_or(&self.config.base);
+        if !is_too_wide(whole, home) {
+            return Some(whole.clone());
+        }
+        let fits = |dir: &&Path| dir.starts_with(whole) && !is_too_wide(dir, home);
+        let repository = cwd
+            .ancestors()
+            .take_while(fits)
+            .find(|dir| dir.join(".git").exists());
+        let dir = repository.or(Some(cwd).filter(fits))?;
+        Some(dir.to_owned())
+    }
+
+    /// The directory that stands for the home directory in a sandbox. Caches
+    /// live there from run to run.
+    /// Where a sandbox is as many projects as there are directories, each has
+    /// its own: one must not leave traps for another.
+    fn home_layer(
+        &self,
+        sandbox: &Sandbox,
+        person: &Person,
+        part: Option<&PathBuf>,
+    ) -> Result<PathBuf, Error> {
+        let homes = self.config.state_dir.join("homes").join(&sandbox.name);
+        let uid = person.identity.uid;
+        let layer = homes.join(match part {
+            Some(dir) => format!("{uid}-{:016x}", fnv(dir)),
+            None => uid.to_string(),
+        });
+        if layer.is_dir() {
+            return Ok(layer);
+        }
+        let mut private = std::fs::DirBuilder::new();
+        let private = private.recursive(true).mode(0o700);
+        private.create(&layer).map_err(cannot_use(&layer))?;
+        // There, so that git writes settings to it and not where the person's
+        // are shown.
+        let settings = layer.join(".gitconfig");
+        std::fs::write(&settings, "").map_err(cannot_use(&settings))?;
+        if weighlock_confine::is_root() {
+            for made in [&layer, &settings] {
+                chown(made, Some(person.identity.uid), Some(person.identity.gid))
+                    .map_err(cannot_use(made))?;
+            }
+        }
+        Ok(layer)
+    }
+
+    /// What the sandbox shows beside its directory.
+    fn extras(&self, sandbox: &Sandbox, person: &Person, warnings: &mut Vec<String>) -> Vec<Mount> {
+        let read = sandbox.read.iter().map(|path| (path, Access::Read));
+        let write = sandbox.write.iter().map(|path| (path, Access::Write));
+        let mut found = vec![];
+        // In this order: what is to be written counts when it is named twice.
+        for (path, wanted) in read.chain(write) {
+            let at = match path.strip_prefix("~") {
+                Ok(rest) => person.home.join(rest),
+                Err(_) => path.clone(),
+            };
+            match tools::read(&at, at.clone()) {
+                Some(Mount::Show { from, at, .. }) => found.push(Mount::Show {
+                    lent: person.for_root && wanted == Access::Write && is_roots(&from),
+                    from,
+                    at,
+                    access: wanted,
+                    is: None,
+                    required: true,
+                }),
+                _ => warnings.push(format!(
+                    "sandbox `{}` is to show {}, which is not there",
+                    sandbox.name,
+                    path.display()
+                )),
+            }
+        }
+        found
+    }
+
+    /// Protects what other programs run, in a directory that can be written.
+    fn guard(
+        &self,
+        sandbox: &Sandbox,
+        dir: &Path,
+        files: &mut Vec<Mount>,
+        warnings: &mut Vec<String>,
+    ) -> Result<Guarded, Error> {
+        let repositories = &self.found.repositories;
+        let nested = repositories.below(dir);
+        for path in repositories.appeared(dir) {
+            warnings.push(format!(
+                "a repository appeared at {}; its hooks and settings are protected from now on, \
+                 but look at them before you use git there",
+                path.display()
+            ));
+        }
+        if repositories.is_incomplete(dir) {
+            warnings.push(
+                "there are too many directories or repositories to find and protect all hooks"
+                    .into(),
+            );
+        }
+        let surface = protect::surface(dir, &nested, &sandbox.unprotected);
+        for entry in &surface.entries {
+            let at = dir.join(&entry.path);
+            if at.to_str().is_none() {
+                warnings.push(format!(
+                    "{} cannot be protected, since its name is not text, and other programs run it",
+                    entry.path.display()
+                ));
+                continue;
+            }
+            if entry.guard == Guard::Outside && self.is_anothers(&at, sandbox) {
+                warnings.push(format!(
+                    ".git leads to {}, which belongs to another sandbox and is not shown; git will \
+                     not work",
+                    at.display()
+                ));
+                continue;
+            }
+            files.push(match entry.guard {
+                Guard::ReadOnly => Mount::Guard {
+                    at,
+                    access: Access::Read,
+                },
+                Guard::Pinned => Mount::Guard {
+                    at,
+                    access: Access::Write,
+                },
+                Guard::Outside => Mount::Show {
+                    lent: weighlock_confine::is_root() && is_roots(&at),
+                    from: at.clone(),
+                    at,
+                    access: Access::Write,
+                    is: None,
+                    required: true,
+                },
+            });
+        }
+        for path in &surface.unprotectable {
+            warnings.push(format!(
+                "{} cannot be protected (it is a link or has a second name), and other programs \
+                 run it",
+                path.display()
+            ));
+        }
+        if let Some(path) = &surface.not_followed {
+            warnings.push(format!(
+                ".git leads to {}, which does not lead back here and is not shown; git will not \
+                 work",
+                path.display()
+            ));
+        }
+        Ok(Guarded {
+            dir: dir.to_owned(),
+            home: Default::default(),
+            surface,
+            maker: Mutex::new(self.guard_blacklist(sandbox, dir, files)?),
+        })
+    }
+
+    /// Protects the blacklist, which counts for all sandboxes, where it lies
+    /// in a directory that can be written.
+    fn guard_blacklist(
+        &self,
+        sandbox: &Sandbox,
+        dir: &Path,
+        files: &mut Vec<Mount>,
+    ) -> Result<Option<Maker>, Error> {
+        let rules = self.forgery.dir();
+        if !rules.starts_with(dir) || sandbox.unprotected.iter().any(|name| name == ".agents") {
+            return Ok(None);
+        }
+        let maker = self.forgery.suspect_where_absent();
+        let maker = maker.map_err(cannot_use(rules))?;
+        if self.config.base != dir && rules.symlink_metadata().is_ok() {
+            // What holds it stays where it is.
+            let above = rules.ancestors().skip(1).take_while(|at| *at != dir);
+            let above: Vec<_> = above.collect();
+            files.extend(above.into_iter().rev().map(|at| Mount::Guard {
+                at: at.to_owned(),
+                access: Access::Write,
+            }));
+            files.push(Mount::Guard {
+                at: rules.to_owned(),
+                access: Access::Read,
+            });
+        }
+        Ok(maker)
+    }
+
+    /// Tells whether a path is in another sandbox, or ours.
+    fn is_anothers(&self, path: &Path, sandbox: &Sandbox) -> bool {
+        let others = self.config.sandboxes.iter();
+        path.starts_with(&self.config.state_dir) || { others }
+            .filter(|other| other.name != sandbox.name)
+            .filter_map(|other| other.directory.as_ref())
+            .any(|dir| path.starts_with(dir))
+    }
+
+    /// Hides what is ours, wherever it could be seen.
+    fn hide(&self, files: &mut Vec<Mount>) {
+        let ours = [&self.config.state_dir]
+            .into_iter()
+            .chain(&self.config.hidden);
+        for path in ours {
+            let Ok(path) = path.canonicalize() else {
+                continue;
+            };
+            // The layer for the home directory is in the state directory, and
+            // is shown as something else.
+            if is_seen(&path, files) {
+                files.push(Mount::Hide { at: path });
+            }
+        }
+    }
+
+    /// The sandbox's limits; of the disk, at most half of what is free.
+    fn limits(&self, sandbox: &Sandbox, dir: Option<&Path>) -> Limits {
+        let mut limits = sandbox.limits;
+        let dir = dir.unwrap_or(&self.config.state_dir);
+        if let Ok(disk) = statvfs(dir) {
+            let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+            limits.disk_bytes = limits.disk_bytes.min(free / 2);
+            limits.file_bytes = limits.file_bytes.min(limits.disk_bytes);
+        }
+        limits
+    }
+}
+
+impl Guarded {
+    /// Returns what a run left in the home directory, where a person would
+    /// look for it in vain. Hidden files are caches and settings.
+    pub(crate) fn left_at_home(&self) -> Vec<OsString> {
+        let (home, before) = &self.home;
+        let ours = |name: &OsString| self.dir.iter().any(|part| part == name);
+        let new = visible(home).into_iter();
+        new.filter(|name| !before.contains(name) && !ours(name))
+            .collect()
+    }
+
+    /// Takes note that nothing of the run is left.
+    pub(crate) fn release(&self) {
+        drop(lock(&self.maker).take());
+    }
+
+    /// Returns what a run made, or put in the place of something else, that
+    /// other programs will run.
+    pub(crate) fn appeared(&self) -> Vec<PathBuf> {
+        protect::appeared(&self.dir, &self.surface)
+    }
+}
+
+fn show_territory(sandbox: &Sandbox, dir: &Path, person: &Person) -> Result<Mount, Error> {
+    let meta = dir.symlink_metadata().map_err(cannot_use(dir))?;
+    Ok(Mount::Show {
+        from: dir.to_owned(),
+        at: dir.to_owned(),
+        access: sandbox.files,
+        is: Some(FileId {
+            device: meta.dev(),
+            inode: meta.ino(),
+        }),
+        lent: person.for_root && meta.uid() == 0,
+        required: true,
+    })
+}
+
+/// FNV-1a: short, and the same in every version.
+fn fnv(path: &Path) -> u64 {
+    let bytes = path.as_os_str().as_encoded_bytes().iter();
+    { bytes }.fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+fn visible(dir: &Path) -> BTreeSet<OsString> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    entries
+        .map(|entry| entry.file_name())
+        .filter(|name| !name.as_encoded_bytes().starts_with(b"."))
+        .collect()
+}
+
+fn environment(person: &Person) -> Vec<(String, String)> {
+    let mut env = vec![("HOME".into(), person.home.to_string_lossy().into_owned())];
+    if let Some(name) = &person.name {
+        env.push(("USER".into(), name.clone()));
+        env.push(("LOGNAME".into(), name.clone()));
+    }
+    env
+}
+
+fn is_seen(path: &Path, files: &[Mount]) -> bool {
+    let system = weighlock_confine::SYSTEM.iter();
+    { system }.any(|part| path.starts_with(part))
+        || files.iter().any(|mount| match mount {
+            Mount::Show { from, at, .. } => from == at && path.starts_with(at),
+            _ => false,
+        })
+}
+
+fn is_roots(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|meta| meta.uid() == 0)
+}
+
+fn file_id(fd: &OwnedFd) -> Result<FileId, Error> {
+    let stat = fstat(fd).map_err(|error| cannot_use(Path::new("."))(error.into()))?;
+    Ok(FileId {
+        device: stat.st_dev,
+        inode: stat.st_ino,
+    })
+}
+
+fn cannot_use(path: &Path) -> impl FnOnce(std::io::Error) -> Error {
+    let path = path.to_owned();
+    move |source| Error::File { path, source }
+}
