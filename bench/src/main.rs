@@ -12,6 +12,7 @@ mod one;
 mod say;
 mod server;
 mod table;
+mod walls;
 
 use std::process::ExitCode;
 
@@ -23,7 +24,7 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 /// Measures one group of rows.
 type Group = fn(&Effort) -> Result<Vec<Row>>;
 
-const USAGE: &str = "usage: weighlock-bench [--quick] [--json] [one|flood|live|crowd]...";
+const USAGE: &str = "usage: weighlock-bench [--quick] [--json] [one|walls|flood|live|crowd]...";
 
 /// How often things are measured.
 pub(crate) struct Effort {
@@ -59,6 +60,7 @@ fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let done = match args.split_first() {
         Some((first, rest)) if first == say::VERB => say::say(rest),
+        Some((first, rest)) if first == walls::VERB => walls::serve(rest),
         _ => compare(&args),
     };
     match done {
@@ -76,12 +78,13 @@ fn compare(args: &[String]) -> Result<()> {
         match arg.as_str() {
             "--quick" => effort = &QUICK,
             "--json" => json = true,
-            name @ ("one" | "flood" | "live" | "crowd") => only.push(name),
+            name @ ("one" | "walls" | "flood" | "live" | "crowd") => only.push(name),
             _ => return Err(format!("`{arg}` is not understood\n{USAGE}").into()),
         }
     }
-    let groups: [(&str, Group); 4] = [
+    let groups: [(&str, Group); 5] = [
         ("one", one::measure),
+        ("walls", walls::measure),
         ("flood", flood::measure),
         ("live", live::measure),
         ("crowd", crowd::measure),

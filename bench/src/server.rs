@@ -32,7 +32,10 @@ impl Server {
         let dir = tempfile::Builder::new().prefix("wlbench").tempdir()?;
         fs::create_dir(dir.path().join("base"))?;
         let file = dir.path().join("config.toml");
-        fs::write(&file, config)?;
+        // Commands that write by measure are this program.
+        let own = std::env::current_exe()?.canonicalize()?;
+        let shown = format!("[sandbox.default]\nread = [{:?}]\n", own.to_string_lossy());
+        fs::write(&file, format!("{config}\n{shown}"))?;
         let mut process = ours(&program, dir.path())
             .args(["serve", "--listen", "off", "--config"])
             .arg(&file)

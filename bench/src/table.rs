@@ -22,6 +22,8 @@ pub(crate) enum Unit {
 pub(crate) struct Row {
     what: String,
     unit: Unit,
+    /// The good end, which load from elsewhere touches least.
+    best: f64,
     median: f64,
     /// The bad end: only one sample in twenty is worse.
     bad: f64,
@@ -31,6 +33,10 @@ pub(crate) struct Row {
 }
 
 impl Samples {
+    pub(crate) fn of(samples: &[f64]) -> Self {
+        Self(samples.to_vec())
+    }
+
     pub(crate) fn push(&mut self, sample: f64) {
         self.0.push(sample);
     }
@@ -80,10 +86,15 @@ impl Unit {
 
 impl Row {
     pub(crate) fn new(what: impl Into<String>, unit: Unit, samples: &Samples) -> Self {
-        let bad = if unit.more_is_better() { 0.05 } else { 0.95 };
+        let (best, bad) = if unit.more_is_better() {
+            (1.0, 0.05)
+        } else {
+            (0.0, 0.95)
+        };
         Self {
             what: what.into(),
             unit,
+            best: samples.at(best),
             median: samples.median(),
             bad: samples.at(bad),
             ratio: None,
@@ -102,9 +113,10 @@ impl Row {
         self
     }
 
-    fn cells(&self) -> [String; 5] {
+    fn cells(&self) -> [String; 6] {
         [
             self.what.clone(),
+            self.unit.show(self.best),
             self.unit.show(self.median),
             self.unit.show(self.bad),
             self.ratio
@@ -115,7 +127,8 @@ impl Row {
 
     fn json(&self) -> Value {
         json!({
-            "what": self.what, "unit": self.unit.name(), "median": self.median,
+            "what": self.what, "unit": self.unit.name(),
+            "best": self.best, "median": self.median,
             "worst_of_twenty": self.bad, "ratio": self.ratio.map(|(ratio, _)| ratio),
             "against": self.ratio.map(|(_, of)| of),
             "goal": (!self.goal.is_empty()).then_some(self.goal),
@@ -130,15 +143,16 @@ pub(crate) fn text(facts: &[(&str, String)], rows: &[Row]) -> String {
         let _ = writeln!(text, "{name}: {value}");
     }
     text.push('\n');
-    let head = ["what", "median", "1 in 20", "ratio", "goal"].map(String::from);
-    let lines: Vec<[String; 5]> = std::iter::once(head)
+    let head = ["what", "best", "median", "1 in 20", "ratio", "goal"].map(String::from);
+    let lines: Vec<[String; 6]> = std::iter::once(head)
         .chain(rows.iter().map(Row::cells))
         .collect();
     let width = |column: usize| lines.iter().map(|line| line[column].len()).max();
-    let widths: [usize; 5] = std::array::from_fn(|column| width(column).unwrap_or(0));
-    for [what, median, bad, ratio, goal] in &lines {
-        let [w0, w1, w2, w3, _] = widths;
-        let line = format!("{what:w0$}  {median:>w1$}  {bad:>w2$}  {ratio:w3$}  {goal}");
+    let widths: [usize; 6] = std::array::from_fn(|column| width(column).unwrap_or(0));
+    for [what, best, median, bad, ratio, goal] in &lines {
+        let [w0, w1, w2, w3, w4, _] = widths;
+        let line =
+            format!("{what:w0$}  {best:>w1$}  {median:>w2$}  {bad:>w3$}  {ratio:w4$}  {goal}");
         let _ = writeln!(text, "{}", line.trim_end());
     }
     text
