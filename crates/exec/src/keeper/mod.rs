@@ -26,7 +26,8 @@ use crate::status::Keeper;
 pub(crate) const KEEPER_SOCKET: &str = "keeper.sock";
 
 /// Keepers that are there before they are needed, with the walls that every
-/// run has: making them takes longer than a short command does.
+/// run has: making them takes longer than a short command does. Enough for the
+/// few calls that agents make at once; each takes about 1 MiB.
 const SPARES: usize = 4;
 
 /// Serves as nursery on standard input: has keepers ready for the messages
