@@ -1,8 +1,9 @@
 //! Where things are, by the XDG rules.
 
 use std::env;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+
+use weighlock_engine::path_hash;
 
 use crate::client::Failure;
 
@@ -66,20 +67,10 @@ fn socket(state_dir: &Path) -> PathBuf {
             let resolved = state_dir
                 .canonicalize()
                 .unwrap_or_else(|_| state_dir.to_owned());
-            dir.join(format!("weighlock-{:016x}.sock", name(&resolved)))
+            dir.join(format!("weighlock-{:016x}.sock", path_hash(&resolved)))
         }
         None => state_dir.join("weighlock.sock"),
     }
-}
-
-/// FNV-1a: short, and the same in every version.
-fn name(path: &Path) -> u64 {
-    path.as_os_str()
-        .as_bytes()
-        .iter()
-        .fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        })
 }
 
 fn xdg(variable: &str, below_home: &str) -> Result<PathBuf, Failure> {

@@ -28,7 +28,7 @@ use crate::privilege;
 use crate::profile::{Access, Identity, Mount, Network, Profile, Rung};
 use crate::root::{self, Failed, Root, failed};
 use crate::seccomp::{Filter, Sockets};
-use crate::system::{PRIVATE, SYSTEM};
+use crate::system::{DEVICES, PRIVATE, SYSTEM};
 use crate::tree::{used_by_children, wait, written_by_children};
 
 /// How many bytes the dead may have written without our saying so.
@@ -299,17 +299,6 @@ fn can_do_without_root(profile: &Profile) -> io::Result<()> {
     Ok(())
 }
 
-/// What of the host's `/dev` can be used. The rest holds what is others': shared
-/// memory, and the terminals that a person types into.
-const DEVICES: &[&str] = &[
-    "/dev/null",
-    "/dev/zero",
-    "/dev/full",
-    "/dev/random",
-    "/dev/urandom",
-    "/dev/tty",
-];
-
 /// What Landlock leaves open in every run. Inside a root of its own only what
 /// may be written matters, since all there can be read.
 fn always_open(rung: Rung) -> Open<'static> {
@@ -317,6 +306,8 @@ fn always_open(rung: Rung) -> Open<'static> {
     match rung {
         Rung::Landlock => Open {
             read: paths(&[SYSTEM, &["/proc"]].concat()),
+            // The rest of the host's `/dev` is others': shared memory, and the
+            // terminals that a person types into.
             use_files: paths(DEVICES),
             write: vec![],
         },

@@ -33,7 +33,7 @@ pub use fork::{
 pub use limits::raise_open_files;
 pub use line::{Note, Notice};
 pub use members::{Member, kill, kill_tagged, load_below, started};
-pub use privilege::{NOBODY, is_root};
+pub use privilege::{NOBODY, is_root, own};
 pub use probe::{Primitive, probe};
 pub use profile::{Access, FileId, Identity, Limits, Mount, Network, Profile, Rung};
 pub use session::{Patience, Unheard, hear};

@@ -41,7 +41,7 @@ fn outside_uid() -> Option<u32> {
 }
 
 /// Who we are.
-pub(crate) fn own() -> Identity {
+pub fn own() -> Identity {
     Identity {
         uid: geteuid().as_raw(),
         gid: getegid().as_raw(),

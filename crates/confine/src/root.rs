@@ -177,11 +177,10 @@ impl Root {
 
     fn make_dev(&self) -> io::Result<()> {
         place(Path::new("/dev/pts"), Some(ROOT), true)?;
-        for name in DEVICES {
-            let path = Path::new("/dev").join(name);
-            let tree = clone_tree(&self.old, below(&path))?;
+        for path in DEVICES.iter().map(Path::new) {
+            let tree = clone_tree(&self.old, below(path))?;
             restrict(&tree, Access::Write, MountAttrFlags::empty(), false)?;
-            graft(&tree, &place(&path, Some(ROOT), false)?)?;
+            graft(&tree, &place(path, Some(ROOT), false)?)?;
         }
         let pts = fresh_devpts()?;
         graft(&pts, &place(Path::new("/dev/pts"), Some(ROOT), true)?)

@@ -47,7 +47,14 @@ pub(crate) const LINKS: &[(&str, &str)] = &[
 ];
 
 /// Devices that give nothing away. `tty` is whatever terminal a program has.
-pub(crate) const DEVICES: &[&str] = &["null", "zero", "full", "random", "urandom", "tty"];
+pub(crate) const DEVICES: &[&str] = &[
+    "/dev/null",
+    "/dev/zero",
+    "/dev/full",
+    "/dev/random",
+    "/dev/urandom",
+    "/dev/tty",
+];
 
 /// Parts of `/proc` that control the host. Only root could write most of them,
 /// and nobody inside is root; this is the second lock.

@@ -256,11 +256,6 @@ impl Tree {
         first.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
     }
 
-    /// Returns how strong its walls are.
-    pub fn rung(&self) -> Rung {
-        self.rung
-    }
-
     fn has_pid_namespace(&self) -> bool {
         self.rung > Rung::Landlock
     }
@@ -452,21 +447,21 @@ fn exit(status: libc::c_int) -> Exit {
 
 /// Returns what all reaped descendants of this process used.
 pub(crate) fn used_by_children() -> Usage {
-    // SAFETY: all fields are integers, for which zero is a valid value.
-    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: the pointer is to a local that outlives the call.
-    unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage) };
-    used(&usage)
+    used(&of_children())
 }
 
 /// Returns how many bytes all reaped descendants of this process wrote.
 pub(crate) fn written_by_children() -> u64 {
+    // The kernel counts it in blocks of this size.
+    of_children().ru_oublock.cast_unsigned() * 512
+}
+
+fn of_children() -> libc::rusage {
     // SAFETY: all fields are integers, for which zero is a valid value.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     // SAFETY: the pointer is to a local that outlives the call.
     unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage) };
-    // The kernel counts it in blocks of this size.
-    usage.ru_oublock.cast_unsigned() * 512
+    usage
 }
 
 fn used(usage: &libc::rusage) -> Usage {

@@ -13,6 +13,7 @@ use tokio::time::{Instant, timeout_at};
 use weighlock_exec::{Patience, Unheard, hear};
 
 use crate::env;
+use crate::passwd::Entry;
 
 /// How long startup files may take. Slow ones with nvm take about two.
 const DEADLINE: Duration = Duration::from_secs(5);
@@ -130,18 +131,9 @@ impl Person {
 
 /// Returns name, home and shell of the user that we are.
 fn passwd() -> Option<[String; 3]> {
-    let users = std::fs::read_to_string("/etc/passwd").ok()?;
-    entry(&users, geteuid().as_raw())
-}
-
-fn entry(users: &str, uid: u32) -> Option<[String; 3]> {
-    users.lines().find_map(|line| {
-        let fields: Vec<_> = line.split(':').collect();
-        let [name, _, id, _, _, home, shell] = fields[..] else {
-            return None;
-        };
-        (id.parse() == Ok(uid)).then(|| [name, home, shell].map(str::to_owned))
-    })
+    let uid = geteuid().as_raw();
+    let user = Entry::find(|user| user.uid == uid)?;
+    Some([user.name, user.home, user.shell])
 }
 
 /// Returns how a shell is made to tell its environment, if it is one we know.
@@ -367,15 +359,14 @@ mod tests {
 
     #[test]
     fn the_environment_comes_before_the_list_of_users() {
-        let users = "root:x:0:0:root:/root:/bin/bash\nme:x:7:7:a,b:/home/me:/bin/zsh\nodd line";
-        assert_eq!(entry(users, 8), None);
-        let found = Person::find(|_| None, || entry(users, 7));
+        let user = || Some(["me", "/home/me", "/bin/zsh"].map(str::to_owned));
+        let found = Person::find(|_| None, user);
         assert_eq!(
             (&*found.name, &*found.home, &*found.shell),
             ("me", "/home/me", "/bin/zsh")
         );
         let said = |name: &str| (name == "SHELL").then(|| "/bin/sh".to_owned());
-        assert_eq!(Person::find(said, || entry(users, 7)).shell, "/bin/sh");
+        assert_eq!(Person::find(said, user).shell, "/bin/sh");
         assert_eq!(Person::find(|_| None, || None).shell, "");
     }
 

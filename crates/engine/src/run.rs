@@ -98,8 +98,7 @@ impl Engine {
             running: self.config.max_running,
         })?;
         let sandbox = self.sandbox(request.sandbox.as_deref())?;
-        let whole = sandbox.directory.as_ref().unwrap_or(&self.config.base);
-        let place = place::resolve(whole, request.cwd.as_deref())?;
+        let place = place::resolve(self.directory_of(sandbox), request.cwd.as_deref())?;
         let blacklist = self.blacklist();
         let (limits, mut warnings) =
             request.limits(self.config.times(), self.config.keep, self.grant())?;

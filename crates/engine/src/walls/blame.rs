@@ -32,10 +32,7 @@ impl Engine {
         let Ok(person) = Person::find(sandbox, dir.as_deref(), &self.home) else {
             return vec![];
         };
-        let in_home = |path: &PathBuf| match path.strip_prefix("~") {
-            Ok(rest) => person.home.join(rest),
-            Err(_) => path.clone(),
-        };
+        let in_home = |path: &PathBuf| person.resolve(path);
         let private = PRIVATE.iter().map(PathBuf::from);
         let mut writable: Vec<PathBuf> = private.collect();
         writable.extend(OWN.iter().map(|name| person.home.join(name)));

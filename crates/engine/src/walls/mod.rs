@@ -25,6 +25,7 @@ pub(crate) use self::tools::VARIABLES;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::forgery::Maker;
+use crate::id::path_hash;
 use crate::live::lock;
 use crate::place::Place;
 use crate::protect::{self, Guard, Surface};
@@ -83,8 +84,8 @@ impl Engine {
         let own_home = &self.home;
         let dir = self.territory(sandbox, &place.path, own_home);
         let person = Person::find(sandbox, dir.as_deref(), own_home)?;
-        let whole = sandbox.directory.as_ref().unwrap_or(&self.config.base);
-        let part = dir.as_ref().filter(|dir| *dir != whole);
+        let whole = self.directory_of(sandbox);
+        let part = dir.as_deref().filter(|&dir| dir != whole);
         let layer = self.home_layer(sandbox, &person, part)?;
         let mut warnings = vec![];
         let mut files = self.found.tools.get(&layer, || {
@@ -145,7 +146,7 @@ impl Engine {
 
     /// Returns a sandbox as it is shown.
     pub(crate) fn view(&self, sandbox: &Sandbox) -> SandboxView {
-        let dir = sandbox.directory.as_ref().unwrap_or(&self.config.base);
+        let dir = self.directory_of(sandbox);
         SandboxView {
             name: sandbox.name.clone(),
             directory: Some(dir.to_string_lossy().into_owned()),
@@ -163,12 +164,17 @@ impl Engine {
         }
     }
 
+    /// Where a sandbox's commands run, there or below.
+    pub(crate) fn directory_of<'a>(&'a self, sandbox: &'a Sandbox) -> &'a Path {
+        sandbox.directory.as_ref().unwrap_or(&self.config.base)
+    }
+
     /// The directory that a run may use: the sandbox's; and where that is too
     /// much, the repository or else the directory that it runs in.
     fn territory(&self, sandbox: &Sandbox, cwd: &Path, home: &Path) -> Option<PathBuf> {
-        let whole = sandbox.directory.as_ref().unwrap_or(&self.config.base);
+        let whole = self.directory_of(sandbox);
         if !is_too_wide(whole, home) {
-            return Some(whole.clone());
+            return Some(whole.to_owned());
         }
         let fits = |dir: &&Path| dir.starts_with(whole) && !is_too_wide(dir, home);
         let repository = cwd
@@ -181,18 +187,19 @@ impl Engine {
 
     /// The directory that stands for the home directory in a sandbox. Caches
     /// live there from run to run.
+    ///
     /// Where a sandbox is as many projects as there are directories, each has
     /// its own: one must not leave traps for another.
     fn home_layer(
         &self,
         sandbox: &Sandbox,
         person: &Person,
-        part: Option<&PathBuf>,
+        part: Option<&Path>,
     ) -> Result<PathBuf, Error> {
         let homes = self.config.state_dir.join("homes").join(&sandbox.name);
         let uid = person.identity.uid;
         let layer = homes.join(match part {
-            Some(dir) => format!("{uid}-{:016x}", fnv(dir)),
+            Some(dir) => format!("{uid}-{:016x}", path_hash(dir)),
             None => uid.to_string(),
         });
         if layer.is_dir() {
@@ -221,10 +228,7 @@ impl Engine {
         let mut found = vec![];
         // In this order: what is to be written counts when it is named twice.
         for (path, wanted) in read.chain(write) {
-            let at = match path.strip_prefix("~") {
-                Ok(rest) => person.home.join(rest),
-                Err(_) => path.clone(),
-            };
+            let at = person.resolve(path);
             match tools::read(&at, at.clone()) {
                 Some(Mount::Show { from, at, .. }) => found.push(Mount::Show {
                     lent: person.for_root && wanted == Access::Write && is_roots(&from),
@@ -430,14 +434,6 @@ fn show_territory(sandbox: &Sandbox, dir: &Path, person: &Person) -> Result<Moun
         }),
         lent: person.for_root && meta.uid() == 0,
         required: true,
-    })
-}
-
-/// FNV-1a: short, and the same in every version.
-fn fnv(path: &Path) -> u64 {
-    let bytes = path.as_os_str().as_encoded_bytes().iter();
-    { bytes }.fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     })
 }
 

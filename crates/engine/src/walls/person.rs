@@ -3,10 +3,10 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use rustix::process::{getegid, geteuid};
 use weighlock_confine::{Identity, NOBODY, is_root};
 
 use crate::error::Error;
+use crate::passwd::Entry;
 use crate::sandbox::Sandbox;
 
 /// Where the home directory is when nobody says, or says nonsense.
@@ -34,10 +34,7 @@ impl Person {
     ) -> Result<Self, Error> {
         if !is_root() {
             return Ok(Self {
-                identity: Identity {
-                    uid: geteuid().as_raw(),
-                    gid: getegid().as_raw(),
-                },
+                identity: weighlock_confine::own(),
                 name: None,
                 home: own_home.to_owned(),
                 for_root: false,
@@ -46,7 +43,7 @@ impl Person {
         if let Some(name) = &sandbox.user {
             let entry = Entry::find(|entry| entry.name == *name);
             let user = entry.filter(|entry| entry.uid != 0 && entry.gid != 0);
-            return user.map(|user| user.person()).ok_or_else(|| {
+            return user.map(Self::from).ok_or_else(|| {
                 Error::invalid(
                     "bad_user",
                     format!(
@@ -62,7 +59,7 @@ impl Person {
         match owner.filter(|owner| owner.uid() != 0) {
             Some(owner) => Ok(
                 Entry::find(|entry| entry.uid == owner.uid() && entry.gid != 0)
-                    .map_or_else(|| stranger(owner.uid(), owner.gid()), |user| user.person()),
+                    .map_or_else(|| stranger(owner.uid(), owner.gid()), Self::from),
             ),
             None => Ok(Self {
                 identity: NOBODY,
@@ -70,6 +67,16 @@ impl Person {
                 home: own_home.to_owned(),
                 for_root: true,
             }),
+        }
+    }
+}
+
+impl Person {
+    /// Returns a path of the settings, with the home directory for `~`.
+    pub(super) fn resolve(&self, path: &Path) -> PathBuf {
+        match path.strip_prefix("~") {
+            Ok(rest) => self.home.join(rest),
+            Err(_) => path.to_owned(),
         }
     }
 }
@@ -87,42 +94,15 @@ fn stranger(uid: u32, gid: u32) -> Person {
     }
 }
 
-/// A line of `/etc/passwd`.
-struct Entry {
-    name: String,
-    uid: u32,
-    gid: u32,
-    home: PathBuf,
-}
-
-impl Entry {
-    fn find(wanted: impl Fn(&Self) -> bool) -> Option<Self> {
-        let users = std::fs::read_to_string("/etc/passwd").ok()?;
-        users
-            .lines()
-            .filter_map(Self::parse)
-            .find(|one| wanted(one))
-    }
-
-    fn parse(line: &str) -> Option<Self> {
-        let mut fields = line.split(':');
-        let name = fields.next()?.to_owned();
-        Some(Self {
-            name,
-            uid: fields.nth(1)?.parse().ok()?,
-            gid: fields.next()?.parse().ok()?,
-            home: home(fields.nth(1)?),
-        })
-    }
-
-    fn person(self) -> Person {
-        Person {
+impl From<Entry> for Person {
+    fn from(user: Entry) -> Self {
+        Self {
             identity: Identity {
-                uid: self.uid,
-                gid: self.gid,
+                uid: user.uid,
+                gid: user.gid,
             },
-            name: Some(self.name),
-            home: self.home,
+            name: Some(user.name),
+            home: home(&user.home),
             for_root: false,
         }
     }
