@@ -1,0 +1,118 @@
+//! `cmd.exe`, read conservatively.
+
+use crate::cursor::{Parser, Result};
+use crate::windows::{Reader, Split};
+use crate::word::Atoms;
+use crate::{Operation, Parameter, Piece};
+
+/// How the words and commands of `cmd.exe` end.
+pub(crate) struct Cmd;
+
+impl Reader for Cmd {
+    fn split(&self, parser: &Parser<'_>, at: usize) -> Split {
+        match parser.byte(at) {
+            b'\n' => Split::Sequence(1),
+            b'&' if parser.byte(at + 1) == b'&' => Split::And,
+            b'&' => Split::Sequence(1),
+            b'|' if parser.byte(at + 1) == b'|' => Split::Or,
+            b'|' => Split::Pipe,
+            // Parentheses group commands; finding the commands is enough.
+            b'(' | b')' => Split::Sequence(1),
+            _ => Split::None,
+        }
+    }
+
+    fn blank(&self, parser: &mut Parser<'_>) {
+        loop {
+            let rest = &parser.text[parser.pos..parser.end];
+            if rest.starts_with([' ', '\t', '\r', ',', ';', '=', '@']) {
+                parser.separator_sign();
+            } else if rest.starts_with("^\n") || rest.starts_with("^\r\n") {
+                parser.joint(rest.find('\n').map_or(1, |at| at + 1));
+            } else {
+                return;
+            }
+        }
+    }
+
+    fn atom(&self, parser: &mut Parser<'_>, atoms: &mut Atoms) -> Result<()> {
+        match parser.byte(parser.pos) {
+            b'"' => {
+                quoted(parser, atoms);
+                Ok(())
+            }
+            b'^' => {
+                parser.pos += 1;
+                // A line's end disappears, and what follows it is escaped.
+                if !parser.eat("\r\n") {
+                    parser.eat("\n");
+                }
+                let next = parser.character();
+                atoms.quoted(next);
+                Ok(())
+            }
+            b'%' | b'!' => {
+                variable(parser, atoms, false);
+                Ok(())
+            }
+            b'*' | b'?' => {
+                let text = parser.character();
+                atoms.piece(Piece::Glob(text.to_owned()));
+                Ok(())
+            }
+            _ => {
+                let text = parser.character();
+                atoms.plain(text);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Reads `"…"`; a line's end closes it too.
+fn quoted(parser: &mut Parser<'_>, atoms: &mut Atoms) {
+    parser.pos += 1;
+    atoms.quoted("");
+    loop {
+        let run = parser.run(|b| matches!(b, b'"' | b'%' | b'!' | b'\n'));
+        atoms.quoted(run);
+        match parser.byte(parser.pos) {
+            b'%' | b'!' => variable(parser, atoms, true),
+            b'"' => {
+                parser.pos += 1;
+                return;
+            }
+            _ => return,
+        }
+    }
+}
+
+/// Reads `%name%`, `!name!`, `%1` or `%%x`; alone the sign is text.
+fn variable(parser: &mut Parser<'_>, atoms: &mut Atoms, quoted: bool) {
+    let start = parser.pos;
+    let sign = parser.byte(start);
+    parser.pos += 1;
+    let mut name = parser.run(|b| b == sign || b == b'\n').to_owned();
+    if parser.byte(parser.pos) == sign && !name.is_empty() {
+        parser.pos += 1;
+    } else {
+        // A loop's variable has two signs in a file and one on a line.
+        parser.pos = start + 1 + usize::from(parser.byte(start + 1) == sign);
+        let next = parser.byte(parser.pos);
+        if sign == b'!' || !(next.is_ascii_alphanumeric() || next == b'*' || next == b'~') {
+            atoms.plain(char::from(sign).encode_utf8(&mut [0; 4]));
+            return;
+        }
+        name = parser.character().to_owned();
+    }
+    let (operation, span) = (Operation::Plain, parser.span(start));
+    let parameter = Parameter {
+        name,
+        index: None,
+        operation,
+        operands: vec![],
+        quoted,
+        span,
+    };
+    atoms.piece(Piece::Parameter(Box::new(parameter)));
+}

@@ -1,0 +1,121 @@
+//! `[[ … ]]`
+
+use crate::cursor::{Parser, Result, Stop};
+use crate::word::Rules;
+use crate::{Kind, Mark, Piece, Word};
+
+const UNARY: &[u8] = b"abcdefghknoprstuvwxzGLNORS";
+const BINARY: [&str; 12] = [
+    "=", "==", "!=", "-ef", "-eq", "-ge", "-gt", "-le", "-lt", "-ne", "-nt", "-ot",
+];
+
+impl Parser<'_> {
+    /// Reads up to `]]`.
+    pub(crate) fn condition(&mut self) -> Result<Kind> {
+        let mut words = vec![];
+        self.alternatives(&mut words)?;
+        if !self.keyword("]]") {
+            return Err(Stop("an unfinished condition"));
+        }
+        Ok(Kind::Test(words))
+    }
+
+    fn alternatives(&mut self, words: &mut Vec<Word>) -> Result<()> {
+        loop {
+            self.condition_term(words)?;
+            self.newlines()?;
+            if !self.sign("&&", words) && !self.sign("||", words) {
+                return Ok(());
+            }
+        }
+    }
+
+    fn condition_term(&mut self, words: &mut Vec<Word>) -> Result<()> {
+        self.newlines()?;
+        while self.is_word("!") {
+            words.push(self.word(Rules::SUBJECT)?);
+            self.newlines()?;
+        }
+        if self.is_word("]]") {
+            return Err(Stop("an unfinished condition"));
+        }
+        if self.sign("(", words) {
+            self.nested(|inner| inner.alternatives(words))?;
+            if !self.sign(")", words) {
+                return Err(Stop("an unclosed parenthesis"));
+            }
+            return Ok(());
+        }
+        let unary = self.peek() == b'-' && UNARY.contains(&self.peek_at(1)) && {
+            let name = format!("-{}", char::from(self.peek_at(1)));
+            self.is_word(&name)
+        };
+        words.push(self.condition_word(Rules::SUBJECT)?);
+        self.blank();
+        if unary {
+            words.push(self.condition_word(Rules::SUBJECT)?);
+            return Ok(());
+        }
+        self.comparison(words)
+    }
+
+    /// Reads an operator and what is compared with, if there is one.
+    fn comparison(&mut self, words: &mut Vec<Word>) -> Result<()> {
+        let process = self.peek_at(1) == b'(';
+        if !process && (self.sign("<", words) || self.sign(">", words)) {
+            self.blank();
+            words.push(self.condition_word(Rules::SUBJECT)?);
+            return Ok(());
+        }
+        let rules = if self.is_word("=~") {
+            Rules::REGEX
+        } else if let Some(name) = BINARY.iter().find(|name| self.is_word(name)) {
+            if name.ends_with('=') {
+                Rules::MATCH
+            } else {
+                Rules::SUBJECT
+            }
+        } else if self.peek() == b'\n' {
+            return Err(Stop("an unfinished condition"));
+        } else {
+            return Ok(());
+        };
+        words.push(self.word(Rules::SUBJECT)?);
+        self.blank();
+        words.push(self.condition_word(rules)?);
+        Ok(())
+    }
+
+    fn condition_word(&mut self, rules: Rules) -> Result<Word> {
+        let start = self.pos;
+        let closes = self.is_word("]]");
+        let word = self.word(rules)?;
+        if self.pos == start || closes {
+            return Err(Stop("an unfinished condition"));
+        }
+        let raw = &self.text[start..self.pos];
+        if matches!(self.peek(), b'<' | b'>') && raw.bytes().all(|b| b.is_ascii_digit()) {
+            return Err(Stop("a redirection in a condition"));
+        }
+        Ok(word)
+    }
+
+    /// Reads an operator as a word.
+    fn sign(&mut self, sign: &str, words: &mut Vec<Word>) -> bool {
+        self.peek();
+        let start = self.pos;
+        if !self.eat(sign) {
+            return false;
+        }
+        self.mark(start, Mark::Operator);
+        let pieces = vec![Piece::Text {
+            text: sign.to_owned(),
+            quoted: false,
+        }];
+        words.push(Word {
+            pieces,
+            span: self.span(start),
+        });
+        true
+    }
+}

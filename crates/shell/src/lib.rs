@@ -1,0 +1,73 @@
+//! Parses shell text as the shell would.
+//!
+//! Total: any text gives a [`Script`], and what is not understood is said.
+//!
+//! ```
+//! use weighlock_shell::{Dialect, Kind, parse};
+//!
+//! let script = parse("r\\m -rf \"$HOME\"/{a,b}", Dialect::Bash);
+//! let Kind::Simple(command) = &script.body.items[0].pipeline.stages[0].kind else {
+//!     panic!("it is a simple command");
+//! };
+//! assert_eq!(command.words[0].literal().as_deref(), Some("rm"));
+//! assert_eq!(command.words.len(), 4);
+//! assert!(script.unknowns.is_empty());
+//!
+//! // Whoever judges must assume the worst of what is not understood.
+//! assert_eq!(parse("echo 'open", Dialect::Bash).unknowns[0].why, "an unclosed quote");
+//! ```
+
+mod arithmetic;
+mod assign;
+mod brace;
+mod cmd;
+mod command;
+mod compound;
+mod condition;
+mod cursor;
+mod dollar;
+mod heredoc;
+mod list;
+mod operand;
+mod parameter;
+mod pieces;
+mod powershell;
+mod quote;
+mod redirect;
+mod script;
+mod sequence;
+mod windows;
+mod word;
+
+use cursor::Parser;
+pub use script::*;
+
+/// Longer texts are no commands that anyone wrote.
+const MAX_BYTES: usize = 1 << 20;
+
+/// Reads a text. Runs nothing, and always comes to an end.
+pub fn parse(text: &str, dialect: Dialect) -> Script {
+    let mut parser = Parser::new(text, dialect == Dialect::Posix);
+    let body = if text.len() > MAX_BYTES {
+        parser.nothing("a text that is too long")
+    } else if text.contains('\0') {
+        parser.nothing("a text with a zero byte")
+    } else {
+        match dialect {
+            Dialect::Bash | Dialect::Posix => parser.program(),
+            Dialect::PowerShell => parser.windows(&powershell::PowerShell),
+            Dialect::Cmd => parser.windows(&cmd::Cmd),
+        }
+    };
+    let mut notes = parser.notes;
+    // The text of a here-document is read before the rest of its line.
+    notes.marks.sort_by_key(|(span, _)| span.start);
+    let (marks, bashisms, unknowns) = (notes.marks, notes.bashisms, notes.unknowns);
+    Script {
+        dialect,
+        body,
+        marks,
+        bashisms,
+        unknowns,
+    }
+}

@@ -1,0 +1,52 @@
+//! Lines whose commands do not exist, to be bent and then run.
+
+/// No path leaves the directory, and no command but a builtin does anything.
+pub(crate) const RUNS: &[&str] = &[
+    "ka -la | kb foo > out 2>&1; kc done",
+    "a=1 b=\"$c\" d='e f' kd --flag=x arg\\ two",
+    "if ka; then kb; elif kc; then kd; else ke; fi",
+    "for x in a b {c,d}; do ka $x; done",
+    "for ((i=0; i<2; i++)); do kb; done",
+    "case $x in a|b) kc;; (d) ke;& *) kf;;& g) esac",
+    "zf() { ka; } > out; function zg { kb; }; function zh () ( kc ); zf; zg",
+    "{ ka; kb; } 2>err | ( kc; kd ) |& ke",
+    "[[ -f $x && $y == a*b || ( ! -z $z ) ]] || ka",
+    "[[ $x =~ ^(a b|c)$ ]] || [[ $x < $y ]] || kb \"$(kc)\"",
+    "((x+1)) && ka; ((a = (b) * 2)) || kb",
+    "((ka); kb); ( (kc) )",
+    "kz $((1 + $(ka) * (2))) $[1+$(kb)] $((kd); (ke))",
+    "kz `ka \\`kb\\` c` \"`kc \\\"x\\\"`\"",
+    "kz $(case x in x) ka;; esac) $(kb # )\n)",
+    "kz \"$(ka \"$(kb 'c')\")\" \"${x:-'$(kc)'}\" ${x:-\"}\"}",
+    "kz ${x:-$(ka)} ${x/a/`kb`} ${x:1:2} ${a[$(kc)]} ${!x} ${x%%$(kd)} ${y:-<(ke)}",
+    "kz $'a\\'b' $\"c\" '' \"\" \\' \\\" \\$ a#b # comment",
+    "cat <<E\nhi $x $(ka)\nE\nkb",
+    "kz <<'E' <<-F | kc\n$(kd)\nE\n\tx $(ke)\n\tF\nkf",
+    "kz \"$(ka <<E\nfoo $(kb)\nE\n)\" b",
+    "kz <<< \"$x $(ka)\" > >(kb log) 2> >(kc >&2)",
+    "kz <(ka) <(kb; kc)",
+    "a=(1 $(ka) [3]=4 'x y') c+=(d) e[1+$(kb)]=f g+=h",
+    "declare -a x=(1 $(ka)) y=3; kb",
+    "! ka | kb; ! kc",
+    "r\\\nm -r\\\nf x; ka &\\\n& kb ||\nkc",
+    "kz {a,b{1,2}} {1..3} {a..e..2} *.c [a-z]? a=b:c",
+    "ka && kb || kc; kd & ke\nkf\n\n# kg\nkh",
+    "if [[ a ]] then ka; fi; { (kb) }",
+    "kz \"${x:-\"$(ka)\"}\" \"${x:-`kb`}\" ${x:+$(kc)}",
+    "x=$(ka) y=`kb` kz \"$x\" | { kc; }",
+    "kz \"a\\\"b\" 'c'\\''d' $(ka '\\')",
+    "k{a,b} x; {ka,kb}; k\"a\" b; k\\a; $'ka'; k$(echo a)",
+    "kz \"$(ka `kb \"$(kc)\"`)\"",
+    "kz ${x:-${y:-`ka`}$(kb)}\"${z:-$(kc \"}\" )}\"",
+    "kz <<A$(ka)\nx\nA",
+    "kz $((1+`ka`)) $(( (1) + $(kb) ))",
+];
+
+/// What is put into them.
+pub(crate) const BENDS: &[&str] = &[
+    "'", "\"", "`", "$", "(", ")", "{", "}", "[", "]", "[[", "]]", "((", "))", "$(", "${", "$((",
+    ";", ";;", "&", "&&", "|", "||", "|&", "<", ">", "<<", "<<<", ">&", "&>", "<(", "\\", "\n",
+    " ", "#", "!", "then", "fi", "do", "done", "esac", "in", "ka", "x=", "=", "*", "$x", "\\\n",
+    "\t", "-", "1", ";&", "{a,b}", "$'", "E\n", "\nE\n", "else", ":", "%", "\\`", "$(kq)", "`kr`",
+    "${x:-", "$(ks",
+];
