@@ -29,6 +29,8 @@ const START_WITHIN: Duration = Duration::from_secs(15);
 pub(crate) struct Failure {
     pub(crate) what: String,
     pub(crate) hint: String,
+    /// What the server answered, if it did.
+    pub(crate) problem: Option<Box<ProblemDocument>>,
 }
 
 impl Failure {
@@ -36,6 +38,7 @@ impl Failure {
         Self {
             what: what.into(),
             hint: hint.into(),
+            problem: None,
         }
     }
 }
@@ -126,6 +129,12 @@ impl Client {
     pub(crate) async fn delete<T: DeserializeOwned>(&mut self, path: &str) -> Result<T, Failure> {
         let response = self.send(Method::DELETE, path, Bytes::new()).await?;
         parse(response).await
+    }
+
+    /// Takes something away, of which nothing is left to tell.
+    pub(crate) async fn remove(&mut self, path: &str) -> Result<(), Failure> {
+        let response = self.send(Method::DELETE, path, Bytes::new()).await?;
+        checked(response).await.map(drop)
     }
 
     /// Asks for something that comes as a stream.
@@ -293,7 +302,11 @@ async fn checked(response: Response<Incoming>) -> Result<Response<Incoming>, Fai
     let status = response.status();
     let body = response.into_body().collect().await.map_err(broken)?;
     match serde_json::from_slice::<ProblemDocument>(&body.to_bytes()) {
-        Ok(problem) => Err(Failure::new(problem.detail, problem.hint)),
+        Ok(problem) => Err(Failure {
+            what: problem.detail.clone(),
+            hint: problem.hint.clone(),
+            problem: Some(Box::new(problem)),
+        }),
         Err(_) => Err(Failure::new(format!("the server answered {status}"), "")),
     }
 }

@@ -4,8 +4,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+use serde::de::IntoDeserializer;
+use serde::de::value::Error as ValueError;
 use weighlock_engine::{
-    Access, Config, DEFAULT_SANDBOX, Durability, Network, Preset, Rung, Sandbox, Times,
+    Access, Config, DEFAULT_SANDBOX, Durability, Network, Preset, Rung, Sandbox,
+    Settings as PolicySettings, Times,
 };
 
 use crate::client::Failure;
@@ -17,12 +20,60 @@ use crate::text;
 struct Raw {
     base: Option<PathBuf>,
     listen: Option<String>,
-    preset: Option<Preset>,
+    preset: Option<Presets>,
+    policy: RawPolicy,
     sandbox: BTreeMap<String, RawSandbox>,
     limits: RawLimits,
     environment: RawEnvironment,
     output: RawOutput,
     store: RawStore,
+}
+
+/// One preset, or several.
+#[derive(Debug, PartialEq, Deserialize)]
+#[serde(try_from = "OneOrMore")]
+struct Presets(Vec<Preset>);
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum OneOrMore {
+    One(String),
+    More(Vec<String>),
+}
+
+impl TryFrom<OneOrMore> for Presets {
+    type Error = String;
+
+    fn try_from(written: OneOrMore) -> Result<Self, String> {
+        let names = match written {
+            OneOrMore::One(name) => vec![name],
+            OneOrMore::More(names) => names,
+        };
+        if names.is_empty() {
+            return Err("name at least one preset".into());
+        }
+        let known = || Preset::ALL.map(Preset::name).join(", ");
+        let preset = |name: String| {
+            let read = Preset::deserialize(name.as_str().into_deserializer());
+            read.map_err(|_: ValueError| format!("`{name}` is no preset; there are {}", known()))
+        };
+        names
+            .into_iter()
+            .map(preset)
+            .collect::<Result<_, _>>()
+            .map(Self)
+    }
+}
+
+#[derive(Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct RawPolicy {
+    rules: Option<PathBuf>,
+    agents: Option<PathBuf>,
+    allowed_commands: Option<String>,
+    user_allowed_commands: Option<Vec<String>>,
+    blocked_commands: Option<Vec<String>>,
+    require_description: Option<bool>,
 }
 
 #[derive(Debug, Default, PartialEq, Deserialize)]
@@ -35,6 +86,7 @@ struct RawSandbox {
     write: Vec<PathBuf>,
     unprotected: Vec<String>,
     user: Option<String>,
+    rules: Option<PathBuf>,
     minimum: Option<Rung>,
     memory_mib: Option<u64>,
     processes: Option<u64>,
@@ -118,20 +170,35 @@ pub(crate) fn load(file: &Path, state_dir: &Path, base: PathBuf) -> Result<Setti
             ));
         }
     };
-    parse(&written, state_dir, base).map_err(|what| {
+    let mut settings = parse(&written, state_dir, base).map_err(|what| {
         Failure::new(
             format!("{}: {what}", file.display()),
             "docs/config.toml has every setting with its default",
         )
-    })
+    })?;
+    // Without a word about it, the rules beside the settings count.
+    if settings.engine.policy.rules.is_none() {
+        settings.engine.policy.rules = Some(file.with_file_name("rules.toml"));
+        settings.engine.policy.optional = true;
+    }
+    if let Ok(allowed) = std::env::var(ALLOWED_COMMANDS) {
+        settings.engine.settings.allowed_commands = allowed;
+    }
+    Ok(settings)
 }
+
+/// What the older tool of preset `multi-user` was set by.
+const ALLOWED_COMMANDS: &str = "TERMINAL_ALLOWED_COMMANDS";
 
 fn parse(written: &str, state_dir: &Path, base: PathBuf) -> Result<Settings, String> {
     let raw: Raw = toml::from_str(written).map_err(|error| error.to_string())?;
     let said = raw.base.map(in_home).transpose()?;
     let mut engine = Config::new(state_dir.to_owned(), said.unwrap_or(base));
-    engine.preset = raw.preset.unwrap_or(engine.preset);
-    let preset = engine.preset.times();
+    if let Some(Presets(presets)) = raw.preset {
+        engine.presets = presets;
+    }
+    raw.policy.apply(&mut engine)?;
+    let preset = engine.manners().times();
     let times = Times {
         default: raw
             .limits
@@ -177,6 +244,26 @@ fn parse(written: &str, state_dir: &Path, base: PathBuf) -> Result<Settings, Str
 
 const MIB: u64 = 1024 * 1024;
 
+impl RawPolicy {
+    fn apply(self, engine: &mut Config) -> Result<(), String> {
+        engine.policy.rules = self.rules.map(in_home).transpose()?;
+        engine.policy.agents = self.agents.map(in_home).transpose()?;
+        let defaults = PolicySettings::default();
+        engine.settings = PolicySettings {
+            blacklist: None,
+            allowed_commands: self.allowed_commands.unwrap_or(defaults.allowed_commands),
+            user_allowed_commands: self
+                .user_allowed_commands
+                .unwrap_or(defaults.user_allowed_commands),
+            blocked_commands: self.blocked_commands.or(defaults.blocked_commands),
+            require_description: self
+                .require_description
+                .unwrap_or(defaults.require_description),
+        };
+        Ok(())
+    }
+}
+
 impl RawSandbox {
     fn sandbox(self, name: String) -> Result<Sandbox, String> {
         let wrong = |what: &str| Err(format!("sandbox.{name}: {what}"));
@@ -214,6 +301,7 @@ impl RawSandbox {
             write: self.write,
             unprotected: self.unprotected,
             user: self.user,
+            rules: self.rules.map(in_home).transpose()?,
             minimum: self.minimum.unwrap_or(sandbox.minimum),
             ..sandbox
         })
@@ -261,7 +349,7 @@ mod tests {
     #[test]
     fn a_preset_brings_its_limits_and_they_can_be_changed() {
         let settings = read("preset = \"multi-user\"").unwrap();
-        assert_eq!(settings.engine.preset, Preset::MultiUser);
+        assert_eq!(settings.engine.presets, [Preset::MultiUser]);
         assert_eq!(settings.engine.times, None);
         let settings = read("preset = \"bash\"\n[limits]\ntimeout_max = \"1h\"").unwrap();
         let times = settings.engine.times.unwrap();

@@ -3,6 +3,9 @@
 mod client;
 mod config;
 mod frames;
+mod given;
+mod judged;
+mod ourselves;
 mod paths;
 mod text;
 mod verb;
@@ -24,6 +27,7 @@ use crate::paths::Paths;
   weighlock run -- git status            run a command; the server starts by itself
   weighlock run --bg -- npm test         run it in the background
   weighlock output @last --follow        read what the latest run says
+  weighlock explain 'rm -rf build/'      what would become of it, and why
   weighlock runs failed                  list runs
   weighlock doctor                       see what this machine can do"
 )]
@@ -38,6 +42,9 @@ struct Cli {
 #[derive(Subcommand)]
 enum Verb {
     Run(verb::run::Args),
+    Explain(verb::explain::Args),
+    Check(verb::check::Args),
+    Policy(verb::policy::Args),
     Runs(verb::runs::Args),
     Show(verb::show::Args),
     Output(verb::output::Args),
@@ -69,7 +76,7 @@ fn main() -> ExitCode {
         Some(Verb::Run(_)) => 125,
         _ => 1,
     };
-    let done = Paths::find(cli.state_dir).and_then(|paths| dispatch(cli.verb, &paths));
+    let done = dispatch(cli.verb, Paths::find(cli.state_dir));
     done.unwrap_or_else(|failure| {
         eprint!("{failure}");
         ExitCode::from(own_failure)
@@ -79,18 +86,22 @@ fn main() -> ExitCode {
 /// The word by which the server starts the process that makes keepers.
 const NURSERY: &str = "__nursery";
 
-fn dispatch(verb: Option<Verb>, paths: &Paths) -> Result<ExitCode, Failure> {
+/// What works without a server works without a place to keep things, too.
+fn dispatch(verb: Option<Verb>, paths: Result<Paths, Failure>) -> Result<ExitCode, Failure> {
     match verb {
-        None => verb::status::status(paths),
-        Some(Verb::Run(args)) => verb::run::run(args, paths),
-        Some(Verb::Runs(args)) => verb::runs::runs(&args, paths),
-        Some(Verb::Show(args)) => verb::show::show(&args, paths),
-        Some(Verb::Output(args)) => verb::output::output(&args, paths),
-        Some(Verb::Stop(args)) => verb::stop::stop(&args, paths),
-        Some(Verb::Blacklist(args)) => verb::blacklist::blacklist(args, paths),
-        Some(Verb::Audit(args)) => verb::audit::audit(args, paths),
-        Some(Verb::Serve(args)) => verb::serve::serve(args, paths),
-        Some(Verb::Doctor(args)) => verb::doctor::doctor(&args, paths),
+        None => verb::status::status(&paths?),
+        Some(Verb::Run(args)) => verb::run::run(args, &paths?),
+        Some(Verb::Explain(args)) => verb::explain::explain(&args, &paths?),
+        Some(Verb::Check(args)) => verb::check::check(&args),
+        Some(Verb::Policy(args)) => verb::policy::policy(args, paths),
+        Some(Verb::Runs(args)) => verb::runs::runs(&args, &paths?),
+        Some(Verb::Show(args)) => verb::show::show(&args, &paths?),
+        Some(Verb::Output(args)) => verb::output::output(&args, &paths?),
+        Some(Verb::Stop(args)) => verb::stop::stop(&args, &paths?),
+        Some(Verb::Blacklist(args)) => verb::blacklist::blacklist(args, &paths?),
+        Some(Verb::Audit(args)) => verb::audit::audit(args, &paths?),
+        Some(Verb::Serve(args)) => verb::serve::serve(args, &paths?),
+        Some(Verb::Doctor(args)) => verb::doctor::doctor(&args, &paths?),
         Some(Verb::Completions(args)) => Ok(verb::completions::completions(&args)),
         Some(Verb::Openapi(_)) => Ok(verb::openapi::openapi()),
     }

@@ -26,15 +26,20 @@ impl Paths {
             })?,
             None => xdg("XDG_STATE_HOME", ".local/state")?.join("weighlock"),
         };
-        let config = xdg("XDG_CONFIG_HOME", ".config")
-            .unwrap_or_else(|_| state_dir.clone())
-            .join("weighlock/config.toml");
+        let config = config().unwrap_or_else(|| state_dir.join("weighlock/config.toml"));
         Ok(Self {
             socket: socket(&state_dir),
             state_dir,
             config,
         })
     }
+}
+
+/// The configuration file, whether or not it exists; none for whoever has no
+/// home.
+pub(crate) fn config() -> Option<PathBuf> {
+    let dir = xdg("XDG_CONFIG_HOME", ".config").ok()?;
+    Some(dir.join("weighlock/config.toml"))
 }
 
 /// The directory that commands run in or below unless something else is said:

@@ -25,6 +25,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         let request = Request::new(Principal::named("example"), command);
         match engine.run(request).await? {
             Outcome::Refused(run) => println!("refused: {:?}", run.detail.reason),
+            Outcome::Asked(question) => {
+                println!("a person must allow this first: {:?}", question.reasons);
+            }
             Outcome::Running(run) => println!("{} goes on", run.short_id),
             Outcome::Ended(run) => {
                 if let Text::Streams { stdout, .. } = engine.excerpt(&run, None)?.text {

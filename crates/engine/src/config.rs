@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use weighlock_policy::{Preset, Times};
+use weighlock_policy::{Preset, Settings, Times};
 use weighlock_store::Durability;
 
+use crate::policy::PolicyFiles;
 use crate::sandbox::Sandbox;
 
 /// Everything that can be set, in the order a command meets it.
@@ -19,8 +20,13 @@ pub struct Config {
     pub sandboxes: Vec<Sandbox>,
     /// What commands never see, beside the state directory.
     pub hidden: Vec<PathBuf>,
-    /// Whose manners apply: time limits and how output is cut.
-    pub preset: Preset,
+    /// The policies that commands are judged by; the strictest wins. The first
+    /// says how long a command may take and how its output is cut.
+    pub presets: Vec<Preset>,
+    /// What the older tools' policies let people set.
+    pub settings: Settings,
+    /// Where further rules are.
+    pub policy: PolicyFiles,
     /// Time limits, where they differ from the preset's.
     pub times: Option<Times>,
     /// How many commands may run at once.
@@ -50,7 +56,9 @@ impl Config {
             base,
             sandboxes: vec![Sandbox::new(crate::sandbox::DEFAULT)],
             hidden: vec![],
-            preset: Preset::default(),
+            presets: vec![Preset::default()],
+            settings: Settings::default(),
+            policy: PolicyFiles::default(),
             times: None,
             // Each takes three small processes and a few descriptors.
             max_running: 1000,
@@ -68,7 +76,12 @@ impl Config {
         }
     }
 
+    /// Returns the policy whose manners apply.
+    pub fn manners(&self) -> Preset {
+        self.presets.first().copied().unwrap_or_default()
+    }
+
     pub(crate) fn times(&self) -> Times {
-        self.times.unwrap_or_else(|| self.preset.times())
+        self.times.unwrap_or_else(|| self.manners().times())
     }
 }

@@ -22,6 +22,7 @@ use crate::forgery::Forgery;
 use crate::id::{self, Ids};
 use crate::live::{Lives, lock};
 use crate::login::Asked;
+use crate::policy::Policy;
 use crate::request::Principal;
 use crate::sandbox::{self, Sandbox, is_too_wide};
 use crate::view::{Load, Run};
@@ -47,6 +48,7 @@ pub struct Engine {
     pub(crate) home: PathBuf,
     pub(crate) found: Found,
     pub(crate) forgery: Arc<Forgery>,
+    pub(crate) policy: Policy,
     pub(crate) began: Instant,
     /// What the wall clock said then.
     pub(crate) began_at: i64,
@@ -75,6 +77,8 @@ impl Engine {
         })?;
         let home = home(&std::env::var("HOME").unwrap_or_default());
         config.sandboxes = resolved(config.sandboxes, &home)?;
+        let policy = Policy::read(&config).map_err(|errors| Error::Rules { errors })?;
+        weighlock_policy::load_knowledge();
         // Left by keepers that were killed.
         let swept = tokio::task::spawn_blocking(weighlock_confine::sweep_cgroups);
         let store = Store::open(&config.state_dir, config.durability)?;
@@ -92,6 +96,7 @@ impl Engine {
             server_env,
             home,
             found: Found::default(),
+            policy,
             forgery: Forgery::new(&config.base, &config.state_dir),
             config,
             began_at: clock.micros(),
@@ -104,6 +109,7 @@ impl Engine {
             began: Instant::now(),
             _lock: lock,
         });
+        engine.policy.set_grants(engine.stored_grants()?);
         engine.recover().await?;
         let _ = swept.await;
         engine.tidy().await?;
@@ -132,17 +138,7 @@ impl Engine {
 
     /// Finds a sandbox by its name; the default one without.
     pub(crate) fn sandbox(&self, name: Option<&str>) -> Result<&Sandbox, Error> {
-        let name = name.unwrap_or(sandbox::DEFAULT);
-        let all = &self.config.sandboxes;
-        all.iter()
-            .find(|sandbox| sandbox.name == name)
-            .ok_or_else(|| {
-                let known: Vec<&str> = all.iter().map(|sandbox| sandbox.name.as_str()).collect();
-                Error::NoSuchSandbox {
-                    name: crate::error::brief(name),
-                    known: known.join(", "),
-                }
-            })
+        sandbox::find(&self.config.sandboxes, name)
     }
 
     /// Finds a run by its id, or by an unambiguous beginning of its short id.

@@ -44,6 +44,29 @@ pub enum Error {
         /// Those that there are.
         known: String,
     },
+    /// No agent's profile has this name.
+    #[error("no agent `{name}`; nothing was run")]
+    NoSuchAgent {
+        /// As it was given.
+        name: String,
+        /// Those that there are.
+        known: String,
+    },
+    /// No grant has this id.
+    #[error("no grant `{id}`")]
+    NoSuchGrant {
+        /// As it was given.
+        id: String,
+    },
+    /// Rules cannot be read.
+    #[error("{}", said(.errors))]
+    Rules {
+        /// Each with its file, line and column.
+        errors: Vec<weighlock_policy::LoadError>,
+    },
+    /// What a person answered is not what is asked now.
+    #[error("the answer is to another question; nothing was run")]
+    Stale,
     /// As many run as may.
     #[error("{running} commands are running, which is the limit")]
     TooMany {
@@ -142,6 +165,30 @@ impl Error {
                 "run_ended",
                 "`weighlock show` tells how it ended",
             ),
+            Self::NoSuchAgent { known, .. } => problem(
+                Kind::NotFound,
+                "no_such_agent",
+                &format!("there are: {known}"),
+            ),
+            Self::NoSuchGrant { .. } => problem(
+                Kind::NotFound,
+                "no_such_grant",
+                "`weighlock policy show` lists the grants there are",
+            ),
+            Self::Rules { errors } => problem(
+                Kind::Invalid,
+                "bad_rules",
+                errors
+                    .first()
+                    .map(|error| error.hint.as_str())
+                    .filter(|hint| !hint.is_empty())
+                    .unwrap_or("docs/rules.md explains the language"),
+            ),
+            Self::Stale => problem(
+                Kind::Conflict,
+                "stale_approval",
+                "look at the command again, and answer what is asked now",
+            ),
             Self::TooMany { .. } => problem(
                 Kind::Unavailable,
                 "too_many_runs",
@@ -229,6 +276,11 @@ fn store_problem(error: &store::Error, detail: String) -> Problem {
         detail,
         hint: hint.to_owned(),
     }
+}
+
+fn said(errors: &[weighlock_policy::LoadError]) -> String {
+    let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    lines.join("\n")
 }
 
 /// The beginning of what somebody gave us, which may be long.

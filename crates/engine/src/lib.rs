@@ -13,15 +13,18 @@ mod denial;
 mod engine;
 mod env;
 mod error;
+mod explain;
 mod forgery;
 mod health;
 mod id;
+mod judge;
 mod live;
 mod login;
 mod machine;
 mod output;
 mod passwd;
 mod place;
+mod policy;
 mod protect;
 mod recover;
 mod request;
@@ -37,11 +40,16 @@ pub use config::Config;
 pub use denial::Denial;
 pub use engine::Engine;
 pub use error::{Error, Kind, Problem};
+pub use explain::{
+    Explanation, GrantView, OptionView, PartView, PolicyView, ReasonView, RuleView, TokenView,
+};
 pub use health::{Check, Checks, Health, Level, size};
 pub use id::path_hash;
+pub use judge::{Judge, check_rules};
 pub use machine::PrimitiveView;
 pub use output::{Follow, Until};
-pub use request::{Input, Principal, Request};
+pub use policy::PolicyFiles;
+pub use request::{Answer, Input, Principal, Request};
 pub use run::Outcome;
 pub use sandbox::{DEFAULT as DEFAULT_SANDBOX, Sandbox};
 pub use view::{
@@ -52,7 +60,10 @@ pub use weighlock_exec::{
     Excerpt, Item, Line, Lines, Log, Nursery, Piece, Shell, ShortPath, Stream, Text,
     close_inherited, die_of_broken_pipes, raise_open_files, serve_nursery,
 };
-pub use weighlock_policy::{Blacklist, Cut, Preset, Times};
+pub use weighlock_policy::{
+    Blacklist, Cut, Link, LoadError, PartKind, Preset, Scope, Settings, Times, TokenKind, Verdict,
+    rules_schema,
+};
 pub use weighlock_store::{
     Durability, Error as StoreError, Fault, Filter, State, Store, Verified, verify_export,
 };

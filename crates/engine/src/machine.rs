@@ -8,6 +8,7 @@ use weighlock_exec::Primitive;
 use crate::engine::Engine;
 use crate::health::{Check, Level, failed, hint, ok, problem};
 use crate::request::{Principal, Request};
+use crate::run::Outcome;
 use crate::sandbox::Sandbox;
 
 /// One thing that walls are made of, and whether it can be had here.
@@ -72,7 +73,11 @@ impl Engine {
             ..Request::new(Principal::named("doctor"), "true")
         };
         let run = match self.run(request).await {
-            Ok(outcome) => outcome.run(),
+            Ok(Outcome::Asked(_)) => {
+                let fix = "look at `weighlock explain true`: a rule asks even for that";
+                return problem("run", "the policy asks before running `true`".into(), fix);
+            }
+            Ok(Outcome::Refused(run) | Outcome::Ended(run) | Outcome::Running(run)) => run,
             Err(error) if error.problem().code == "sandbox_unavailable" => {
                 let found = format!("nothing was run: {}", error.problem().detail);
                 return problem("run", found, MEND);

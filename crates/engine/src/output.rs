@@ -40,7 +40,7 @@ impl Engine {
 
     /// Cuts a run's output for a reader; by the preset's rule if none is given.
     pub fn excerpt(&self, run: &Run, cut: Option<Cut>) -> Result<Excerpt, Error> {
-        let cut = cut.unwrap_or_else(|| self.config.preset.cut());
+        let cut = cut.unwrap_or_else(|| self.config.manners().cut());
         let log = self.log(run);
         excerpt(&log, &run.detail.output.totals, cut).map_err(|source| self.unreadable(run, source))
     }

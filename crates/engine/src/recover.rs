@@ -76,6 +76,8 @@ impl Engine {
                     text: "The server ended before the command was started. Nothing was run."
                         .into(),
                     rule: None,
+                    layer: None,
+                    part: None,
                     remedy: Some("Run it again.".into()),
                 };
                 self.settle(command, State::Lost, reason).await;

@@ -50,8 +50,11 @@ pub struct Request {
     pub cwd: Option<String>,
     /// Variables to add to the environment.
     pub env: Vec<(String, String)>,
-    /// What reads the command.
-    pub shell: Shell,
+    /// The profile that the agent works under.
+    pub agent: Option<String>,
+    /// What reads the command; when not given, `sh` where all shells read it
+    /// alike, and bash otherwise.
+    pub shell: Option<Shell>,
     /// What it reads.
     pub input: Input,
     /// The hard limit in milliseconds.
@@ -66,6 +69,19 @@ pub struct Request {
     pub background: bool,
     /// Whether what the shell leaves running may go on.
     pub keep: bool,
+    /// What a person says to the question about it.
+    pub answer: Option<Answer>,
+}
+
+/// A person's answer to the question whether a command may run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// Names exactly what was asked about.
+    pub fingerprint: String,
+    /// It may run.
+    pub approved: bool,
+    /// What the agent is told.
+    pub reason: Option<String>,
 }
 
 impl Principal {
@@ -96,7 +112,9 @@ impl Request {
             sandbox: None,
             cwd: None,
             env: vec![],
-            shell: Shell::default(),
+            agent: None,
+            shell: None,
+            answer: None,
             input: Input::default(),
             timeout_ms: None,
             idle_ms: None,

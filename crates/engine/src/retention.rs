@@ -22,7 +22,7 @@ impl Engine {
     /// Returns how many bytes of output a new run may keep. Each gets at most
     /// a quarter of what is not promised yet, so that many floods at once stay
     /// within the bound that is meant for all of them.
-    pub(crate) fn grant(&self) -> u64 {
+    pub(crate) fn grant_bytes(&self) -> u64 {
         let free = self
             .config
             .output_total

@@ -8,15 +8,18 @@ use serde_json::json;
 use tokio::sync::OwnedSemaphorePermit;
 use weighlock_confine::{Access, Network};
 use weighlock_exec::{self as exec, Job, Limits, Nursery, Shell, Spec, Status, Summoned};
-use weighlock_policy::{Permit, Rules, Verdict, judge};
+use weighlock_policy::{Permit, Question, Settled};
 use weighlock_store::{Command, Entry, State};
 
 use crate::engine::Engine;
 use crate::env;
 use crate::error::{Error, Problem, brief};
+use crate::explain::Explanation;
+use crate::judge::Judged;
 use crate::live::Live;
-use crate::place;
-use crate::request::{Input, Request};
+use crate::place::{self, Place};
+use crate::request::{Answer, Input, Request};
+use crate::sandbox::Sandbox;
 use crate::view::{Detail, LimitsView, Reason, Run, state, stored};
 use crate::walls::Guarded;
 
@@ -26,21 +29,14 @@ const RETRY_EVERY: Duration = Duration::from_secs(1);
 /// What became of a request.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
-    /// The policy said no; nothing was run.
+    /// The policy or a person said no; nothing was run.
     Refused(Run),
+    /// A person has to be asked first; nothing was run.
+    Asked(Box<Explanation>),
     /// It ended while the caller waited.
     Ended(Run),
     /// It goes on; the run's id is the handle.
     Running(Run),
-}
-
-impl Outcome {
-    /// Returns the run, whatever became of it.
-    pub fn run(self) -> Run {
-        match self {
-            Self::Refused(run) | Self::Ended(run) | Self::Running(run) => run,
-        }
-    }
 }
 
 impl Engine {
@@ -63,26 +59,118 @@ impl Engine {
 
     async fn journey(self: &Arc<Self>, request: &Request) -> Result<Outcome, Error> {
         let wait = request.wait()?;
-        let plan = self.plan(request, &self.path().await)?;
-        match judge(&plan.rules, &request.command) {
-            Verdict::Reject(reason) => {
-                let reason = Reason {
-                    code: reason.code,
-                    text: reason.text,
-                    rule: Some(reason.rule),
-                    remedy: Some(reason.remedy),
-                };
-                Ok(Outcome::Refused(self.block(plan.command, reason).await?))
-            }
-            Verdict::Auto(permit) => {
-                let run = self.start(plan, permit).await?;
-                let run = self.wait(&run, wait).await?;
-                Ok(match run.state {
-                    State::Running => Outcome::Running(run),
-                    _ => Outcome::Ended(run),
-                })
-            }
-        }
+        request.check()?;
+        let sandbox = self.sandbox(request.sandbox.as_deref())?;
+        let place = place::resolve(self.directory_of(sandbox), request.cwd.as_deref())?;
+        let mut judged = self.judged(request, sandbox, &place, None)?;
+        let permit = match judged.judgement.settle() {
+            Settled::Allowed(permit) => permit,
+            Settled::Refused => return self.refuse(request, &judged, place).await,
+            Settled::Asked(question) => match &request.answer {
+                None => return self.ask(request, &judged, sandbox).await,
+                Some(answer) if answer.fingerprint != judged.fingerprint => {
+                    return Err(Error::Stale);
+                }
+                Some(answer) if !answer.approved => {
+                    return self.rejected(request, &judged, place, answer).await;
+                }
+                Some(_) => approved(question, request),
+            },
+        };
+        let plan = self.plan(request, &self.path().await, judged, place, &permit)?;
+        let run = self.start(plan, permit).await?;
+        let run = self.wait(&run, wait).await?;
+        Ok(match run.state {
+            State::Running => Outcome::Running(run),
+            _ => Outcome::Ended(run),
+        })
+    }
+
+    /// Says that a person has to be asked.
+    async fn ask(
+        &self,
+        request: &Request,
+        judged: &Judged,
+        sandbox: &Sandbox,
+    ) -> Result<Outcome, Error> {
+        let explanation = judged.explain(request, sandbox);
+        let entry = self.entry(
+            "run.asked",
+            request.principal.name(),
+            None,
+            json!({ "command": brief(&request.command), "cwd": explanation.cwd,
+                    "sandbox": sandbox.name, "agent": request.agent,
+                    "reasons": explanation.reasons.iter().map(|reason| &reason.text)
+                        .collect::<Vec<_>>(),
+                    "fingerprint": judged.fingerprint }),
+        );
+        self.store.record(vec![entry]).await?;
+        Ok(Outcome::Asked(Box::new(explanation)))
+    }
+
+    /// Records that the policy said no.
+    async fn refuse(
+        &self,
+        request: &Request,
+        judged: &Judged,
+        place: Place,
+    ) -> Result<Outcome, Error> {
+        let reasons = &judged.judgement.reasons;
+        let first = reasons.first().expect("a refusal has a reason");
+        let reason = Reason {
+            code: first.code.clone(),
+            text: first.text.clone(),
+            rule: Some(first.rule.clone()),
+            layer: Some(first.layer.clone()),
+            part: first
+                .span
+                .and_then(|span| request.command.get(span.start..span.end))
+                .map(brief),
+            remedy: Some(first.remedy.clone()).filter(|remedy| !remedy.is_empty()),
+        };
+        let command = self.unrun(request, judged, &place);
+        let run = self
+            .block(command, State::Blocked, "policy", reason)
+            .await?;
+        Ok(Outcome::Refused(run))
+    }
+
+    /// Records that a person said no.
+    async fn rejected(
+        &self,
+        request: &Request,
+        judged: &Judged,
+        place: Place,
+        answer: &Answer,
+    ) -> Result<Outcome, Error> {
+        let who = request.principal.name();
+        let reason = Reason {
+            code: "rejected".into(),
+            text: match &answer.reason {
+                Some(why) => format!("Rejected by {who}: ‘{}’ Nothing was run.", brief(why)),
+                None => format!("Rejected by {who}. Nothing was run."),
+            },
+            rule: None,
+            layer: None,
+            part: None,
+            remedy: None,
+        };
+        let command = self.unrun(request, judged, &place);
+        let run = self.block(command, State::Rejected, who, reason).await?;
+        Ok(Outcome::Refused(run))
+    }
+
+    /// The record of a command that does not run.
+    fn unrun(&self, request: &Request, judged: &Judged, place: &Place) -> Command {
+        let now = self.clock.micros();
+        let detail = Detail {
+            description: request.description.clone(),
+            shell: name_of(judged.shell),
+            warnings: judged.warnings.clone(),
+            ..Detail::default()
+        };
+        let cwd = place.path.to_string_lossy().into_owned();
+        command(request, self.ids.next(now), now, cwd, detail)
     }
 
     /// Returns the PATH of commands, once the login shell has told its own.
@@ -90,19 +178,30 @@ impl Engine {
         env::path(self.login.answer().await.path(), &self.server_env)
     }
 
-    /// Checks a request and works out everything that running it takes.
-    fn plan(&self, request: &Request, path: &str) -> Result<Plan, Error> {
-        request.check()?;
+    /// Works out everything that running a permitted request takes.
+    fn plan(
+        &self,
+        request: &Request,
+        path: &str,
+        judged: Judged,
+        place: Place,
+        permit: &Permit,
+    ) -> Result<Plan, Error> {
         let room = Arc::clone(&self.places).try_acquire_owned();
         let room = room.map_err(|_| Error::TooMany {
             running: self.config.max_running,
         })?;
         let sandbox = self.sandbox(request.sandbox.as_deref())?;
-        let place = place::resolve(self.directory_of(sandbox), request.cwd.as_deref())?;
-        let blacklist = self.blacklist();
-        let (limits, mut warnings) =
-            request.limits(self.config.times(), self.config.keep, self.grant())?;
-        warnings.extend(blacklist.warning);
+        let sandbox = match permit.read_only() {
+            true => &sandbox.read_only(),
+            false => sandbox,
+        };
+        let mut times = self.config.times();
+        if let Some(timeout) = judged.timeout {
+            times.default = timeout.min(times.max);
+        }
+        let (limits, mut warnings) = request.limits(times, self.config.keep, self.grant_bytes())?;
+        warnings.extend(judged.warnings);
         let now = self.clock.micros();
         let id = self.ids.next(now);
         let cwd = place.path.to_string_lossy().into_owned();
@@ -111,7 +210,7 @@ impl Engine {
         let bounds = walls.profile.limits;
         let spec = Spec {
             dir: self.dir_of(&id),
-            shell: request.shell,
+            shell: judged.shell,
             env: env::build(&env::Parts {
                 server: &self.server_env,
                 person: &walls.env,
@@ -136,14 +235,16 @@ impl Engine {
                 file_bytes: bounds.file_bytes,
                 disk_bytes: bounds.disk_bytes,
             }),
-            ..detail(request, &limits, warnings)
+            ..detail(request, judged.shell, &limits, warnings)
         };
-        let command = command(request, id, now, cwd, detail);
+        let mut command = command(request, id, now, cwd, detail);
+        command.approved_by = permit.person().map(str::to_owned);
         Ok(Plan {
             command,
             env: request.env.iter().map(|(name, _)| name.clone()).collect(),
-            rules: Rules {
-                blacklist: blacklist.list,
+            verdict: match permit.person() {
+                Some(_) => "ask",
+                None => "auto",
             },
             spec,
             room,
@@ -156,17 +257,27 @@ impl Engine {
         })
     }
 
-    async fn block(&self, mut command: Command, reason: Reason) -> Result<Run, Error> {
+    async fn block(
+        &self,
+        mut command: Command,
+        state: State,
+        by: &str,
+        reason: Reason,
+    ) -> Result<Run, Error> {
+        let kind = match state {
+            State::Rejected => "run.rejected",
+            _ => "run.blocked",
+        };
         let entry = self.entry(
-            "run.blocked",
-            "policy",
+            kind,
+            by,
             Some(&command.id),
             json!({ "command": command.command, "cwd": command.cwd,
-                    "requested_by": command.requested_by, "rule": reason.rule }),
+                    "requested_by": command.requested_by, "rule": reason.rule, "reason": reason.text }),
         );
         let mut detail = Run::from_command(command.clone()).detail;
         detail.reason = Some(reason);
-        command.state = State::Blocked;
+        command.state = state;
         command.detail = stored(detail);
         self.store.insert(command.clone(), vec![entry]).await?;
         Ok(Run::from_command(command))
@@ -182,7 +293,8 @@ impl Engine {
             "run.started",
             &command.requested_by,
             Some(&command.id),
-            json!({ "command": command.command, "cwd": command.cwd, "verdict": "auto",
+            json!({ "command": command.command, "cwd": command.cwd, "verdict": plan.verdict,
+                    "approved_by": command.approved_by,
                     "shell": plan.spec.shell, "env": plan.env,
                     "sandbox": sandbox,
                     "timeout_ms": plan.spec.limits.hard.as_millis() as u64 }),
@@ -224,6 +336,8 @@ impl Engine {
             code: problem.code.into(),
             text: format!("{}. Nothing was run.", problem.detail),
             rule: None,
+            layer: None,
+            part: None,
             remedy: Some(problem.hint),
         };
         self.settle(command, State::Failed, reason).await;
@@ -510,6 +624,8 @@ impl Engine {
             code: "lost".into(),
             text,
             rule: None,
+            layer: None,
+            part: None,
             remedy: Some(
                 "Its output up to then is kept. Check what it did before running it again.".into(),
             ),
@@ -518,13 +634,23 @@ impl Engine {
     }
 }
 
-fn detail(request: &Request, limits: &Limits, warnings: Vec<String>) -> Detail {
+/// Takes the yes of whoever asks. Only people reach us by now; who may decide
+/// comes with principals.
+fn approved(question: Question, request: &Request) -> Permit {
+    question.approved_by(request.principal.name())
+}
+
+fn name_of(shell: Shell) -> String {
+    match shell {
+        Shell::Sh => "sh".into(),
+        Shell::Bash => "bash".into(),
+    }
+}
+
+fn detail(request: &Request, shell: Shell, limits: &Limits, warnings: Vec<String>) -> Detail {
     Detail {
         description: request.description.clone(),
-        shell: match request.shell {
-            Shell::Sh => "sh".into(),
-            Shell::Bash => "bash".into(),
-        },
+        shell: name_of(shell),
         timeout_ms: limits.hard.as_millis() as u64,
         idle_ms: limits.idle.map(|idle| idle.as_millis() as u64),
         warnings,
@@ -559,7 +685,8 @@ struct Plan {
     command: Command,
     /// Names of the variables that the request sets; values may be secret.
     env: Vec<String>,
-    rules: Rules,
+    /// What the policy said.
+    verdict: &'static str,
     spec: Spec,
     room: OwnedSemaphorePermit,
     /// What is protected in the directory that it may write.

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use rustix::system::sysinfo;
 use weighlock_confine::{Access, Limits, Network, Rung};
 
+use crate::error::{Error, brief};
+
 /// The name of the sandbox that is there without being configured.
 pub const DEFAULT: &str = "default";
 
@@ -28,6 +30,8 @@ pub struct Sandbox {
     /// As whom commands run when the server is root; the owner of the
     /// directory if not given.
     pub user: Option<String>,
+    /// A rule file that makes its policy stricter.
+    pub rules: Option<PathBuf>,
     /// The weakest walls that will do.
     pub minimum: Rung,
     /// How much a run may use.
@@ -46,10 +50,37 @@ impl Sandbox {
             write: vec![],
             unprotected: vec![],
             user: None,
+            rules: None,
             minimum: Rung::Full,
             limits: default_limits(),
         }
     }
+}
+
+impl Sandbox {
+    /// The same sandbox for a command that is proved to read and nothing else:
+    /// the kernel makes that true.
+    pub(crate) fn read_only(&self) -> Self {
+        let mut own = self.clone();
+        own.files = Access::Read;
+        own.network = Network::Off;
+        own.read.append(&mut own.write);
+        own
+    }
+}
+
+/// Finds a sandbox by its name; the default one without.
+pub(crate) fn find<'a>(all: &'a [Sandbox], name: Option<&str>) -> Result<&'a Sandbox, Error> {
+    let name = name.unwrap_or(DEFAULT);
+    { all.iter() }
+        .find(|sandbox| sandbox.name == name)
+        .ok_or_else(|| {
+            let known: Vec<&str> = all.iter().map(|sandbox| sandbox.name.as_str()).collect();
+            Error::NoSuchSandbox {
+                name: brief(name),
+                known: known.join(", "),
+            }
+        })
 }
 
 /// Enough for the largest builds, and not enough to take the machine down.

@@ -138,6 +138,12 @@ pub struct Reason {
     pub text: String,
     /// The rule that decided, if one did.
     pub rule: Option<String>,
+    /// Where that rule is from.
+    #[serde(default)]
+    pub layer: Option<String>,
+    /// The part of the command that it is about, where it is about one.
+    #[serde(default)]
+    pub part: Option<String>,
     /// What can be done.
     pub remedy: Option<String>,
 }
@@ -302,6 +308,8 @@ impl Detail {
                 code: code.into(),
                 text,
                 rule: None,
+                layer: None,
+                part: None,
                 remedy: Some(remedy.into()),
             })
         };
@@ -374,6 +382,8 @@ impl Detail {
             code: code.into(),
             text,
             rule: None,
+            layer: None,
+            part: None,
             remedy: Some(remedy.into()),
         })
     }
@@ -406,6 +416,8 @@ impl Detail {
                 limit.unwrap_or_else(|| code.replace('_', " "))
             ),
             rule: None,
+            layer: None,
+            part: None,
             remedy: Some(format!(
                 "Unchanged, it will meet the same limit again: use less, or let a person raise \
                  `{setting}` of sandbox `{name}`."

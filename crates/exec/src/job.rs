@@ -97,10 +97,16 @@ pub async fn start(
     spec: Spec,
 ) -> Result<Job, Error> {
     let dir = spec.dir.clone();
+    let (command, args) = match permit.argv() {
+        // The shell finds the program and is gone: it reads none of the words.
+        Some(argv) => (r#"exec "$0" "$@""#, argv),
+        None => (permit.command(), &[] as &[String]),
+    };
     let order = Order::Start {
         version: protocol::VERSION,
         spec: Box::new(spec),
-        command: permit.command().to_owned(),
+        command: command.to_owned(),
+        args: args.to_vec(),
     };
     match Job::connect(keeper.0, Some(&order)).await {
         // Killed while it waited: it leaves a word before it begins anything.

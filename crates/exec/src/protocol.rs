@@ -29,6 +29,9 @@ pub(crate) enum Order {
         version: u32,
         spec: Box<Spec>,
         command: String,
+        /// What the command finds as `$0`, `$1` and so on.
+        #[serde(default)]
+        args: Vec<String>,
     },
     /// End the run: politely, and after the grace time by force.
     Stop { signal: Polite, grace_millis: u64 },

@@ -36,6 +36,8 @@ const DEFAULT: &[&str] = &[
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Blacklist {
     entries: Vec<String>,
+    /// The same in lower case.
+    lower: Vec<String>,
 }
 
 /// The shape of `.agents/terminal.json`. Keys that other programs keep in the
@@ -64,7 +66,10 @@ impl Blacklist {
     pub fn from_json(text: &str) -> Result<Self, InvalidFile> {
         let file: File =
             serde_json::from_str(text).map_err(|error| InvalidFile(error.to_string()))?;
-        let mut list = Self { entries: vec![] };
+        let mut list = Self {
+            entries: vec![],
+            lower: vec![],
+        };
         for entry in file.entries {
             match list.add(&entry) {
                 // Said twice is as good as said once.
@@ -104,6 +109,7 @@ impl Blacklist {
             return Err(Refused::Duplicate);
         }
         self.entries.push(entry.to_owned());
+        self.lower.push(entry.to_lowercase());
         Ok(())
     }
 
@@ -111,17 +117,22 @@ impl Blacklist {
     pub fn remove(&mut self, entry: &str) -> bool {
         let before = self.entries.len();
         self.entries.retain(|known| known != entry);
+        self.lower = self
+            .entries
+            .iter()
+            .map(|entry| entry.to_lowercase())
+            .collect();
         self.entries.len() < before
     }
 
-    /// Returns the first entry that the command contains, whatever its case
-    /// and spacing.
-    pub(crate) fn hit(&self, command: &str) -> Option<&str> {
-        let command = normalise(command);
-        self.entries
+    /// Returns the first entry that a normalised command contains, whatever
+    /// its case.
+    pub(crate) fn find(&self, normal: &str) -> Option<&str> {
+        let at = self
+            .lower
             .iter()
-            .find(|entry| command.contains(&entry.to_lowercase()))
-            .map(String::as_str)
+            .position(|entry| normal.contains(entry.as_str()))?;
+        Some(&self.entries[at])
     }
 }
 
@@ -129,6 +140,7 @@ impl Default for Blacklist {
     fn default() -> Self {
         Self {
             entries: DEFAULT.iter().map(|&entry| entry.to_owned()).collect(),
+            lower: DEFAULT.iter().map(|entry| entry.to_lowercase()).collect(),
         }
     }
 }
@@ -151,19 +163,33 @@ impl std::fmt::Display for Refused {
 }
 
 /// Trims, makes every run of white space one space, and lowers the case.
-fn normalise(command: &str) -> String {
-    let words: Vec<&str> = command.split_whitespace().collect();
-    words.join(" ").to_lowercase()
+pub(crate) fn normalise(command: &str) -> String {
+    let mut normal = String::with_capacity(command.len());
+    for word in command.split_whitespace() {
+        if !normal.is_empty() {
+            normal.push(' ');
+        }
+        normal.push_str(word);
+    }
+    match normal.is_ascii() {
+        true => normal.make_ascii_lowercase(),
+        false => normal = normal.to_lowercase(),
+    }
+    normal
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn hit<'l>(list: &'l Blacklist, command: &str) -> Option<&'l str> {
+        list.find(&normalise(command))
+    }
+
     #[track_caller]
     fn check(command: &str, expected: Option<&str>) {
         assert_eq!(
-            Blacklist::default().hit(command),
+            hit(&Blacklist::default(), command),
             expected,
             "for {command:?}"
         );
@@ -173,7 +199,7 @@ mod tests {
     fn every_default_entry_blocks_a_command_that_contains_it() {
         for entry in DEFAULT {
             let command = format!("echo x; {entry}y");
-            assert!(Blacklist::default().hit(&command).is_some(), "{command}");
+            assert!(hit(&Blacklist::default(), &command).is_some(), "{command}");
         }
     }
 
@@ -205,17 +231,17 @@ mod tests {
     fn a_file_replaces_the_default_list() {
         let list = Blacklist::from_json(r#"{"commandBlacklist": ["Deploy  Now"], "other": 1}"#)
             .expect("valid");
-        assert_eq!(list.hit("rm -rf /"), None);
+        assert_eq!(hit(&list, "rm -rf /"), None);
         // Only the command is normalised; an entry means what it says.
-        assert_eq!(list.hit("deploy now"), None);
+        assert_eq!(hit(&list, "deploy now"), None);
         let list = Blacklist::from_json(r#"{"commandBlacklist": ["Deploy Now"]}"#).expect("valid");
-        assert_eq!(list.hit("please DEPLOY    now"), Some("Deploy Now"));
+        assert_eq!(hit(&list, "please DEPLOY    now"), Some("Deploy Now"));
     }
 
     #[test]
     fn an_empty_file_list_blocks_nothing() {
         let list = Blacklist::from_json(r#"{"commandBlacklist": []}"#).expect("valid");
-        assert_eq!(list.hit("rm -rf /"), None);
+        assert_eq!(hit(&list, "rm -rf /"), None);
     }
 
     #[test]

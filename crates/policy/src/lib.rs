@@ -1,38 +1,62 @@
-//! Judges commands: [`Rules`] and a command's text in, a [`Verdict`] out.
+//! Judges commands: a text and [`Rules`] in, a [`Judgement`] out.
+//!
+//! [`understand`] finds out what a text does, by parsing it and by what is
+//! known about programs; [`Rules::decide`] says what may become of that.
 //!
 //! Pure: no files, no clock, no network. What a rule file says is read by the
 //! engine and handed in as text, so that the same words always get the same
 //! verdict.
 //!
 //! ```
-//! use weighlock_policy::{judge, Rules, Verdict};
+//! use weighlock_policy::{Place, Preset, Reader, Rules, Settings, Subject, Verdict, understand};
 //!
-//! let rules = Rules::default();
-//! assert!(matches!(judge(&rules, "git status"), Verdict::Auto(_)));
-//! assert!(matches!(judge(&rules, "RM  -rf   /"), Verdict::Reject(_)));
+//! let rules = Rules::base(&[Preset::Strict], &Settings::default());
+//! let place = Place { root: "/srv/app".into(), cwd: "/srv/app".into(), home: "/home/ana".into() };
+//! let judge = |text| {
+//!     let facts = understand(text, Reader::Either, &[], &place);
+//!     rules.decide(facts, &Subject { text, ..Subject::default() }).verdict
+//! };
+//! assert_eq!(judge("git status | head"), Verdict::Auto);
+//! assert_eq!(judge("git status > notes.txt"), Verdict::Ask);
+//! assert_eq!(judge("cd /; r\\m -rf './'*"), Verdict::Reject);
 //! ```
 
+pub mod agents;
+mod argument;
 mod blacklist;
+mod change;
+mod effect;
+#[cfg(test)]
+mod fake;
+mod grant;
+mod knowledge;
+mod language;
+mod part;
+mod paths;
 mod permit;
 mod preset;
+mod program;
+mod rules;
+mod schema;
+#[cfg(test)]
+mod seed_tests;
+mod shlex;
+mod token;
+mod variables;
 mod verdict;
+mod walk;
 
+pub use agents::{Agent, Agents};
 pub use blacklist::{Blacklist, InvalidFile, Refused};
+pub use change::{Change, ChangeKind, judge_changes};
+pub use effect::{Effect, Effects};
+pub use grant::{Allows, Grant, Granted, Scope};
+pub use knowledge::load as load_knowledge;
+pub use part::{Access, Facts, Given, Link, Part, PartKind, Path, Place, PlaceKind};
 pub use permit::Permit;
-pub use preset::{Cut, Preset, Times};
-pub use verdict::{Reason, Verdict};
-
-/// Everything a command is judged by.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Rules {
-    /// Substrings that no command may contain.
-    pub blacklist: Blacklist,
-}
-
-/// Judges one command. Runs nothing and remembers nothing.
-pub fn judge(rules: &Rules, command: &str) -> Verdict {
-    match rules.blacklist.hit(command) {
-        Some(entry) => Verdict::Reject(Reason::blacklist(entry)),
-        None => Verdict::Auto(Permit::by_rule(command)),
-    }
-}
+pub use preset::{Cut, Preset, Settings, Times};
+pub use rules::{Layer, LayerKind, LoadError, Rules, Subject, Understand, Who, example_place};
+pub use schema::rules_schema;
+pub use token::{Token, TokenKind, tokens};
+pub use verdict::{Decided, Judgement, Question, Reason, Settled, Tried, Verdict};
+pub use walk::{Reader, understand};

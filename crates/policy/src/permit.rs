@@ -20,17 +20,49 @@
 #[derive(Debug, PartialEq, Eq)]
 pub struct Permit {
     command: String,
+    argv: Option<Vec<String>>,
+    read_only: bool,
+    person: Option<String>,
 }
 
 impl Permit {
-    pub(crate) fn by_rule(command: &str) -> Self {
+    pub(crate) fn by_rule(command: String, argv: Option<Vec<String>>, read_only: bool) -> Self {
         Self {
-            command: command.to_owned(),
+            command,
+            argv,
+            read_only,
+            person: None,
+        }
+    }
+
+    pub(crate) fn by_person(command: String, argv: Option<Vec<String>>, person: &str) -> Self {
+        Self {
+            command,
+            argv,
+            read_only: false,
+            person: Some(person.to_owned()),
         }
     }
 
     /// Returns the text that was judged and may run.
     pub fn command(&self) -> &str {
         &self.command
+    }
+
+    /// Returns the words to start without a shell, where the rules say that
+    /// there is to be none.
+    pub fn argv(&self) -> Option<&[String]> {
+        self.argv.as_deref()
+    }
+
+    /// Returns whether the command was proved to read and nothing else: it
+    /// must run where the kernel makes that true.
+    pub fn read_only(&self) -> bool {
+        self.read_only
+    }
+
+    /// Returns who allowed it, if a person did.
+    pub fn person(&self) -> Option<&str> {
+        self.person.as_deref()
     }
 }

@@ -1,19 +1,24 @@
 //! What the rules say about a command, and why.
 
 use serde::{Deserialize, Serialize};
+use weighlock_shell::Span;
 
-use crate::Permit;
+use crate::rules::Trace;
+use crate::{Facts, Permit};
 
-/// The judgement on one command.
-#[derive(Debug, PartialEq, Eq)]
+/// The judgement on one command, mildest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// It may run; no person is asked.
-    Auto(Permit),
+    Auto,
+    /// A person is asked.
+    Ask,
     /// It does not run, and no approval is possible.
-    Reject(Reason),
+    Reject,
 }
 
-/// Why a command was refused, for a person and for an agent.
+/// Why a verdict is what it is, for a person and for an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reason {
     /// Stable word for programs.
@@ -22,19 +27,119 @@ pub struct Reason {
     pub text: String,
     /// The rule that decided.
     pub rule: String,
+    /// The layer that the rule is from: `built-in`, `server`, `sandbox`,
+    /// `agent`, `grant`, or a preset's name.
+    pub layer: String,
     /// What could be done instead.
     pub remedy: String,
+    /// The part of the text it is about; none when it is about all of it.
+    #[serde(skip)]
+    pub span: Option<Span>,
 }
 
-impl Reason {
-    pub(crate) fn blacklist(entry: &str) -> Self {
-        Self {
-            code: "blacklist".into(),
-            text: "Command is not allowed by terminal blacklist.".into(),
-            rule: entry.to_owned(),
-            remedy: "Use a command that does not contain this text; \
-                     a person can change the list in .agents/terminal.json."
-                .into(),
+/// A verdict with everything that led to it.
+#[derive(Debug)]
+pub struct Judgement {
+    /// The strictest verdict of all parts.
+    pub verdict: Verdict,
+    /// Why, the deciding one first; empty for `auto`.
+    pub reasons: Vec<Reason>,
+    /// What the command consists of.
+    pub facts: Facts,
+    /// For each part, its verdict and the rule that decided it.
+    pub parts: Vec<Decided>,
+    pub(crate) trace: Trace,
+    pub(crate) right: Right,
+}
+
+/// What a judgement gives the right to. Apart from the fields that anybody may
+/// change, and gone once it was taken.
+#[derive(Debug)]
+pub(crate) struct Right {
+    pub(crate) verdict: Verdict,
+    pub(crate) text: Option<String>,
+    pub(crate) argv: Option<Vec<String>>,
+    pub(crate) reads_only: bool,
+}
+
+/// What became of one part.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decided {
+    /// Its verdict.
+    pub verdict: Verdict,
+    /// The rule that decided, as an index into [`Judgement::tried`]; none
+    /// means that nothing matched and the default applies.
+    pub rule: Option<usize>,
+}
+
+/// A rule that was tried.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tried {
+    /// Its name.
+    pub name: String,
+    /// The layer it is from.
+    pub layer: String,
+    /// What it says about what it matches.
+    pub verdict: Verdict,
+    /// In short, what it is about: `sudo *`.
+    pub about: String,
+    /// It matched something.
+    pub matched: bool,
+}
+
+/// What may be done with a judgement.
+#[derive(Debug)]
+pub enum Settled {
+    /// It may run.
+    Allowed(Permit),
+    /// A person has to say yes.
+    Asked(Question),
+    /// It may not run.
+    Refused,
+}
+
+/// Awaits a person. Only the answer of one turns it into a [`Permit`].
+#[derive(Debug)]
+pub struct Question {
+    text: String,
+    argv: Option<Vec<String>>,
+}
+
+impl Judgement {
+    /// Takes the right to run out of it, or the question for it. There is
+    /// only one: a second time it is refused.
+    pub fn settle(&mut self) -> Settled {
+        let Some(text) = self.right.text.take() else {
+            return Settled::Refused;
+        };
+        let argv = self.right.argv.clone();
+        match self.right.verdict {
+            Verdict::Auto => Settled::Allowed(Permit::by_rule(text, argv, self.right.reads_only)),
+            Verdict::Ask => Settled::Asked(Question { text, argv }),
+            Verdict::Reject => Settled::Refused,
         }
+    }
+
+    /// Returns the words to start without a shell, where the rules say that
+    /// there is to be none.
+    pub fn argv(&self) -> Option<&[String]> {
+        self.right.argv.as_deref()
+    }
+
+    /// Returns every rule tried, in order.
+    pub fn tried(&self) -> Vec<Tried> {
+        self.trace.tried()
+    }
+
+    /// Returns whether it is proved to read and nothing else.
+    pub fn reads_only(&self) -> bool {
+        self.right.reads_only
+    }
+}
+
+impl Question {
+    /// Takes a person's yes.
+    pub fn approved_by(self, person: &str) -> Permit {
+        Permit::by_person(self.text, self.argv, person)
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use aide::axum::ApiRouter;
-use aide::axum::routing::{get_with, post_with, put_with};
+use aide::axum::routing::{delete_with, get_with, post_with, put_with};
 use aide::openapi::{Info, OpenApi, SecurityScheme};
 use axum::extract::DefaultBodyLimit;
 use axum::http::StatusCode;
@@ -12,7 +12,7 @@ use axum::{Json, Router};
 use weighlock_engine::Engine;
 
 use crate::problem::Problem;
-use crate::{auth, commands, output, system};
+use crate::{auth, commands, output, policies, system};
 
 /// Larger than any command with its environment; input comes in pieces.
 const MAX_BODY: usize = 4 * 1024 * 1024;
@@ -98,6 +98,28 @@ fn documented() -> (Router<Arc<Engine>>, OpenApi) {
             "/blacklist",
             put_with(system::save_blacklist, system::save_blacklist_docs)
                 .delete_with(system::reset_blacklist, system::reset_blacklist_docs),
+        )
+        .api_route("/policies", get_with(policies::show, policies::show_docs))
+        .api_route(
+            "/policies/explain",
+            post_with(policies::explain, policies::explain_docs),
+        )
+        .api_route(
+            "/policies/check",
+            post_with(policies::check, policies::check_docs),
+        )
+        .api_route(
+            "/policies/schema",
+            get_with(policies::schema, policies::schema_docs),
+        )
+        .api_route(
+            "/policies/grants",
+            get_with(policies::grants, policies::grants_docs)
+                .post_with(policies::grant, policies::grant_docs),
+        )
+        .api_route(
+            "/policies/grants/{id}",
+            delete_with(policies::revoke, policies::revoke_docs),
         )
         .api_route(
             "/audit/verify",

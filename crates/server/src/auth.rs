@@ -25,6 +25,21 @@ pub enum Peer {
     Tcp,
 }
 
+impl Peer {
+    /// Whoever has a token may be an agent, and agents never decide.
+    pub(crate) fn may_decide(self) -> Result<(), Problem> {
+        match self {
+            Self::User(_) => Ok(()),
+            Self::Unknown | Self::Tcp => Err(Problem::new(
+                StatusCode::FORBIDDEN,
+                "not_for_tokens",
+                "only a person on this machine may decide that; nothing was done".into(),
+                "use `weighlock` on the machine itself, which comes over the Unix socket",
+            )),
+        }
+    }
+}
+
 impl Connected<IncomingStream<'_, UnixListener>> for Peer {
     fn connect_info(stream: IncomingStream<'_, UnixListener>) -> Self {
         stream
@@ -55,6 +70,7 @@ pub(crate) async fn identify(
     match principal {
         Ok(principal) => {
             request.extensions_mut().insert(principal);
+            request.extensions_mut().insert(peer);
             next.run(request).await
         }
         Err(problem) => problem.into_response(),

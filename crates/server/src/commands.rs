@@ -13,9 +13,10 @@ use axum::{Extension, Json};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weighlock_engine::{
-    Engine, Filter, Input, Load, Outcome, Principal, Request, Run, Shell, State, Text,
+    Answer, Engine, Filter, Input, Load, Outcome, Principal, Request, Run, Shell, State, Text,
 };
 
+use crate::auth::Peer;
 use crate::output::blocking;
 use crate::problem::{Problem, ProblemDocument};
 use crate::system::{Body, Params, RunId};
@@ -48,9 +49,13 @@ pub struct NewCommand {
     /// Environment variables to add.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
-    /// What reads the command.
-    #[serde(default)]
-    pub shell: ShellName,
+    /// The profile that the agent works under.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// What reads the command; when not given, `sh` where all shells read it
+    /// alike, and bash otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shell: Option<ShellName>,
     /// What the command reads; nothing when not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stdin: Option<String>,
@@ -74,14 +79,29 @@ pub struct NewCommand {
     /// What the shell leaves running goes on, under its keeper.
     #[serde(default)]
     pub keep: bool,
+    /// What a person says to the question about it. Only over the Unix socket.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<Approval>,
+}
+
+/// A person's answer.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Approval {
+    /// From the question: names exactly what was asked about.
+    pub fingerprint: String,
+    /// It may run, once.
+    pub approved: bool,
+    /// What the agent is told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 /// The shells there are.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ShellName {
     /// `/bin/sh`.
-    #[default]
     Sh,
     /// `/bin/bash`.
     Bash,
@@ -163,14 +183,18 @@ pub(crate) struct StdinParams {
 pub(crate) async fn create(
     Shared(engine): Shared<Arc<Engine>>,
     Extension(principal): Extension<Principal>,
+    Extension(peer): Extension<Peer>,
     Body(new): Body<NewCommand>,
 ) -> Result<Response, Problem> {
-    let outcome = engine.run(request(new, principal)).await?;
-    let status = match &outcome {
-        Outcome::Running(_) => StatusCode::ACCEPTED,
-        Outcome::Ended(_) | Outcome::Refused(_) => StatusCode::OK,
+    if new.approval.is_some() {
+        peer.may_decide()?;
+    }
+    let (status, run) = match engine.run(request(new, principal)).await? {
+        Outcome::Running(run) => (StatusCode::ACCEPTED, run),
+        Outcome::Ended(run) | Outcome::Refused(run) => (StatusCode::OK, run),
+        Outcome::Asked(question) => return Err(Problem::asked(*question)),
     };
-    let view = view(&engine, outcome.run())?;
+    let view = view(&engine, run)?;
     let place = format!("/agent/terminal/commands/{}", view.run.command_id);
     let mut response = (status, Json(view)).into_response();
     if let Ok(place) = HeaderValue::from_str(&place) {
@@ -184,7 +208,9 @@ pub(crate) fn create_docs(op: TransformOperation<'_>) -> TransformOperation<'_> 
         .summary("Run a command")
         .description(
             "Waits up to `wait_ms` for the end, else answers 202 with the run, which goes on. \
-             A refusal by policy is an answer (state `blocked`), not an error.",
+             A refusal by policy is an answer (state `blocked`), not an error. A command that a \
+             person must allow first is not run: the answer is 409 `pending_approval` with the \
+             question, and the same request with `approval` answers it.",
         )
         .response_with::<200, Json<CommandView>, _>(|res| {
             res.description("It ended, or was blocked")
@@ -320,10 +346,13 @@ fn request(new: NewCommand, principal: Principal) -> Request {
         sandbox: new.sandbox_id,
         cwd: new.cwd,
         env: new.env.into_iter().collect(),
-        shell: match new.shell {
-            ShellName::Sh => Shell::Sh,
-            ShellName::Bash => Shell::Bash,
-        },
+        agent: new.agent,
+        shell: new.shell.map(Shell::from),
+        answer: new.approval.map(|approval| Answer {
+            fingerprint: approval.fingerprint,
+            approved: approval.approved,
+            reason: approval.reason,
+        }),
         input: match new.stdin {
             Some(text) => Input::Text(text.into_bytes()),
             None if new.stdin_open => Input::Open,
@@ -334,5 +363,14 @@ fn request(new: NewCommand, principal: Principal) -> Request {
         wait_ms: new.wait_ms,
         background: new.background,
         keep: new.keep,
+    }
+}
+
+impl From<ShellName> for Shell {
+    fn from(name: ShellName) -> Self {
+        match name {
+            ShellName::Sh => Self::Sh,
+            ShellName::Bash => Self::Bash,
+        }
     }
 }

@@ -5,10 +5,10 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weighlock_engine::{Error, Kind};
+use weighlock_engine::{Error, Explanation, Kind};
 
 /// What went wrong, what did not happen, what to do.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProblemDocument {
     /// The HTTP status in words.
     pub title: String,
@@ -20,6 +20,9 @@ pub struct ProblemDocument {
     pub detail: String,
     /// What to do.
     pub hint: String,
+    /// What a person is asked, where that is the problem.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<Box<Explanation>>,
 }
 
 /// An answer that is a problem.
@@ -34,7 +37,23 @@ impl Problem {
             code: code.into(),
             detail,
             hint: hint.into(),
+            question: None,
         })
+    }
+
+    /// A person has to be asked first.
+    pub(crate) fn asked(question: Explanation) -> Self {
+        let why = question.reasons.first();
+        let why = why.map_or("a rule says so", |reason| reason.text.as_str());
+        let mut problem = Self::new(
+            StatusCode::CONFLICT,
+            "pending_approval",
+            format!("a person must allow this first: {why}; nothing was run"),
+            "let a person run it with `weighlock run` in a terminal, which asks, or allow it with \
+             `weighlock policy grant`; or use a command that only reads",
+        );
+        problem.0.question = Some(Box::new(question));
+        problem
     }
 }
 

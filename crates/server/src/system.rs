@@ -15,7 +15,7 @@ use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use weighlock_engine::{Blacklist, Checks, Engine, Health, Principal, Verified};
+use weighlock_engine::{Blacklist, Checks, Engine, Health, Preset, Principal, Verified};
 
 use crate::output::blocking;
 use crate::problem::{Problem, ProblemDocument};
@@ -32,6 +32,10 @@ pub struct BlacklistView {
     /// The file is there and is what counts.
     #[serde(default)]
     pub from_file: bool,
+    /// Commands are judged by it: a list of one's own always counts, the
+    /// built-in one only with preset `blacklist`.
+    #[serde(default)]
+    pub in_force: bool,
     /// Why the file is not used, if it is there.
     #[serde(default)]
     pub warning: Option<String>,
@@ -140,6 +144,7 @@ fn blacklist_view(engine: &Engine) -> BlacklistView {
     BlacklistView {
         entries: file.list.entries().to_vec(),
         path: file.path.to_string_lossy().into_owned(),
+        in_force: file.from_file || engine.config().presets.contains(&Preset::Blacklist),
         from_file: file.from_file,
         warning: file.warning,
     }

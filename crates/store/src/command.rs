@@ -13,6 +13,8 @@ use crate::open::{Error, Store};
 pub enum State {
     /// The policy said no.
     Blocked,
+    /// A person said no.
+    Rejected,
     /// It runs.
     Running,
     /// It ended with exit code 0.
@@ -86,7 +88,7 @@ impl State {
     pub fn status(self) -> &'static str {
         match self {
             Self::Running => "approved",
-            Self::Blocked => "rejected",
+            Self::Blocked | Self::Rejected => "rejected",
             Self::Succeeded => "executed",
             Self::Failed | Self::TimedOut | Self::Killed | Self::Lost => "failed",
         }
@@ -96,6 +98,7 @@ impl State {
     pub fn word(self) -> &'static str {
         match self {
             Self::Blocked => "blocked",
+            Self::Rejected => "rejected",
             Self::Running => "running",
             Self::Succeeded => "succeeded",
             Self::Failed => "failed",

@@ -6,6 +6,7 @@
 
 mod audit;
 mod command;
+mod grant;
 mod open;
 mod token;
 mod writer;

@@ -15,7 +15,7 @@ use crate::writer::Writer;
 const FILE: &str = "weighlock.db";
 
 /// Every change of the schema, in order. The version is how many were made.
-const MIGRATIONS: &[&str] = &[include_str!("schema/1.sql")];
+const MIGRATIONS: &[&str] = &[include_str!("schema/1.sql"), include_str!("schema/2.sql")];
 
 /// How long another process may hold the database before we say so.
 const BUSY: Duration = Duration::from_secs(5);

@@ -65,7 +65,9 @@ fn changed(view: &BlacklistView, deed: Deed) -> Result<Blacklist, Failure> {
             "mend it, or go back to the built-in list: weighlock blacklist reset",
         ));
     }
-    let text = json!({ "commandBlacklist": view.entries }).to_string();
+    // What does not count is no beginning for what will.
+    let entries: &[String] = if view.in_force { &view.entries } else { &[] };
+    let text = json!({ "commandBlacklist": entries }).to_string();
     let mut list = Blacklist::from_json(&text).map_err(|error| unchanged(error.to_string()))?;
     match deed {
         Deed::Add { entry } => list.add(&entry).map_err(|why| unchanged(why.to_string()))?,
@@ -88,7 +90,12 @@ fn print(view: &BlacklistView) {
     } else {
         "built-in".into()
     };
-    eprintln!("A command that contains one of these is refused ({from}):");
+    if view.in_force {
+        eprintln!("A command that contains one of these is refused ({from}):");
+    } else {
+        eprintln!("Not in force: the built-in list counts with preset `blacklist` only.");
+        eprintln!("`weighlock blacklist add TEXT` begins a list of your own, which always counts.");
+    }
     for entry in &view.entries {
         // In quotes: a space at the end counts.
         println!("\"{}\"", text::safe(entry));

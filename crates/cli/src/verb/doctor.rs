@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
-use weighlock_engine::{Check, Checks, Health, Level, PrimitiveView};
+use weighlock_engine::{Check, Checks, Health, Level, PolicyView, PrimitiveView};
 
 use crate::client::{Client, Failure, block_on};
 use crate::paths::Paths;
@@ -28,9 +28,10 @@ pub(crate) fn doctor(args: &Args, paths: &Paths) -> Result<ExitCode, Failure> {
     let mut checks = vec![program()];
     let mut primitives = vec![];
     match block_on(ask(paths)) {
-        Ok((health, found)) => {
+        Ok((health, rules, found)) => {
             checks.push(server(&health, paths));
             checks.extend(settings(&health, paths));
+            checks.push(policy(&rules));
             checks.extend(found.checks);
             primitives = found.primitives;
         }
@@ -62,11 +63,12 @@ pub(crate) fn doctor(args: &Args, paths: &Paths) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(u8::from(problems > 0)))
 }
 
-async fn ask(paths: &Paths) -> Result<(Health, Checks), Failure> {
+async fn ask(paths: &Paths) -> Result<(Health, PolicyView, Checks), Failure> {
     let mut client = Client::open(paths).await?;
     let health = client.get("/health").await?;
+    let rules = client.get("/policies").await?;
     let found = client.get("/health/checks").await?;
-    Ok((health, found))
+    Ok((health, rules, found))
 }
 
 fn program() -> Check {
@@ -123,6 +125,29 @@ fn settings(health: &Health, paths: &Paths) -> Option<Check> {
         ),
         fix: stale.then(|| "`weighlock serve --replace`, or `--stop` and go on; runs go on".into()),
     })
+}
+
+/// The rules in force, and whether they are those that are written.
+fn policy(rules: &PolicyView) -> Check {
+    let file = match (&rules.rules_file, rules.broken.as_slice()) {
+        (None, []) => "no rule file".to_owned(),
+        (Some(file), []) => format!("{file} ok"),
+        (_, broken) => broken.join("; "),
+    };
+    let agents = match rules.agents.as_slice() {
+        [] => "no agents".to_owned(),
+        agents => format!("agents {}", agents.join(", ")),
+    };
+    Check {
+        name: "policy".into(),
+        level: match rules.broken.is_empty() {
+            true => Level::Ok,
+            false => Level::Problem,
+        },
+        found: format!("{}, {file}, {agents}", rules.presets.join(" + ")),
+        fix: (!rules.broken.is_empty())
+            .then(|| "mend the file; `weighlock policy test FILE` says more".into()),
+    }
 }
 
 fn print(check: &Check) {

@@ -2,10 +2,13 @@
 
 pub(crate) mod audit;
 pub(crate) mod blacklist;
+pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod doctor;
+pub(crate) mod explain;
 pub(crate) mod openapi;
 pub(crate) mod output;
+pub(crate) mod policy;
 pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod serve;

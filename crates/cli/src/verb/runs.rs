@@ -17,8 +17,8 @@ use crate::text;
   weighlock runs cargo test        by text
   weighlock runs --limit 500 --json-lines")]
 pub(crate) struct Args {
-    /// A state (running, succeeded, failed, timed_out, killed, blocked, lost)
-    /// and words that the command contains
+    /// A state (running, succeeded, failed, timed_out, killed, blocked,
+    /// rejected, lost) and words that the command contains
     query: Vec<String>,
     /// How many
     #[arg(short = 'n', long, default_value_t = 20)]
@@ -116,6 +116,7 @@ fn result(run: &Run) -> String {
             None => format!("■ signal {}", run.signal.unwrap_or_default()),
         },
         State::Blocked => "⛔ blocked".into(),
+        State::Rejected => "⊘ rejected".into(),
         State::Lost => "? lost".into(),
     }
 }

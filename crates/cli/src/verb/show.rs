@@ -230,6 +230,7 @@ pub(crate) fn ending(run: &Run) -> String {
             (None, signal) => format!("■ ended by signal {}{took}", signal.unwrap_or_default()),
         },
         State::Blocked => "⛔ blocked, nothing was run".into(),
+        State::Rejected => "⊘ rejected, nothing was run".into(),
         State::Lost => "? lost".into(),
     }
 }

@@ -142,9 +142,8 @@ fn endless_command_lines_do_not_cost_a_run_its_keeper() {
 #[test]
 fn output_survives_a_restart_with_many_idle_runs() {
     let home = Home::new();
-    let config = home.base().join("config.toml");
-    std::fs::write(&config, "[output]\nper_run_mib = 1\ntotal_mib = 4\n").unwrap();
-    let options = ["--config", config.to_str().unwrap()];
+    let config = home.config("[output]\nper_run_mib = 1\ntotal_mib = 4\n");
+    let options = ["--config", config.as_str()];
     let server = home.serve(&options);
     let (_, said) = home.ask("seq 1 1000", json!({}));
     for _ in 0..10 {

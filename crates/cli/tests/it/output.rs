@@ -134,7 +134,7 @@ fn binary_output_is_named() {
 fn long_output_is_cut_by_the_presets_rule() {
     let home = Home::new();
     for (preset, check) in [
-        ("weighlock", "\n\n... (70000 characters truncated) ...\n\n"),
+        ("blacklist", "\n\n... (70000 characters truncated) ...\n\n"),
         ("multi-user", "\n…[truncated — 100000 chars total]"),
         ("agents", ""),
     ] {
@@ -145,7 +145,7 @@ fn long_output_is_cut_by_the_presets_rule() {
             .or(result["stdout"].as_str())
             .unwrap();
         let (mark, shown) = match preset {
-            "weighlock" => (check.chars().count(), 30_000),
+            "blacklist" => (check.chars().count(), 30_000),
             "multi-user" => (check.chars().count(), 5_000),
             _ => (0, 50_000),
         };

@@ -33,9 +33,9 @@ pub(super) fn begin(
     spare: Result<Spare, WallsError>,
     this: Keeper,
 ) -> io::Result<Begun> {
-    let (spec, command) = first_order(&line)?;
+    let (spec, words) = first_order(&line)?;
     let mut line = Line::new(line)?;
-    match start(spec, command, spare, this) {
+    match start(spec, words, spare, this) {
         Ok((tree, pipes, spec, status, file)) => Ok(Begun {
             tree,
             pipes,
@@ -56,7 +56,8 @@ pub(super) fn begin(
     }
 }
 
-fn first_order(line: &UnixStream) -> io::Result<(Spec, String)> {
+/// Returns the spec, and the command with the words it will find.
+fn first_order(line: &UnixStream) -> io::Result<(Spec, Vec<String>)> {
     line.set_read_timeout(Some(ORDER_WITHIN))?;
     let (mut buffer, mut piece) = (vec![], [0; 4 * 1024]);
     loop {
@@ -65,7 +66,11 @@ fn first_order(line: &UnixStream) -> io::Result<(Spec, String)> {
                 version,
                 spec,
                 command,
-            }) if version == protocol::VERSION => return Ok((*spec, command)),
+                mut args,
+            }) if version == protocol::VERSION => {
+                args.insert(0, command);
+                return Ok((*spec, args));
+            }
             Some(_) => return Err(io::ErrorKind::InvalidData.into()),
             None => {}
         }
@@ -97,7 +102,7 @@ impl From<WallsError> for Error {
 
 fn start(
     mut spec: Spec,
-    command: String,
+    words: Vec<String>,
     spare: Result<Spare, WallsError>,
     this: Keeper,
 ) -> Result<(Tree, Pipes, Spec, Status, StatusFile), Error> {
@@ -114,10 +119,11 @@ fn start(
     let mut file = StatusFile::create(&spec.dir)?;
     file.append(&status)?;
     let spare = spare?;
-    let note = pipestatus::ask(&mut spec, &command, spare.rung());
+    let note = pipestatus::ask(&mut spec, &words[0], spare.rung());
     let (pipes, ends) = pipes::open(spec.stdin, &spec.dir)?;
+    let shell = [spec.shell.path().into(), "-c".into()];
     let program = Program {
-        argv: vec![spec.shell.path().into(), "-c".into(), command],
+        argv: shell.into_iter().chain(words).collect(),
         env: spec.env.clone(),
         note,
         stdin: ends.stdin,

@@ -244,7 +244,7 @@ impl Signals {
     }
 
     /// Returns whether it was Ctrl C.
-    async fn next(&mut self) -> bool {
+    pub(super) async fn next(&mut self) -> bool {
         tokio::select! {
             _ = self.interrupt.recv() => true,
             _ = self.terminate.recv() => false,

@@ -1,6 +1,8 @@
 //! `weighlock run`: one command, from here, with its output passed through.
 
+mod ask;
 mod attend;
+mod keys;
 mod show;
 
 use std::collections::BTreeMap;
@@ -8,12 +10,14 @@ use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use weighlock_engine::{Health, Run, State};
-use weighlock_server::{CommandView, NewCommand, ShellName};
+use weighlock_engine::{Run, State};
+use weighlock_server::NewCommand;
 
 use crate::client::{Client, Failure, block_on};
+use crate::given;
 use crate::paths::Paths;
 use crate::text;
+use ask::Asked;
 use attend::{Attending, Signals};
 use show::Show;
 
@@ -33,7 +37,11 @@ const FIRST_WAIT_MS: i64 = 10;
   weighlock run --sandbox webshop -- make          in another directory's walls
   weighlock run --json -- make",
     after_help = "Exit codes: the command's own; 2 wrong usage; 124 time limit; 125 weighlock itself failed; \
-126 blocked; 127 command not found; 128+n ended by signal n; 75 still running after --wait."
+126 blocked or rejected; 127 command not found; 128+n ended by signal n; 75 still running after \
+--wait, or a person has to allow it first and nobody did.
+
+Where a person has to allow a command first, the terminal is asked. Without one nothing is run, \
+and standard error says why; with --json, standard output."
 )]
 pub(crate) struct Args {
     /// The sandbox to run in, by its name in the settings [default: the one
@@ -65,9 +73,13 @@ pub(crate) struct Args {
     /// Set an environment variable; may be given several times
     #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
     env: Vec<(String, String)>,
-    /// What reads the command: sh or bash
-    #[arg(long, value_name = "SHELL", default_value = "sh", value_parser = ["sh", "bash"])]
-    shell: String,
+    /// What reads the command: sh or bash [default: sh where both read it
+    /// alike, else bash]
+    #[arg(long, value_name = "SHELL", value_parser = ["sh", "bash"])]
+    shell: Option<String>,
+    /// The agent's profile, whose rules tighten the rest
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
     /// Pass on standard input however long it takes
     #[arg(short = 'i', long, conflicts_with = "no_stdin")]
     stdin: bool,
@@ -90,14 +102,19 @@ pub(crate) fn run(args: Args, paths: &Paths) -> Result<ExitCode, Failure> {
     let mut request = request(&args, input)?;
     block_on(async {
         let mut client = Client::open(paths).await?;
-        if args.sandbox.is_some() && args.cwd.is_none() {
-            request.cwd = place_in(&request, &client.get("/health").await?);
+        if args.cwd.is_none() {
+            let sandbox = request.sandbox_id.as_deref();
+            request.cwd = super::explain::place(&mut client, sandbox, request.cwd).await?;
         }
         // From before the start: no Ctrl C may end us and leave the command.
-        let signals = Signals::new()?;
-        let begun: CommandView = client.post("/commands", &request).await?;
+        let mut signals = Signals::new()?;
         let mut show = Show::new(&args);
-        if begun.run.state == State::Blocked {
+        let asked = ask::request(&mut client, &request, &mut signals, paths, &show);
+        let begun = match asked.await? {
+            Asked::Answered(begun) => *begun,
+            Asked::Undecided(code) => return Ok(code),
+        };
+        if matches!(begun.run.state, State::Blocked | State::Rejected) {
             show.blocked(&begun);
             return Ok(ExitCode::from(126));
         }
@@ -127,48 +144,14 @@ pub(crate) fn run(args: Args, paths: &Paths) -> Result<ExitCode, Failure> {
 }
 
 fn request(args: &Args, input: Source) -> Result<NewCommand, Failure> {
-    let mut words = vec![];
-    for word in &args.command {
-        let word = word.to_str().ok_or_else(|| {
-            Failure::new(
-                "the command is not valid UTF-8; nothing was run",
-                "put such bytes into a script: $'\\xff' in bash, or printf '\\377'",
-            )
-        })?;
-        words.push(word.to_owned());
-    }
-    let command = match words.as_slice() {
-        [text] => text.clone(),
-        words => text::quote(words),
-    };
-    let here = std::env::current_dir();
-    let cwd = match (&args.cwd, here) {
-        (Some(cwd), Ok(here)) => here.join(cwd),
-        (Some(cwd), Err(_)) => cwd.clone(),
-        (None, Ok(here)) => here,
-        (None, Err(error)) => {
-            return Err(Failure::new(
-                format!("the current directory cannot be used: {error}; nothing was run"),
-                "go to a directory that exists, or give one with --cwd",
-            ));
-        }
-    };
-    let cwd = cwd.to_str().ok_or_else(|| {
-        Failure::new(
-            "the directory's name is not valid UTF-8; nothing was run",
-            "go to it in the command: cd $'\\xff' in bash",
-        )
-    })?;
     Ok(NewCommand {
-        command,
+        command: given::command(&args.command)?,
         description: args.description.clone(),
         sandbox_id: args.sandbox.clone(),
-        cwd: Some(cwd.to_owned()),
+        cwd: Some(given::cwd(args.cwd.as_deref())?),
         env: args.env.iter().cloned().collect::<BTreeMap<_, _>>(),
-        shell: match args.shell.as_str() {
-            "bash" => ShellName::Bash,
-            _ => ShellName::Sh,
-        },
+        agent: args.agent.clone(),
+        shell: args.shell.as_deref().map(given::shell),
         stdin_open: input != Source::None,
         timeout_ms: args.timeout,
         idle_ms: args.idle,
@@ -177,18 +160,6 @@ fn request(args: &Args, input: Source) -> Result<NewCommand, Failure> {
         keep: args.keep,
         ..NewCommand::default()
     })
-}
-
-/// Whoever names a sandbox need not be there: then it is its directory.
-fn place_in(request: &NewCommand, health: &Health) -> Option<String> {
-    let cwd = request.cwd.as_ref()?;
-    let sandbox = health
-        .sandboxes
-        .iter()
-        .find(|sandbox| Some(&sandbox.name) == request.sandbox_id.as_ref())?;
-    let here = std::path::Path::new(cwd).canonicalize().ok()?;
-    here.starts_with(sandbox.directory.as_ref()?)
-        .then(|| cwd.clone())
 }
 
 fn pair(text: &str) -> Result<(String, String), String> {
@@ -240,12 +211,7 @@ fn held_by_an_ancestor() -> bool {
     let Ok(pipe) = std::fs::read_link("/proc/self/fd/0") else {
         return false;
     };
-    let parent = |pid: u32| -> Option<u32> {
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        let mut fields = stat[stat.rfind(')')? + 1..].split_ascii_whitespace();
-        fields.nth(1)?.parse().ok().filter(|&pid| pid > 1)
-    };
-    std::iter::successors(parent(std::process::id()), |&pid| parent(pid)).any(|pid| {
+    crate::ourselves::ancestors().any(|pid| {
         let open = std::fs::read_dir(format!("/proc/{pid}/fd"));
         open.into_iter().flatten().flatten().any(|fd| {
             let writes = fd
@@ -260,7 +226,7 @@ fn exit_code(run: &Run) -> ExitCode {
     let code = match run.state {
         State::Running => 75,
         State::TimedOut => 124,
-        State::Blocked => 126,
+        State::Blocked | State::Rejected => 126,
         State::Lost => 125,
         _ => match (run.exit_code, run.signal) {
             (Some(code), _) => code,

@@ -9,15 +9,17 @@ use weighlock_engine::{DEFAULT_SANDBOX, Run, State};
 use weighlock_server::CommandView;
 
 use super::Args;
+use crate::judged;
 use crate::text::{self, print_json};
 use crate::verb::show::ending;
 
 /// Prints a line of our own. That nobody reads it does not matter.
 macro_rules! say {
     ($($word:tt)*) => {{
-        let _ = writeln!(std::io::stderr(), $($word)*);
+        let _ = std::io::Write::write_fmt(&mut std::io::stderr(), format_args!("{}\n", format_args!($($word)*)));
     }};
 }
+pub(super) use say;
 
 /// After so long without output, a line says that the command still runs.
 const QUIET: Duration = Duration::from_secs(1);
@@ -130,18 +132,28 @@ impl Show {
             return print_json(view);
         }
         // Said even when asked to be quiet: nothing else tells what happened.
-        say!("⛔ Blocked — nothing was run");
-        if let Some(reason) = &view.run.detail.reason {
-            let rule = reason.rule.as_deref().unwrap_or_default();
-            say!(
-                "   {}   {}   rule \"{}\"",
-                text::one_line(&view.run.command, 60),
-                reason.text,
-                text::safe(rule)
-            );
-            if let Some(remedy) = &reason.remedy {
-                say!("   {remedy}");
+        let reason = view.run.detail.reason.as_ref();
+        if view.run.state == State::Rejected {
+            say!("⊘ Rejected — nothing was run");
+            if let Some(reason) = reason {
+                say!("   {}", text::safe(&reason.text));
             }
+            return;
+        }
+        say!("⛔ Blocked — nothing was run");
+        let Some(reason) = reason else { return };
+        let part = reason.part.as_ref().unwrap_or(&view.run.command);
+        let rule = reason.rule.as_deref().unwrap_or("default");
+        let layer = reason.layer.as_deref().unwrap_or("built-in");
+        let what = format!(
+            "   {}   {}",
+            text::one_line(part, 60),
+            text::safe(&reason.text)
+        );
+        let rule = format!("rule {} ({})", text::safe(rule), text::safe(layer));
+        say!("{}", judged::aligned(&what, &rule, 72));
+        if let Some(remedy) = &reason.remedy {
+            say!("   {}", text::safe(remedy));
         }
     }
 

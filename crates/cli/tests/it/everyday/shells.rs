@@ -169,7 +169,10 @@ fn what_needs_another_user_or_a_network_fails_at_once() {
         ("git", "git ls-remote https://example.org/x"),
         ("unshare", "unshare -r true"),
         ("npm", "npm install left-pad"),
-        ("pip", "pip install --break-system-packages requests"),
+        (
+            "pip",
+            "pip install --break-system-packages weighlock-has-no-such-package",
+        ),
         ("docker", "docker ps"),
     ] {
         if has(program) {

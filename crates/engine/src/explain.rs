@@ -1,0 +1,400 @@
+//! What the policy says about a command, as doors show it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use weighlock_exec::Shell;
+use weighlock_policy::{
+    Access, Allows, Facts, Grant, Link, LoadError, Part, PartKind, PlaceKind, Scope, Subject,
+    TokenKind, Verdict, tokens,
+};
+
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::judge::Judged;
+use crate::place;
+use crate::policy::{self, For};
+use crate::request::{Principal, Request};
+use crate::sandbox::Sandbox;
+
+/// The verdict on a command, and everything that led to it. Nothing was run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Explanation {
+    /// The text that was judged.
+    pub command: String,
+    /// `auto`, `ask` or `reject`.
+    pub verdict: Verdict,
+    /// The agent's profile, if one was named.
+    pub agent: Option<String>,
+    /// The sandbox.
+    pub sandbox: String,
+    /// The working directory.
+    pub cwd: String,
+    /// What would read it: `sh` or `bash`.
+    pub shell: String,
+    /// It is proved to read and nothing else, and would run where the kernel
+    /// makes that true.
+    pub read_only: bool,
+    /// Why it is not `auto`, the deciding reason first.
+    pub reasons: Vec<ReasonView>,
+    /// What it consists of, in order.
+    pub parts: Vec<PartView>,
+    /// Every rule tried, in order.
+    pub rules: Vec<RuleView>,
+    /// The words of the text, for highlighting. One may lie inside another.
+    pub tokens: Vec<TokenView>,
+    /// Why rule files that have changed are not in force.
+    pub warnings: Vec<String>,
+    /// Names exactly what was judged; an approval must repeat it.
+    pub fingerprint: String,
+}
+
+/// Why a command is not run unasked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ReasonView {
+    /// Stable word.
+    pub code: String,
+    /// One sentence.
+    pub text: String,
+    /// The rule that decided.
+    pub rule: String,
+    /// Where the rule is from.
+    pub layer: String,
+    /// What could be done instead.
+    pub remedy: String,
+    /// Bytes of the text it is about: first, and one past the last.
+    pub span: Option<(usize, usize)>,
+}
+
+/// One thing that a command does.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PartView {
+    /// `command`, `redirection`, `assignment` or `unknown`.
+    pub kind: PartKind,
+    /// How it follows the part before it.
+    pub link: Link,
+    /// How many constructs it is inside of.
+    pub depth: usize,
+    /// Its text.
+    pub text: String,
+    /// Bytes of the whole text: first, and one past the last.
+    pub span: (usize, usize),
+    /// The program, where it is known.
+    pub program: Option<String>,
+    /// One plain sentence.
+    pub does: String,
+    /// Its own verdict.
+    pub verdict: Verdict,
+    /// The rule that decided, as an index into `rules`; absent for the default.
+    pub rule: Option<usize>,
+    /// The options given, with what they mean.
+    pub options: Vec<OptionView>,
+    /// What happens, by class.
+    pub effects: Vec<String>,
+    /// What it reads.
+    pub reads: Vec<String>,
+    /// What it creates or changes.
+    pub writes: Vec<String>,
+    /// What it deletes or moves away.
+    pub deletes: Vec<String>,
+    /// Files whose content it runs.
+    pub runs: Vec<String>,
+    /// What it names on the network.
+    pub hosts: Vec<String>,
+    /// Why more could happen than that.
+    pub unknown: Option<String>,
+    /// Only one of several readings: it can make the verdict stricter, never
+    /// milder.
+    pub possible: bool,
+}
+
+/// An option and what it means.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct OptionView {
+    /// Its name.
+    pub name: String,
+    /// Its value, if it has one and that is known.
+    pub value: Option<String>,
+    /// What it means, in few words.
+    pub means: String,
+}
+
+/// A rule that was tried.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RuleView {
+    /// Its name.
+    pub name: String,
+    /// Where it is from.
+    pub layer: String,
+    /// What it says about what it matches.
+    pub verdict: Verdict,
+    /// In short, what it is about.
+    pub about: String,
+    /// It matched something.
+    pub matched: bool,
+}
+
+/// A piece of the text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TokenView {
+    /// The first byte.
+    pub start: usize,
+    /// The byte after the last.
+    pub end: usize,
+    /// What it is.
+    pub kind: TokenKind,
+}
+
+/// The policy in force.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PolicyView {
+    /// The presets, by name.
+    pub presets: Vec<String>,
+    /// The server's rule file, if there is one.
+    pub rules_file: Option<String>,
+    /// Every rule in force without a sandbox's or an agent's, in order.
+    pub rules: Vec<RuleView>,
+    /// Agents that have a file of their own.
+    pub agents: Vec<String>,
+    /// What people have allowed beforehand.
+    pub grants: Vec<GrantView>,
+    /// Why rule files that have changed are not in force.
+    pub broken: Vec<String>,
+}
+
+/// What a person has allowed beforehand.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct GrantView {
+    /// Names it for taking it back.
+    pub id: String,
+    /// The pattern of the commands that it allows.
+    pub pattern: String,
+    /// Only for this agent.
+    pub agent: Option<String>,
+    /// Only in this sandbox.
+    pub sandbox: Option<String>,
+    /// Only in this session.
+    pub session: Option<String>,
+    /// When it ends, in seconds since 1970.
+    pub until: Option<i64>,
+    /// Who gave it.
+    pub by: String,
+    /// When it was given, in seconds since 1970.
+    pub created: i64,
+}
+
+impl Engine {
+    /// Says what the policy makes of a command; runs nothing. A draft takes the
+    /// place of the server's rule file.
+    pub fn explain(&self, request: &Request, draft: Option<&str>) -> Result<Explanation, Error> {
+        request.check()?;
+        let sandbox = self.sandbox(request.sandbox.as_deref())?;
+        let place = place::resolve(self.directory_of(sandbox), request.cwd.as_deref())?;
+        let judged = self.judged(request, sandbox, &place, draft)?;
+        Ok(judged.explain(request, sandbox))
+    }
+
+    /// Returns the policy in force.
+    pub fn policy(&self) -> PolicyView {
+        let in_force = self.policy.current();
+        let config = &self.config;
+        let asker = For {
+            agent: None,
+            sandbox: "",
+        };
+        let rules = self.policy.rules(&in_force, None, &asker, None);
+        // What is tried on nothing is everything there is.
+        let rules = rules.decide(Facts::default(), &Subject::default()).tried();
+        PolicyView {
+            presets: config
+                .presets
+                .iter()
+                .map(|preset| preset.name().into())
+                .collect(),
+            rules_file: in_force.rules_file(),
+            rules: rules.into_iter().map(rule_view).collect(),
+            agents: in_force.agents(),
+            grants: self.grants(),
+            broken: broken(&in_force.broken),
+        }
+    }
+
+    /// Returns what people have allowed beforehand.
+    pub fn grants(&self) -> Vec<GrantView> {
+        self.policy.grants().into_iter().map(grant_view).collect()
+    }
+
+    /// Allows commands of a pattern beforehand, until a time in seconds since
+    /// 1970 or until it is taken back.
+    pub async fn grant(
+        &self,
+        pattern: &str,
+        scope: Scope,
+        until: Option<i64>,
+        by: &Principal,
+    ) -> Result<GrantView, Error> {
+        let now = self.clock.micros();
+        let tail = self.ids.next(now);
+        let grant = Grant {
+            id: format!("g_{}", &tail[tail.len() - 6..]),
+            allows: Allows::Pattern(pattern.to_owned()),
+            scope,
+            until,
+            by: by.name().to_owned(),
+            created: now / 1_000_000,
+        };
+        policy::check_grant(&grant).map_err(|errors| Error::Rules { errors })?;
+        let body = serde_json::to_string(&grant).expect("a grant is plain data");
+        let entry = self.entry("grant.given", by.name(), None, json!({ "grant": grant }));
+        self.store.add_grant(grant.id.clone(), body, entry).await?;
+        self.policy.set_grants(self.stored_grants()?);
+        Ok(grant_view(grant))
+    }
+
+    /// Takes a grant back.
+    pub async fn revoke(&self, id: &str, by: &Principal) -> Result<(), Error> {
+        if !self.policy.grants().iter().any(|grant| grant.id == id) {
+            return Err(Error::NoSuchGrant {
+                id: crate::error::brief(id),
+            });
+        }
+        let entry = self.entry("grant.taken_back", by.name(), None, json!({ "id": id }));
+        self.store.remove_grant(id.to_owned(), entry).await?;
+        self.policy.set_grants(self.stored_grants()?);
+        Ok(())
+    }
+
+    pub(crate) fn stored_grants(&self) -> Result<Vec<Grant>, Error> {
+        let bodies = self.store.grants()?;
+        let grants = bodies.iter().map(|body| serde_json::from_str(body));
+        Ok(grants.filter_map(Result::ok).collect())
+    }
+}
+
+impl Judged {
+    /// Returns why it is not `auto`, the deciding reason first.
+    pub(crate) fn reasons(&self) -> Vec<ReasonView> {
+        self.judgement.reasons.iter().map(reason_view).collect()
+    }
+
+    pub(crate) fn explain(&self, request: &Request, sandbox: &Sandbox) -> Explanation {
+        let text = request.command.as_str();
+        let judgement = &self.judgement;
+        let parts = judgement.facts.parts.iter().zip(&judgement.parts);
+        Explanation {
+            command: text.to_owned(),
+            verdict: judgement.verdict,
+            agent: request.agent.clone(),
+            sandbox: sandbox.name.clone(),
+            cwd: self.place.cwd.clone(),
+            shell: match self.shell {
+                Shell::Sh => "sh".into(),
+                Shell::Bash => "bash".into(),
+            },
+            read_only: judgement.verdict == Verdict::Auto && judgement.reads_only(),
+            reasons: self.reasons(),
+            parts: parts
+                .map(|(part, decided)| part_view(text, part, decided))
+                .collect(),
+            rules: judgement.tried().into_iter().map(rule_view).collect(),
+            tokens: tokens(text)
+                .into_iter()
+                .map(|token| TokenView {
+                    start: token.span.start,
+                    end: token.span.end,
+                    kind: token.kind,
+                })
+                .collect(),
+            warnings: self.warnings.clone(),
+            fingerprint: self.fingerprint.clone(),
+        }
+    }
+}
+
+/// Says why files that have changed are not in force.
+pub(crate) fn broken(errors: &[LoadError]) -> Vec<String> {
+    errors
+        .iter()
+        .map(|error| format!("{error}; the rules before this change stay in force"))
+        .collect()
+}
+
+fn reason_view(reason: &weighlock_policy::Reason) -> ReasonView {
+    ReasonView {
+        code: reason.code.clone(),
+        text: reason.text.clone(),
+        rule: reason.rule.clone(),
+        layer: reason.layer.clone(),
+        remedy: reason.remedy.clone(),
+        span: reason.span.map(|span| (span.start, span.end)),
+    }
+}
+
+fn rule_view(tried: weighlock_policy::Tried) -> RuleView {
+    RuleView {
+        name: tried.name,
+        layer: tried.layer,
+        verdict: tried.verdict,
+        about: tried.about,
+        matched: tried.matched,
+    }
+}
+
+fn part_view(text: &str, part: &Part, decided: &weighlock_policy::Decided) -> PartView {
+    let paths = |access: Access| {
+        let found = part.paths.iter();
+        let found = found.filter(|path| path.access == access && path.place != PlaceKind::Sink);
+        found.map(|path| path.written.clone()).collect()
+    };
+    PartView {
+        kind: part.kind,
+        link: part.link,
+        depth: part.depth,
+        text: text
+            .get(part.span.start..part.span.end)
+            .unwrap_or("")
+            .to_owned(),
+        span: (part.span.start, part.span.end),
+        program: (!part.program.is_empty()).then(|| part.program.clone()),
+        does: part.does.clone(),
+        verdict: decided.verdict,
+        rule: decided.rule,
+        options: part
+            .options
+            .iter()
+            .map(|option| OptionView {
+                name: option.name.to_owned(),
+                value: option.value.clone(),
+                means: option.gloss.to_owned(),
+            })
+            .collect(),
+        effects: part
+            .effects
+            .iter()
+            .map(|effect| effect.name().to_owned())
+            .collect(),
+        reads: paths(Access::Read),
+        writes: paths(Access::Write),
+        deletes: paths(Access::Delete),
+        runs: paths(Access::Run),
+        hosts: part.hosts.clone(),
+        unknown: part.unknown.clone(),
+        possible: part.possible,
+    }
+}
+
+fn grant_view(grant: Grant) -> GrantView {
+    GrantView {
+        id: grant.id,
+        pattern: match grant.allows {
+            Allows::Pattern(pattern) => pattern,
+            Allows::Argv(argv) => argv.join(" "),
+        },
+        agent: grant.scope.agent,
+        sandbox: grant.scope.sandbox,
+        session: grant.scope.session,
+        until: grant.until,
+        by: grant.by,
+        created: grant.created,
+    }
+}

@@ -1,0 +1,278 @@
+//! Judging a request: by an engine that would run it, or by nobody who runs
+//! anything.
+
+use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::json;
+use sha2::{Digest, Sha256};
+use weighlock_exec::Shell;
+use weighlock_policy::{
+    Blacklist, Judgement, LoadError, Place, Reader, Subject, Verdict, Who, understand,
+};
+
+use crate::blacklist::BlacklistFile;
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::engine::Engine;
+use crate::error::{Error, brief};
+use crate::explain::{Explanation, ReasonView, broken};
+use crate::place;
+use crate::policy::{self, For, Policy};
+use crate::request::{Input, Request};
+use crate::sandbox::{self, Sandbox};
+use crate::walls::home;
+
+/// Judges commands by the settings and the rule files, and runs none. It keeps
+/// nothing and needs no directory of its own; what people have allowed
+/// beforehand is the engine's, and unknown here.
+pub struct Judge {
+    policy: Policy,
+    sandboxes: Vec<Sandbox>,
+    base: PathBuf,
+    home: PathBuf,
+    clock: Clock,
+    blacklist: BlacklistFile,
+}
+
+impl Judge {
+    /// Reads the rules. Directories need not exist.
+    pub fn open(config: &Config, clock: Clock) -> Result<Self, Error> {
+        let policy = Policy::read(config).map_err(|errors| Error::Rules { errors })?;
+        let real = |dir: &PathBuf| dir.canonicalize().unwrap_or_else(|_| clean(dir));
+        let base = real(&config.base);
+        let mut sandboxes = config.sandboxes.clone();
+        for sandbox in &mut sandboxes {
+            sandbox.directory = sandbox.directory.as_ref().map(real);
+        }
+        Ok(Self {
+            policy,
+            sandboxes,
+            blacklist: BlacklistFile::load(&base),
+            base,
+            home: home(&std::env::var("HOME").unwrap_or_default()),
+            clock,
+        })
+    }
+
+    /// Says what the policy makes of a command. The working directory is taken
+    /// as it is written: it need not exist, nor lie in the sandbox.
+    pub fn explain(&self, request: &Request) -> Result<Explanation, Error> {
+        let (judged, sandbox) = self.judged(request)?;
+        Ok(judged.explain(request, sandbox))
+    }
+
+    /// Returns the verdict and why it is not `auto`: what many commands are
+    /// asked for.
+    pub fn verdict(&self, request: &Request) -> Result<(Verdict, Vec<ReasonView>), Error> {
+        let (judged, _) = self.judged(request)?;
+        Ok((judged.judgement.verdict, judged.reasons()))
+    }
+
+    fn judged(&self, request: &Request) -> Result<(Judged, &Sandbox), Error> {
+        request.check()?;
+        let sandbox = sandbox::find(&self.sandboxes, request.sandbox.as_deref())?;
+        let root = sandbox.directory.as_ref().unwrap_or(&self.base);
+        let cwd = clean(&root.join(request.cwd.as_deref().unwrap_or(".")));
+        let asked = Asked {
+            request,
+            sandbox: &sandbox.name,
+            place: policy::place(root, &cwd, &self.home),
+            blacklist: self.blacklist.clone(),
+            now: self.clock.micros() / 1_000_000,
+            draft: None,
+        };
+        Ok((self.policy.judge(asked)?, sandbox))
+    }
+}
+
+/// Checks the text of a rule file, which is called `file` in what is said of it.
+pub fn check_rules(file: &str, text: &str) -> Result<(), Vec<LoadError>> {
+    policy::draft(file, text).map(drop)
+}
+
+/// A request, with all that its verdict depends on.
+pub(crate) struct Asked<'a> {
+    request: &'a Request,
+    sandbox: &'a str,
+    place: Place,
+    blacklist: BlacklistFile,
+    /// In seconds since 1970.
+    now: i64,
+    /// Takes the place of the server's rule file.
+    draft: Option<&'a str>,
+}
+
+/// A judged request, before it is settled.
+pub(crate) struct Judged {
+    pub(crate) judgement: Judgement,
+    pub(crate) shell: Shell,
+    pub(crate) place: Place,
+    pub(crate) warnings: Vec<String>,
+    pub(crate) fingerprint: String,
+    /// The time limit of its agent.
+    pub(crate) timeout: Option<Duration>,
+}
+
+impl Engine {
+    pub(crate) fn judged(
+        &self,
+        request: &Request,
+        sandbox: &Sandbox,
+        place: &place::Place,
+        draft: Option<&str>,
+    ) -> Result<Judged, Error> {
+        self.policy.judge(Asked {
+            request,
+            sandbox: &sandbox.name,
+            place: policy::place(self.directory_of(sandbox), &place.path, &self.home),
+            blacklist: self.blacklist(),
+            now: self.clock.micros() / 1_000_000,
+            draft,
+        })
+    }
+}
+
+impl Policy {
+    fn judge(&self, asked: Asked<'_>) -> Result<Judged, Error> {
+        let Asked { request, place, .. } = asked;
+        let agent = request.agent.as_deref();
+        let draft = asked.draft.map(|text| policy::draft("draft", text));
+        let draft = draft
+            .transpose()
+            .map_err(|errors| Error::Rules { errors })?;
+        let in_force = self.current();
+        if let Some(name) = agent
+            && !in_force.knows(name)
+        {
+            return Err(Error::NoSuchAgent {
+                name: brief(name),
+                known: in_force.agents().join(", "),
+            });
+        }
+        let mut warnings = broken(&in_force.broken);
+        warnings.extend(asked.blacklist.warning);
+        let saved: Option<Blacklist> =
+            { asked.blacklist.from_file }.then_some(asked.blacklist.list);
+        let asker = For {
+            agent,
+            sandbox: asked.sandbox,
+        };
+        let rules = self.rules(&in_force, saved, &asker, draft);
+        let reader = match request.shell {
+            None => Reader::Either,
+            Some(Shell::Sh) => Reader::Sh,
+            Some(Shell::Bash) => Reader::Bash,
+        };
+        let facts = understand(&request.command, reader, &request.env, &place);
+        let shell = request.shell.unwrap_or(match facts.needs_bash {
+            true => Shell::Bash,
+            false => Shell::Sh,
+        });
+        let subject = Subject {
+            text: &request.command,
+            place: Some(&place),
+            who: Who {
+                agent,
+                sandbox: Some(asked.sandbox),
+                session: request.session.as_deref(),
+                ..Who::default()
+            },
+            description: request.description.as_deref(),
+            now: asked.now,
+            ..Subject::default()
+        };
+        let judgement = rules.decide(facts, &subject);
+        Ok(Judged {
+            fingerprint: fingerprint(request, &place, &judgement),
+            timeout: in_force.timeout(agent),
+            judgement,
+            shell,
+            place,
+            warnings,
+        })
+    }
+}
+
+/// Names what a person is asked about: the text, where it would run and with
+/// what, and why it is asked.
+fn fingerprint(request: &Request, place: &Place, judgement: &Judgement) -> String {
+    let reasons = judgement.reasons.iter();
+    let reasons: Vec<&str> = reasons.map(|reason| reason.text.as_str()).collect();
+    let input = match &request.input {
+        Input::Text(bytes) => bytes.as_slice(),
+        Input::None | Input::Open => &[],
+    };
+    let asked = json!([
+        request.command,
+        input,
+        request.shell,
+        request.env,
+        request.agent,
+        request.sandbox,
+        place.cwd,
+        reasons
+    ]);
+    let hash = Sha256::digest(asked.to_string().as_bytes());
+    hash[..12]
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+/// Takes `.` and `..` out of an absolute path, by its letters alone.
+fn clean(path: &Path) -> PathBuf {
+    let mut clean = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => {
+                clean.pop();
+            }
+            Component::CurDir => {}
+            part => clean.push(part),
+        }
+    }
+    clean
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::request::Principal;
+
+    fn judge(config: &Config) -> Judge {
+        Judge::open(config, Clock::system()).unwrap()
+    }
+
+    fn request(command: &str) -> Request {
+        Request::new(Principal::named("test"), command)
+    }
+
+    #[test]
+    fn it_needs_no_directory() {
+        let config = Config::new("/nonexistent/state".into(), "/nonexistent/base".into());
+        let judge = judge(&config);
+        let verdict = |command| judge.verdict(&request(command)).unwrap().0;
+        assert_eq!(verdict("git status | head"), Verdict::Auto);
+        assert_eq!(verdict("rm -r build"), Verdict::Ask);
+        assert_eq!(verdict("rm -rf /"), Verdict::Reject);
+        let elsewhere = Request {
+            cwd: Some("../../etc/./x".into()),
+            ..request("ls")
+        };
+        let explained = judge.explain(&elsewhere).unwrap();
+        assert_eq!(explained.cwd, "/etc/x");
+        assert_eq!(explained.verdict, Verdict::Auto);
+    }
+
+    #[test]
+    fn an_unknown_sandbox_is_an_error() {
+        let config = Config::new("/nonexistent".into(), "/nonexistent".into());
+        let request = Request {
+            sandbox: Some("x".into()),
+            ..request("ls")
+        };
+        let error = judge(&config).verdict(&request).unwrap_err();
+        assert_eq!(error.problem().code, "no_such_sandbox");
+    }
+}

@@ -1,0 +1,387 @@
+//! Judges what a command changed: paths and kinds in, a verdict out.
+
+use serde::{Deserialize, Serialize};
+
+use crate::rules::glob::{Glob, Split};
+use crate::{LayerKind, Reason, Rules, Verdict};
+
+/// Deletions that are applied unasked at the most, where no file says another
+/// number: more than a person would call a few, fewer than a project has.
+const MAX_DELETIONS: u32 = 100;
+
+/// One changed file or directory.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Change {
+    /// Relative to the sandbox, or `~/…`, or absolute.
+    pub path: String,
+    /// What happened to it.
+    pub kind: ChangeKind,
+}
+
+/// The kinds of change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ChangeKind {
+    /// It was not there before.
+    Created,
+    /// Its content is another.
+    Modified,
+    /// It is gone.
+    Deleted,
+    /// It has this name now, or had it before.
+    Renamed,
+    /// Its owner, rights or attributes are others.
+    Mode,
+    /// It is a link, or is one no more.
+    Link,
+}
+
+/// One rule about changes.
+#[derive(Debug)]
+pub(crate) struct ChangeRule {
+    pub(crate) name: String,
+    pub(crate) verdict: Verdict,
+    pub(crate) paths: Vec<Glob>,
+    /// Empty means all.
+    pub(crate) kinds: Vec<ChangeKind>,
+    pub(crate) because: String,
+    pub(crate) remedy: String,
+}
+
+/// Judges what a command changed. Pure; the strictest verdict wins.
+pub fn judge_changes(rules: &Rules, changes: &[Change]) -> (Verdict, Vec<Reason>) {
+    let mut groups: Vec<Group<'_>> = vec![];
+    for change in changes {
+        if let Some((verdict, rule)) = judge(rules, change) {
+            match groups.iter_mut().find(|group| group.is(rule)) {
+                Some(group) => group.count += 1,
+                None => groups.push(Group {
+                    verdict,
+                    rule,
+                    first: &change.path,
+                    count: 1,
+                }),
+            }
+        }
+    }
+    groups.sort_by_key(|group| std::cmp::Reverse(group.verdict));
+    let mut verdict = groups.first().map_or(Verdict::Auto, |group| group.verdict);
+    let mut reasons: Vec<Reason> = groups.iter().map(Group::reason).collect();
+    if let Some(reason) = too_many(rules, changes) {
+        verdict = verdict.max(Verdict::Ask);
+        reasons.push(reason);
+    }
+    (verdict, reasons)
+}
+
+/// Changes that are not simply applied, for one rule.
+struct Group<'a> {
+    verdict: Verdict,
+    rule: Which<'a>,
+    first: &'a str,
+    count: usize,
+}
+
+/// What decided.
+#[derive(Clone, Copy)]
+enum Which<'a> {
+    Rule(&'a str, &'a ChangeRule),
+    /// The sandbox itself or a home directory goes away.
+    Root,
+    Default,
+}
+
+fn judge<'a>(rules: &'a Rules, change: &Change) -> Option<(Verdict, Which<'a>)> {
+    let path = Split::new(&change.path);
+    if path.is_root() && matches!(change.kind, ChangeKind::Deleted | ChangeKind::Renamed) {
+        return Some((Verdict::Ask, Which::Root));
+    }
+    let mut strictest: Option<(Verdict, Which<'_>)> = None;
+    let mut allowed = false;
+    let mut default = None;
+    for layer in rules.layers() {
+        let mut base = false;
+        let about = layer
+            .changes
+            .iter()
+            .filter(|rule| rule.is_about(change, &path));
+        for rule in about {
+            match rule.verdict {
+                Verdict::Auto if layer.kind() == LayerKind::BuiltIn => base = true,
+                Verdict::Auto => allowed = true,
+                verdict if strictest.is_none_or(|(worst, _)| worst < verdict) => {
+                    strictest = Some((verdict, Which::Rule(layer.name(), rule)));
+                }
+                _ => {}
+            }
+        }
+        if !base {
+            default = default.max(layer.default_change);
+        }
+    }
+    if rules
+        .layers()
+        .iter()
+        .all(|layer| layer.default_change.is_none())
+    {
+        default = Some(Verdict::Ask);
+    }
+    let default = default.filter(|verdict| !allowed && *verdict > Verdict::Auto);
+    strictest.or(default.map(|verdict| (verdict, Which::Default)))
+}
+
+/// A number for everybody replaces ours; the others can only lower it.
+fn too_many(rules: &Rules, changes: &[Change]) -> Option<Reason> {
+    let mut max = MAX_DELETIONS;
+    for layer in rules.layers() {
+        max = match (layer.max_deletions, layer.kind().tightens()) {
+            (Some(own), true) => max.min(own),
+            (Some(own), false) => own,
+            (None, _) => max,
+        };
+    }
+    let deleted = changes
+        .iter()
+        .filter(|change| change.kind == ChangeKind::Deleted)
+        .count();
+    (deleted > max as usize).then(|| Reason {
+        code: "many_deletions".into(),
+        text: format!(
+            "{deleted} files would be deleted; more than {max} are never deleted unasked"
+        ),
+        rule: "max_deletions".into(),
+        layer: "built-in".into(),
+        remedy: String::new(),
+        span: None,
+    })
+}
+
+impl ChangeRule {
+    fn is_about(&self, change: &Change, path: &Split<'_>) -> bool {
+        (self.kinds.is_empty() || self.kinds.contains(&change.kind))
+            && self.paths.iter().any(|glob| glob.matches(path))
+    }
+
+    pub(crate) fn matches_path(&self, path: &str) -> bool {
+        let path = Split::new(path);
+        self.paths.iter().any(|glob| glob.matches(&path))
+    }
+}
+
+impl Group<'_> {
+    fn is(&self, rule: Which<'_>) -> bool {
+        match (self.rule, rule) {
+            (Which::Rule(_, own), Which::Rule(_, other)) => std::ptr::eq(own, other),
+            (Which::Root, Which::Root) | (Which::Default, Which::Default) => true,
+            _ => false,
+        }
+    }
+
+    fn reason(&self) -> Reason {
+        let (name, layer, because, remedy) = match self.rule {
+            Which::Rule(layer, rule) => (
+                rule.name.as_str(),
+                layer,
+                match (rule.because.as_str(), self.verdict) {
+                    ("", Verdict::Reject) => "must not change",
+                    ("", _) => "is to be asked for",
+                    (because, _) => because,
+                },
+                rule.remedy.as_str(),
+            ),
+            Which::Root => ("root", "built-in", "must never go away unasked", ""),
+            Which::Default => ("default", "built-in", "changes", ""),
+        };
+        let more = match self.count - 1 {
+            0 => String::new(),
+            more => format!(" (and {more} more)"),
+        };
+        Reason {
+            code: match self.verdict {
+                Verdict::Reject => "blocked".into(),
+                _ => "needs_approval".into(),
+            },
+            text: format!("`{}` {because}{more}", self.first),
+            rule: name.to_owned(),
+            layer: layer.to_owned(),
+            remedy: remedy.to_owned(),
+            span: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Layer, Preset, Settings};
+    use ChangeKind::{Created, Deleted, Link, Mode, Modified, Renamed};
+    use std::sync::Arc;
+
+    #[track_caller]
+    fn check(preset: Preset, path: &str, kind: ChangeKind, expected: &str) {
+        let rules = Rules::base(&[preset], &Settings::default());
+        let change = Change {
+            path: path.to_owned(),
+            kind,
+        };
+        let (verdict, reasons) = judge_changes(&rules, &[change]);
+        let said = match reasons.first() {
+            Some(reason) => format!("{verdict:?} {}", reason.rule).to_lowercase(),
+            None => format!("{verdict:?}").to_lowercase(),
+        };
+        assert_eq!(said, expected, "{path}");
+    }
+
+    #[test]
+    fn strict_asks_for_everything_but_build_output() {
+        check(Preset::Strict, "src/main.rs", Modified, "ask default");
+        check(Preset::Strict, "notes.txt", Created, "ask default");
+        check(Preset::Strict, "target/debug/app", Created, "auto");
+        check(Preset::Strict, "crates/a/target/x", Deleted, "auto");
+        check(Preset::Strict, "node_modules/a/index.js", Modified, "auto");
+        check(Preset::Strict, "a/__pycache__/b.pyc", Created, "auto");
+    }
+
+    #[test]
+    fn guarded_applies_creations_and_edits() {
+        check(Preset::Guarded, "src/main.rs", Modified, "auto");
+        check(Preset::Guarded, "src/new.rs", Created, "auto");
+        check(Preset::Guarded, "src/main.rs", Deleted, "ask default");
+        check(Preset::Guarded, "src/main.rs", Renamed, "ask default");
+        check(Preset::Guarded, "run.sh", Mode, "ask default");
+        check(Preset::Guarded, "run.sh", Link, "ask default");
+        check(Preset::Guarded, "~/.cache/pip/x", Created, "auto");
+    }
+
+    #[test]
+    fn what_other_programs_run_is_always_asked() {
+        for preset in [
+            Preset::Strict,
+            Preset::Guarded,
+            Preset::Bash,
+            Preset::Approval,
+        ] {
+            for path in [
+                ".git/hooks/pre-commit",
+                ".git/config",
+                "sub/.git/config",
+                ".git/modules/x/hooks/post-checkout",
+                ".gitmodules",
+                ".envrc",
+                ".vscode/tasks.json",
+                ".idea/runConfigurations/x.xml",
+                ".claude/settings.json",
+                ".mcp.json",
+                "~/.bashrc",
+                "/home/ana/.zshrc",
+                "~/.profile",
+                ".github/workflows/ci.yml",
+                ".gitlab-ci.yml",
+                "node_modules/.git/hooks/x",
+            ] {
+                let expected = match path.contains("rc") && !path.contains("envrc")
+                    || path.contains(".profile")
+                {
+                    true => "ask startup-files",
+                    false => "ask runs-by-itself",
+                };
+                check(preset, path, Modified, expected);
+            }
+        }
+    }
+
+    #[test]
+    fn roots_and_many_files_are_never_deleted_unasked() {
+        for preset in [Preset::Guarded, Preset::Bash, Preset::Blacklist] {
+            for path in [".", "", "~", "/", "./"] {
+                check(preset, path, Deleted, "ask root");
+            }
+            let rules = Rules::base(&[preset], &Settings::default());
+            let deleted = |count| {
+                let changes: Vec<Change> = (0..count)
+                    .map(|n| Change {
+                        path: format!("target/{n}"),
+                        kind: Deleted,
+                    })
+                    .collect();
+                judge_changes(&rules, &changes)
+            };
+            assert_eq!(deleted(100), (Verdict::Auto, vec![]));
+            let (verdict, reasons) = deleted(101);
+            assert_eq!(verdict, Verdict::Ask);
+            assert_eq!(
+                reasons[0].text,
+                "101 files would be deleted; more than 100 are never deleted unasked"
+            );
+        }
+    }
+
+    #[test]
+    fn the_other_presets_apply_the_rest() {
+        check(Preset::Bash, "src/main.rs", Deleted, "auto");
+        check(Preset::MultiUser, "src/main.rs", Modified, "auto");
+        check(Preset::Approval, "src/main.rs", Modified, "ask default");
+    }
+
+    #[test]
+    fn lower_layers_only_tighten() {
+        let mut rules = Rules::base(&[Preset::Guarded], &Settings::default());
+        let load = |kind, text: &str| {
+            let layer = Layer::load(kind, "t.toml", text, &|_| crate::Facts::default());
+            Arc::new(layer.expect("valid"))
+        };
+        rules.add(load(
+            LayerKind::Sandbox,
+            "max_deletions = 1\n[[change]]\nreject = 'secrets/**'\nbecause = 'is not yours'",
+        ));
+        rules.add(load(
+            LayerKind::Server,
+            "max_deletions = 5000\n[[change]]\nauto = 'docs/**'",
+        ));
+        let one = |path: &str, kind| {
+            judge_changes(
+                &rules,
+                &[Change {
+                    path: path.into(),
+                    kind,
+                }],
+            )
+        };
+        assert_eq!(one("docs/a.md", Deleted).0, Verdict::Auto);
+        let (verdict, reasons) = one("secrets/a", Created);
+        assert_eq!(verdict, Verdict::Reject);
+        assert_eq!(reasons[0].text, "`secrets/a` is not yours");
+        let two = ["docs/a", "docs/b"].map(|path| Change {
+            path: path.into(),
+            kind: Deleted,
+        });
+        assert_eq!(judge_changes(&rules, &two).0, Verdict::Ask);
+    }
+
+    #[test]
+    fn without_a_preset_everything_is_asked() {
+        let change = Change {
+            path: "a".into(),
+            kind: Created,
+        };
+        assert_eq!(judge_changes(&Rules::default(), &[change]).0, Verdict::Ask);
+    }
+
+    #[test]
+    fn reasons_are_told_once_for_each_rule() {
+        let rules = Rules::base(&[Preset::Strict], &Settings::default());
+        let changes = ["a", "b", ".envrc", "c"].map(|path| Change {
+            path: path.into(),
+            kind: Modified,
+        });
+        let (_, reasons) = judge_changes(&rules, &changes);
+        let texts: Vec<&str> = reasons.iter().map(|reason| reason.text.as_str()).collect();
+        assert_eq!(
+            texts,
+            [
+                "`a` changes (and 2 more)",
+                "`.envrc` is run by other programs, outside the walls"
+            ]
+        );
+    }
+}

@@ -1,0 +1,693 @@
+//! Reads awk programs, as gawk, mawk and the others have them in common.
+//!
+//! This is no parser: it splits a program into tokens and looks at those that
+//! can do something. What reads differently in different places, such as a
+//! slash or `>`, is decided only where it can mean one thing.
+
+use super::Deeds;
+use crate::effect::Effect;
+
+/// Tells what a program does.
+pub(crate) fn read(script: &str) -> Deeds {
+    let mut deeds = Deeds::default();
+    let text: Vec<char> = script.chars().collect();
+    let result = Lexer::new(&text)
+        .tokens()
+        .and_then(|tokens| judge(&tokens, &mut deeds));
+    deeds.unknown = result.err();
+    deeds
+}
+
+type Result<T = ()> = std::result::Result<T, &'static str>;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Token {
+    /// A keyword, a variable or a function; and whether `(` follows at once.
+    Name(String, bool),
+    /// A string, and what is in it if it has no escapes.
+    Text(Option<String>),
+    Number,
+    Regex,
+    Newline,
+    Sign(&'static str),
+}
+
+struct Lexer<'a> {
+    text: &'a [char],
+    at: usize,
+    tokens: Vec<Token>,
+}
+
+/// Longest first.
+const SIGNS: &[&str] = &[
+    "**=", "&&", "||", "|&", ">>", ">=", "<=", "==", "!=", "!~", "++", "--", "+=", "-=", "*=",
+    "/=", "%=", "^=", "**", "{", "}", "(", ")", "[", "]", ";", ",", "+", "-", "*", "/", "%", "^",
+    "!", ">", "<", "|", "?", ":", "~", "$", "=",
+];
+
+/// What may stand before a slash.
+enum Before {
+    /// A value, so the slash divides.
+    Value,
+    /// Something that wants a value, so the slash opens a regular expression.
+    Want,
+    /// Either.
+    Unclear,
+}
+
+impl<'a> Lexer<'a> {
+    fn new(text: &'a [char]) -> Self {
+        Self {
+            text,
+            at: 0,
+            tokens: Vec::new(),
+        }
+    }
+
+    fn tokens(mut self) -> Result<Vec<Token>> {
+        while let Some(c) = self.peek(0) {
+            match c {
+                '\n' => self.push(Token::Newline, 1),
+                ' ' | '\t' | '\r' => self.at += 1,
+                '\\' if self.peek(1) == Some('\n') => self.at += 2,
+                '#' => self.comment(),
+                '"' => self.string()?,
+                '/' => self.slash()?,
+                '@' => return Err("`@` brings in other code"),
+                _ if c.is_ascii_digit() => self.number()?,
+                '.' if self.peek(1).is_some_and(|c| c.is_ascii_digit()) => self.number()?,
+                _ if c.is_ascii_alphabetic() || c == '_' => self.name()?,
+                _ => self.sign()?,
+            }
+        }
+        Ok(self.tokens)
+    }
+
+    fn comment(&mut self) {
+        while self.peek(0).is_some_and(|c| c != '\n') {
+            self.at += 1;
+        }
+    }
+
+    fn string(&mut self) -> Result {
+        let mut content = Some(String::new());
+        self.at += 1;
+        loop {
+            match self.next() {
+                Some('"') => break,
+                Some('\\') => {
+                    self.next().ok_or("a string has no end")?;
+                    content = None;
+                }
+                Some('\n') | None => return Err("a string has no end"),
+                Some(c) => {
+                    if let Some(content) = &mut content {
+                        content.push(c);
+                    }
+                }
+            }
+        }
+        self.tokens.push(Token::Text(content));
+        Ok(())
+    }
+
+    fn slash(&mut self) -> Result {
+        match self.before() {
+            Before::Value => self.sign(),
+            Before::Want => self.regex(),
+            Before::Unclear => {
+                let line = self.text[self.at + 1..].split(|c| *c == '\n').next();
+                match line.is_some_and(|line| line.contains(&'/')) {
+                    true => Err("a slash may divide or open a regular expression"),
+                    false => self.sign(),
+                }
+            }
+        }
+    }
+
+    fn before(&self) -> Before {
+        match self.tokens.last() {
+            Some(Token::Text(_) | Token::Number | Token::Regex | Token::Sign("]")) => Before::Value,
+            Some(Token::Sign(")" | "++" | "--" | "$")) => Before::Unclear,
+            Some(Token::Name(name, _)) => match name.as_str() {
+                "getline" | "length" | "exit" | "next" | "nextfile" => Before::Unclear,
+                name if KEYWORDS.contains(&name) => Before::Want,
+                _ => Before::Value,
+            },
+            Some(Token::Newline | Token::Sign(_)) | None => Before::Want,
+        }
+    }
+
+    /// Reads a regular expression. Whether a slash inside brackets ends it
+    /// depends on who reads it, so then it is not read.
+    fn regex(&mut self) -> Result {
+        self.at += 1;
+        let mut bracket = false;
+        loop {
+            match self.next() {
+                Some('/') if bracket => return Err("a slash stands between brackets"),
+                Some('/') => break,
+                Some('\\') => {
+                    self.next();
+                }
+                Some('[') if !bracket => {
+                    bracket = true;
+                    if self.peek(0) == Some('^') {
+                        self.at += 1;
+                    }
+                    if self.peek(0) == Some(']') {
+                        self.at += 1;
+                    }
+                }
+                Some('[') if matches!(self.peek(0), Some(':' | '.' | '=')) => self.class(),
+                Some(']') => bracket = false,
+                Some('\n') | None => return Err("a regular expression has no end"),
+                Some(_) => {}
+            }
+        }
+        self.tokens.push(Token::Regex);
+        Ok(())
+    }
+
+    /// Skips `[:alpha:]` inside a bracket, if it is closed.
+    fn class(&mut self) {
+        let kind = self.text[self.at];
+        let inside = &self.text[self.at + 1..];
+        let name = inside
+            .iter()
+            .take_while(|c| c.is_ascii_alphabetic())
+            .count();
+        if inside.get(name) == Some(&kind) && inside.get(name + 1) == Some(&']') {
+            self.at += name + 3;
+        }
+    }
+
+    /// Reads a number. A letter right behind it may belong to it or begin a
+    /// name, such as `system`, depending on who reads it.
+    fn number(&mut self) -> Result {
+        self.digits();
+        if self.peek(0) == Some('.') {
+            self.at += 1;
+            self.digits();
+        }
+        if matches!(self.peek(0), Some('e' | 'E')) {
+            let sign = usize::from(matches!(self.peek(1), Some('+' | '-')));
+            if self.peek(1 + sign).is_some_and(|c| c.is_ascii_digit()) {
+                self.at += 1 + sign;
+                self.digits();
+            }
+        }
+        if self
+            .peek(0)
+            .is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
+        {
+            return Err("a letter follows a number");
+        }
+        self.tokens.push(Token::Number);
+        Ok(())
+    }
+
+    fn digits(&mut self) {
+        while self.peek(0).is_some_and(|c| c.is_ascii_digit()) {
+            self.at += 1;
+        }
+    }
+
+    fn name(&mut self) -> Result {
+        let from = self.at;
+        while self
+            .peek(0)
+            .is_some_and(|c| c.is_ascii_alphanumeric() || c == '_')
+        {
+            self.at += 1;
+        }
+        if self.peek(0) == Some(':') && self.peek(1) == Some(':') {
+            return Err("a name belongs to a namespace");
+        }
+        let name = self.text[from..self.at].iter().collect();
+        let call = self.peek(0) == Some('(');
+        self.tokens.push(Token::Name(name, call));
+        Ok(())
+    }
+
+    fn sign(&mut self) -> Result {
+        let rest = &self.text[self.at..];
+        let sign = SIGNS
+            .iter()
+            .find(|sign| sign.chars().zip(rest).filter(|(a, b)| a == *b).count() == sign.len())
+            .ok_or("a character is not known")?;
+        self.push(Token::Sign(sign), sign.len());
+        Ok(())
+    }
+
+    fn push(&mut self, token: Token, length: usize) {
+        self.tokens.push(token);
+        self.at += length;
+    }
+
+    fn peek(&self, ahead: usize) -> Option<char> {
+        self.text.get(self.at + ahead).copied()
+    }
+
+    fn next(&mut self) -> Option<char> {
+        let c = self.peek(0)?;
+        self.at += 1;
+        Some(c)
+    }
+}
+
+/// Goes through the tokens and notes what they do.
+fn judge(tokens: &[Token], deeds: &mut Deeds) -> Result {
+    let own = functions(tokens);
+    let mut depth = 0_usize;
+    // How deep the parentheses were where a `print` began.
+    let mut print = None;
+    for (at, token) in tokens.iter().enumerate() {
+        match token {
+            Token::Sign("(" | "[") => depth += 1,
+            Token::Sign(")" | "]") => depth = depth.saturating_sub(1),
+            Token::Sign(";" | "{" | "}") => print = None,
+            Token::Newline if !goes_on(tokens, at) => print = None,
+            Token::Sign(">" | ">>") if print == Some(depth) => output(tokens, at, deeds),
+            Token::Sign(">>") => return Err("`>>` stands outside of a print"),
+            Token::Sign("|" | "|&") => pipe(tokens, at, deeds),
+            Token::Name(name, call) => match name.as_str() {
+                "print" | "printf" => print = Some(depth),
+                "getline" => input(tokens, at, deeds)?,
+                "system" => {
+                    deeds.effects.add(Effect::Execute);
+                    if let [
+                        Token::Sign("("),
+                        Token::Text(Some(command)),
+                        Token::Sign(")"),
+                        ..,
+                    ] = &tokens[at + 1..]
+                    {
+                        deeds.commands.push(command.clone());
+                    }
+                }
+                "ENVIRON" => deeds.effects.add(Effect::Secret),
+                "ARGV" | "SYMTAB" | "FUNCTAB" => return Err("it reaches for its own insides"),
+                name if *call && !CALLS.contains(&name) && !own.contains(&name) => {
+                    return Err("a function is not known");
+                }
+                _ => {}
+            },
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Returns whether a statement goes on behind a line end.
+fn goes_on(tokens: &[Token], at: usize) -> bool {
+    matches!(
+        tokens[..at].iter().rev().find(|t| **t != Token::Newline),
+        Some(Token::Sign("," | "&&" | "||" | "?" | ":"))
+    )
+}
+
+/// Notes where a `print` goes.
+fn output(tokens: &[Token], at: usize, deeds: &mut Deeds) {
+    match alone(tokens, at + 1) {
+        Some("/dev/stdout" | "/dev/stderr") => {}
+        Some(file) => {
+            add_host(file, deeds);
+            deeds.effects.add(Effect::Write);
+            deeds.writes.push(file.into());
+        }
+        None => deeds.effects.add(Effect::Write),
+    }
+}
+
+/// Notes which command a pipe leads to or comes from.
+fn pipe(tokens: &[Token], at: usize, deeds: &mut Deeds) {
+    deeds.effects.add(Effect::Execute);
+    let from = matches!(tokens.get(at + 1), Some(Token::Name(name, _)) if name == "getline");
+    let command = match from {
+        true => at
+            .checked_sub(1)
+            .filter(|before| starts(tokens, *before))
+            .and_then(|before| match &tokens[before] {
+                Token::Text(text) => text.as_deref(),
+                _ => None,
+            }),
+        false => alone(tokens, at + 1),
+    };
+    if let Some(command) = command {
+        add_host(command, deeds);
+        deeds.commands.push(command.into());
+    }
+}
+
+/// Notes which file `getline` reads.
+fn input(tokens: &[Token], at: usize, deeds: &mut Deeds) -> Result {
+    let at = target(tokens, at + 1)?;
+    if tokens.get(at) != Some(&Token::Sign("<")) {
+        return Ok(());
+    }
+    match (tokens.get(at + 1), tokens.get(at + 2)) {
+        (Some(Token::Text(Some(file))), next) if !continues(next) => {
+            add_host(file, deeds);
+            if file != "-" && file != "/dev/stdin" {
+                deeds.reads.push(file.clone());
+            }
+            Ok(())
+        }
+        _ => Err("it reads a file whose name is computed"),
+    }
+}
+
+/// Returns the place behind the variable that `getline` fills, if there is one.
+fn target(tokens: &[Token], at: usize) -> Result<usize> {
+    match tokens.get(at) {
+        Some(Token::Name(name, false)) if !KEYWORDS.contains(&name.as_str()) => {
+            match tokens.get(at + 1) {
+                Some(Token::Sign("[")) => closing(tokens, at + 1),
+                _ => Ok(at + 1),
+            }
+        }
+        Some(Token::Sign("$")) => match (tokens.get(at + 1), tokens.get(at + 2)) {
+            (Some(Token::Sign("(")), _) => closing(tokens, at + 1),
+            (Some(Token::Number), _) => Ok(at + 2),
+            (Some(Token::Name(..)), after) if after != Some(&Token::Sign("[")) => Ok(at + 2),
+            _ => Err("it is not clear what `getline` fills"),
+        },
+        Some(Token::Name(_, true) | Token::Sign("(" | "++" | "--")) => {
+            Err("it is not clear what `getline` fills")
+        }
+        _ => Ok(at),
+    }
+}
+
+/// Returns the place behind the bracket that closes the one here.
+fn closing(tokens: &[Token], from: usize) -> Result<usize> {
+    let mut depth = 0_usize;
+    for (at, token) in tokens.iter().enumerate().skip(from) {
+        match token {
+            Token::Sign("(" | "[") => depth += 1,
+            Token::Sign(")" | "]") => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return Ok(at + 1);
+        }
+    }
+    Err("a bracket is not closed")
+}
+
+/// Returns the text of a string that is all there is up to the end of the
+/// statement.
+fn alone(tokens: &[Token], at: usize) -> Option<&str> {
+    match (tokens.get(at)?, tokens.get(at + 1)) {
+        (Token::Text(text), None | Some(Token::Newline | Token::Sign(";" | "}"))) => {
+            text.as_deref()
+        }
+        _ => None,
+    }
+}
+
+/// Returns whether nothing is joined to the value here from the left.
+fn starts(tokens: &[Token], at: usize) -> bool {
+    match at.checked_sub(1).map(|before| &tokens[before]) {
+        None | Some(Token::Newline) => true,
+        Some(Token::Sign(sign)) => matches!(*sign, "(" | "{" | "}" | ";" | "!" | "&&" | "||" | "="),
+        _ => false,
+    }
+}
+
+/// Returns whether a token goes on with the value before it.
+fn continues(token: Option<&Token>) -> bool {
+    !matches!(
+        token,
+        None | Some(
+            Token::Newline
+                | Token::Sign(
+                    ")" | ";" | "}" | ">" | ">=" | "<" | "<=" | "==" | "!=" | "&&" | "||"
+                )
+        )
+    )
+}
+
+/// Notes gawk's names for sockets.
+fn add_host(name: &str, deeds: &mut Deeds) {
+    if name.starts_with("/inet") {
+        deeds.effects.add(Effect::Network);
+    }
+}
+
+/// Returns the functions a program defines.
+fn functions(tokens: &[Token]) -> Vec<&str> {
+    tokens
+        .windows(2)
+        .filter_map(|pair| match pair {
+            [Token::Name(word, _), Token::Name(name, _)]
+                if word == "function" || word == "func" =>
+            {
+                Some(name.as_str())
+            }
+            _ => None,
+        })
+        .collect()
+}
+
+/// Words that are no value.
+#[rustfmt::skip]
+const KEYWORDS: &[&str] = &[
+    "BEGIN", "END", "BEGINFILE", "ENDFILE", "function", "func", "if", "else", "while", "for",
+    "do", "break", "continue", "next", "nextfile", "exit", "return", "delete", "in", "getline",
+    "print", "printf", "switch", "case", "default",
+];
+
+/// What may stand right before a parenthesis and does no harm by itself.
+#[rustfmt::skip]
+const CALLS: &[&str] = &[
+    "BEGIN", "END", "if", "while", "for", "switch", "case", "exit", "return", "delete", "in",
+    "else", "do", "length", "substr", "index", "split", "sub", "gsub", "gensub", "match", "sprintf",
+    "sin", "cos", "atan2", "exp", "log", "sqrt", "int", "rand", "srand", "tolower", "toupper",
+    "systime", "strftime", "mktime", "close", "fflush", "asort", "asorti", "patsplit", "strtonum",
+    "and", "or", "xor", "compl", "lshift", "rshift", "isarray", "typeof", "mkbool",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Writes deeds as the tables have them.
+    fn told(script: &str) -> String {
+        let deeds = read(script);
+        let mut told = Vec::new();
+        if deeds.effects.has(Effect::Execute) {
+            told.push(format!("runs [{}]", deeds.commands.join("|")));
+        }
+        if deeds.effects.has(Effect::Write) {
+            told.push(format!("writes [{}]", deeds.writes.join("|")));
+        }
+        if deeds.effects.has(Effect::Network) {
+            told.push("calls".into());
+        }
+        if deeds.effects.has(Effect::Secret) {
+            told.push("secret".into());
+        }
+        if !deeds.reads.is_empty() {
+            told.push(format!("reads [{}]", deeds.reads.join("|")));
+        }
+        if deeds.unknown.is_some() {
+            told.push("unknown".into());
+        }
+        match told.is_empty() {
+            true => "prints".into(),
+            false => told.join(", "),
+        }
+    }
+
+    fn check(cases: &[(&str, &str)]) {
+        for (script, expected) in cases {
+            assert_eq!(told(script), *expected, "{script}");
+        }
+    }
+
+    #[test]
+    fn printing_is_harmless() {
+        for script in [
+            "",
+            "1",
+            "{print}",
+            "{print $1}",
+            "$1 > 5 {print}",
+            "$1>5",
+            "{if ($3 > 10) print $1}",
+            "{if ($3 > 10) { print $1 } else print $2}",
+            "BEGIN{FS=\":\"} {print $1}",
+            "{a[$1]++} END{for (k in a) print k, a[k]}",
+            "NR==1, NR>=5 && NR<=10",
+            "NR>=5 && NR<=10",
+            "NR > 1 { s += $2 } END { print s / NR }",
+            "{print ($1 > 2)}",
+            "{print ($1 > 2 ? \"a\" : \"b\")}",
+            "{x = $1 > 2 ? 1 : 0; print x}",
+            "{printf \"%s\\n\", $1}",
+            "{printf(\"%-10s %s\\n\", $1, $2)}",
+            "{printf \"%s > %s | system(\\\"x\\\")\\n\", $1, $2}",
+            "/re/",
+            "!/re/ {print}",
+            "/a/,/b/",
+            "/a\\/b/ {print}",
+            "$0 ~ /x|y/ && !/z>/",
+            "/[[:alpha:]]+/",
+            "/[]a]/",
+            "{gsub(/a/, \"b\"); print}",
+            "{print $1/2, $2 / 4}",
+            "{print a[1]/2/3}",
+            "{print (1+2)/3}",
+            "{print NR \": \" $0 > \"/dev/stderr\"}",
+            "{print \"x\" > \"/dev/stdout\"}",
+            "{ print > \"/dev/stderr\" }\n",
+            "!seen[$0]++",
+            "{ print length }",
+            "length > 80",
+            "length($0) > 80",
+            "END{print NR}",
+            "{while ((getline line) > 0) n++}",
+            "{getline; print}",
+            "{getline x; print x}",
+            "{getline a[1]; getline $2}",
+            "{getline < \"-\"}",
+            "function f(a, b) { return a > b } { print f($1, $2) }",
+            "# print > \"x\"\n{print}",
+            "{print \"a # b\"}",
+            "{print $1,\n$2}",
+            "{ n = split($0, p, \"/\"); print p[n] }",
+            "{ sub(/\\r$/, \"\") } 1",
+            "BEGIN { print toupper(\"x\"); close(\"y\"); fflush() }",
+            "BEGIN { printf \"%d\\n\", 1e-3 + .5 + 1. }",
+            "{ a = a \\\n b } END { print a }",
+            "BEGIN { while (i++ < 3) print i }",
+            "BEGIN { do { i++ } while (i < 3) }",
+            "BEGIN { for (i = 0; 9 > i; i++) print i }",
+            "BEGIN { PROCINFO[\"sorted_in\"] = \"@ind_str_asc\" }",
+            "{ print ($1 ~ /x/) ? 1 : 2 }",
+            "$NF != \"x\" || $2 == 3 { next }",
+            "{ print $1 >= 2 }",
+            "{ delete a; exit 1 }",
+            "{ x = y ~ /a/ ? 1 : 2; $1 = \"\"; print }",
+            "BEGIN { print substr(\"abc\", 2) \"|\" index(\"a\", \"b\") }",
+        ] {
+            assert_eq!(told(script), "prints", "{script}");
+        }
+    }
+
+    #[test]
+    fn files_are_written() {
+        check(&[
+            ("{print > \"out\"}", "writes [out]"),
+            ("{print >\"out\"}", "writes [out]"),
+            ("{print >> \"out\"}", "writes [out]"),
+            ("{print $1, $2 > \"out\"; x = 1}", "writes [out]"),
+            ("{printf \"\" > \"out\"}", "writes [out]"),
+            ("{printf(\"%s\", $1) > \"out\"}", "writes [out]"),
+            ("{print(1)(2) > \"out\"}", "writes [out]"),
+            ("{print (1 > 2) > \"out\"}", "writes [out]"),
+            ("{print > $1}", "writes []"),
+            ("{print > $1 \".txt\"}", "writes []"),
+            ("{print > \"a\" \"b\"}", "writes []"),
+            ("{print > \"/dev/stderr\" x}", "writes []"),
+            ("{print > (\"a\")}", "writes []"),
+            ("{print a > b}", "writes []"),
+            ("{print a > b ? c : d}", "writes []"),
+            ("{print a ? b : c > d}", "writes []"),
+            ("{print $1,\n$2 > \"out\"}", "writes [out]"),
+            ("{print a &&\nb > \"out\"}", "writes [out]"),
+            ("{print \\\n> \"out\"}", "writes [out]"),
+            ("BEGIN { printf \"\" > ARGV[1] }", "writes [], unknown"),
+            ("{if (1 > 2) print > \"out\"}", "writes [out]"),
+            ("{print \"a\\\"b\" > \"out\"}", "writes [out]"),
+            ("{print > \"o\\x75t\"}", "writes []"),
+            ("/a/{print>\"out\"}", "writes [out]"),
+            ("function f() { print > \"out\" } { f() }", "writes [out]"),
+            (
+                "{print \"x\" > \"/inet/tcp/0/h/80\"}",
+                "writes [/inet/tcp/0/h/80], calls",
+            ),
+            ("{print a[1 > 2] > \"out\"}", "writes [out]"),
+            ("{print 1/2 > \"a/b\"}", "writes [a/b]"),
+        ]);
+    }
+
+    #[test]
+    fn commands_run() {
+        check(&[
+            ("BEGIN{system(\"id\")}", "runs [id]"),
+            ("BEGIN{system (\"id\")}", "runs [id]"),
+            ("BEGIN{system(\"a\" $1)}", "runs []"),
+            ("BEGIN{\"date\" | getline d}", "runs [date]"),
+            (
+                "BEGIN{while ((\"ls\" | getline f) > 0) print f}",
+                "runs [ls]",
+            ),
+            ("BEGIN{cmd | getline}", "runs []"),
+            ("BEGIN{x \"date\" | getline}", "runs []"),
+            ("{print | \"sort\"}", "runs [sort]"),
+            ("{print $1 | \"sort -u\"; y = 1}", "runs [sort -u]"),
+            ("{print | \"sort\" x}", "runs []"),
+            ("{print |& \"cat\"}", "runs [cat]"),
+            ("BEGIN{\"cat\" |& getline}", "runs [cat]"),
+            ("{printf \"x\" | cmd}", "runs []"),
+            ("{x = y / 2; system(\"id\") / 3}", "runs [id]"),
+            (
+                "BEGIN{print \"a\" |& \"/inet/tcp/0/h/80\"}",
+                "runs [/inet/tcp/0/h/80], calls",
+            ),
+        ]);
+    }
+
+    #[test]
+    fn files_and_the_environment_are_read() {
+        check(&[
+            ("BEGIN{getline < \"f\"}", "reads [f]"),
+            (
+                "BEGIN{while ((getline l < \"f\") > 0) print l}",
+                "reads [f]",
+            ),
+            (
+                "BEGIN{getline a[1] < \"f\"; getline $1 < \"g\"}",
+                "reads [f|g]",
+            ),
+            (
+                "BEGIN{getline < \"/inet/tcp/0/h/80\"}",
+                "calls, reads [/inet/tcp/0/h/80]",
+            ),
+            ("BEGIN{getline l < f}", "unknown"),
+            ("BEGIN{getline l < \"a\" b}", "unknown"),
+            ("BEGIN{print ENVIRON[\"HOME\"]}", "secret"),
+            ("BEGIN{for (k in ENVIRON) print k}", "secret"),
+        ]);
+    }
+
+    #[test]
+    fn what_is_not_certain_is_unknown() {
+        for script in [
+            "@load \"filefuncs\"; BEGIN{}",
+            "@include \"inplace\"",
+            "@namespace \"x\"",
+            "{f = \"system\"; @f(\"id\")}",
+            "BEGIN{awk::system(\"id\")}",
+            "BEGIN{foo(1)}",
+            "/[/]/",
+            "(1) /x/ {print}",
+            "{x++ / 2 / 3}",
+            "{print \"open",
+            "/open",
+            "BEGIN{ARGV[1] = \"/etc/shadow\"}",
+            "BEGIN{SYMTAB[\"x\"] = 1}",
+            "BEGIN{x >> 2}",
+            "BEGIN{print `id`}",
+            "BEGIN{getline (x) < \"f\"}",
+            "$1system(\"id\")",
+            "{1e1system(\"id\")}",
+            "BEGIN{0x1Fgetline < \"f\"}",
+        ] {
+            assert!(read(script).unknown.is_some(), "{script}");
+        }
+    }
+}

@@ -1,0 +1,411 @@
+//! What kind of place a path is.
+
+use crate::argument::UNKNOWN;
+use crate::part::{Access, Place, PlaceKind};
+
+/// Directories at the root that belong to the system.
+const SYSTEM: &[&str] = &[
+    "bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "libx32", "proc", "sbin", "sys", "usr",
+];
+
+/// Other directories at the root: deleting one is never meant, deleting
+/// something inside may be.
+const TOP: &[&str] = &[
+    "home",
+    "root",
+    "var",
+    "opt",
+    "srv",
+    "run",
+    "mnt",
+    "media",
+    "snap",
+    "Users",
+    "Library",
+    "System",
+    "Applications",
+    "Volumes",
+    "private",
+    "data",
+];
+
+/// Devices that hold nothing.
+const SINKS: &[&str] = &[
+    "/dev/null",
+    "/dev/zero",
+    "/dev/full",
+    "/dev/stdin",
+    "/dev/stdout",
+    "/dev/stderr",
+    "/dev/fd",
+    "/dev/random",
+    "/dev/urandom",
+    "/dev/tty",
+    "/dev/ptmx",
+];
+
+/// Below a home directory (or anywhere, when the name alone says it): what
+/// holds keys, passwords and the like. `*` is any text without a slash.
+const SECRETS: &[&str] = &[
+    ".ssh",
+    ".gnupg",
+    ".aws",
+    ".azure",
+    ".kube",
+    ".docker/config.json",
+    ".netrc",
+    "_netrc",
+    ".npmrc",
+    ".yarnrc.yml",
+    ".pypirc",
+    ".git-credentials",
+    ".config/gh",
+    ".config/hub",
+    ".config/gcloud",
+    ".config/git/credentials",
+    ".config/op",
+    ".config/glab-cli",
+    ".config/doctl",
+    ".config/heroku",
+    ".config/sops",
+    ".config/age",
+    ".config/rclone",
+    ".cargo/credentials*",
+    ".gem/credentials",
+    ".terraform.d/credentials*",
+    ".terraformrc",
+    ".vault-token",
+    ".pgpass",
+    ".my.cnf",
+    ".m2/settings.xml",
+    ".mylogin.cnf",
+    ".s3cfg",
+    ".boto",
+    ".htpasswd",
+    ".password-store",
+    ".local/share/keyrings",
+    ".keychain",
+    "Library/Keychains",
+    ".mozilla",
+    ".config/google-chrome",
+    ".config/chromium",
+    ".config/BraveSoftware",
+    ".thunderbird",
+    ".bash_history",
+    ".zsh_history",
+    ".sh_history",
+    ".history",
+    ".python_history",
+    ".node_repl_history",
+    ".psql_history",
+    ".mysql_history",
+    ".sqlite_history",
+    ".rediscli_history",
+    ".lesshst",
+    ".local/share/fish/fish_history",
+    ".claude.json",
+    ".claude/.credentials.json",
+    ".codex/auth.json",
+    ".env",
+    ".env.*",
+    ".envrc",
+    "*.pem",
+    "*.key",
+    "*.p12",
+    "*.pfx",
+    "*.jks",
+    "*.keystore",
+    "*.kdbx",
+    "*.ppk",
+    "*.ovpn",
+    "id_rsa*",
+    "id_dsa*",
+    "id_ecdsa*",
+    "id_ed25519*",
+    "credentials",
+    "credentials.json",
+    "secrets.yml",
+    "secrets.yaml",
+    "secrets.json",
+    "secrets.toml",
+    "service-account*.json",
+    "application_default_credentials.json",
+    "master.key",
+    "terraform.tfstate*",
+    "*.tfvars",
+    ".secrets",
+    "htpasswd",
+];
+
+/// The same for whole paths.
+const SECRET_PATHS: &[&str] = &[
+    "/etc/shadow*",
+    "/etc/gshadow*",
+    "/etc/sudoers",
+    "/etc/sudoers.d",
+    "/etc/passwd-",
+    "/etc/ssl/private",
+    "/etc/ssh",
+    "/etc/pki",
+    "/etc/krb5.keytab",
+    "/etc/kubernetes",
+    "/etc/wireguard",
+    "/etc/openvpn",
+    "/etc/letsencrypt",
+    "/root",
+    "/proc/*/environ",
+    "/proc/*/task/*/environ",
+    "/proc/*/task/*/mem",
+    "/proc/*/mem",
+    "/proc/*/maps",
+    "/proc/*/cmdline",
+    "/proc/*/fd",
+    "/proc/*/root",
+    "/proc/*/cwd",
+    "/proc/kcore",
+    "/proc/keys",
+    "/var/run/secrets",
+    "/run/secrets",
+    "/var/lib/docker",
+    "/var/lib/kubelet",
+    "/var/log/auth.log*",
+    "/var/log/secure*",
+    "/run/docker.sock",
+    "/var/run/docker.sock",
+    "/var/spool/cron",
+    "/var/mail",
+    "/var/spool/mail",
+];
+
+/// What makes a name a pattern, or not wholly known.
+const WILD: [char; 4] = ['*', '?', '[', UNKNOWN];
+
+/// Names that look like secrets and are examples.
+const EXAMPLES: &[&str] = &["example", "sample", "template", "dist", "pub"];
+
+/// Makes a path absolute and takes `.` and `..` out, by its text alone.
+pub(crate) fn clean(path: &str, cwd: Option<&str>) -> String {
+    let through;
+    let path = match path.strip_prefix("/dev/fd/") {
+        // It is a link, and `..` goes up from where that leads.
+        Some(rest) if rest.contains("..") => {
+            through = format!("/proc/self/fd/{rest}");
+            &through
+        }
+        _ => path,
+    };
+    let mut parts: Vec<&str> = vec![];
+    let base = match cwd {
+        Some(cwd) if !path.starts_with('/') => cwd,
+        _ => "",
+    };
+    let absolute = path.starts_with('/') || base.starts_with('/');
+    for part in base.split('/').chain(path.split('/')) {
+        match part {
+            "" | "." => {}
+            ".." => {
+                if parts.last().is_some_and(|last| *last != "..") {
+                    parts.pop();
+                } else if !absolute {
+                    parts.push("..");
+                }
+            }
+            _ => parts.push(part),
+        }
+    }
+    let joined = parts.join("/");
+    if absolute {
+        format!("/{joined}")
+    } else {
+        joined
+    }
+}
+
+/// Returns what kind of place a clean path is, for what happens to it.
+pub(crate) fn kind(path: &str, access: Access, deep: bool, place: &Place) -> PlaceKind {
+    if is_sink(path) {
+        return PlaceKind::Sink;
+    }
+    match access {
+        Access::Delete if is_protected(path, place) => return PlaceKind::Protected,
+        Access::Write if deep && is_protected(path, place) => return PlaceKind::Protected,
+        Access::Write if is_device(path) => return PlaceKind::Device,
+        Access::Read if is_device(path) && path.starts_with("/dev/") => return PlaceKind::Device,
+        _ => {}
+    }
+    let (above, below_all) = match path.strip_suffix("/**") {
+        Some(above) => (above, true),
+        None => (path, deep),
+    };
+    if access == Access::Read
+        && (is_secret(path, place) || (below_all && holds_secrets(above, place)))
+    {
+        return PlaceKind::Secret;
+    }
+    if below(path, &place.root) {
+        return PlaceKind::Sandbox;
+    }
+    PlaceKind::Ordinary
+}
+
+/// Returns whether reading or writing it changes and shows nothing.
+pub(crate) fn is_sink(path: &str) -> bool {
+    SINKS.contains(&path) || path.starts_with("/dev/fd/")
+}
+
+fn is_device(path: &str) -> bool {
+    let raw = ["/dev/", "/proc/sys", "/sys/"];
+    path == "/dev/*"
+        || raw.iter().any(|start| path.starts_with(start))
+            && !path.starts_with("/dev/shm")
+            && !path.starts_with("/dev/pts")
+        || path == "/proc/sysrq-trigger"
+}
+
+/// Returns whether deleting it, or everything in it, must never happen.
+fn is_protected(path: &str, place: &Place) -> bool {
+    // `dir/*` is everything in `dir`; so is `dir/.*`.
+    let mut path = path;
+    while let Some((dir, last)) = path.rsplit_once('/') {
+        if matches!(last, "*" | ".*" | "**" | ".[!.]*" | "?*" | "{*,.*}" | "") {
+            path = dir;
+        } else {
+            break;
+        }
+    }
+    if path.is_empty() || path == place.home {
+        return true;
+    }
+    let parts: Vec<&str> = path.trim_start_matches('/').split('/').collect();
+    if !path.starts_with('/') {
+        return false;
+    }
+    match parts.as_slice() {
+        [top] => could_be_any(top, SYSTEM) || could_be_any(top, TOP),
+        ["home" | "Users", _] => !below(path, &place.root) && path != place.root,
+        ["usr", "local", _, ..] => false,
+        ["dev", "shm", _, ..] => false,
+        [top, ..] => SYSTEM.contains(top),
+        [] => true,
+    }
+}
+
+/// Returns whether a clean path is, or is in, a place that holds secrets.
+fn is_secret(path: &str, place: &Place) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    if name
+        .rsplit('.')
+        .next()
+        .is_some_and(|end| EXAMPLES.contains(&end))
+    {
+        return false;
+    }
+    // Root's home holds secrets for everybody but root.
+    let own = |secret: &&&str| **secret != "/root" || !below(&place.home, "/root");
+    let mut paths = SECRET_PATHS.iter().filter(own);
+    if paths.any(|secret| reaches(path, secret)) {
+        return true;
+    }
+    SECRETS.iter().any(|secret| contains_run(path, secret))
+}
+
+/// Returns whether everything below a path includes places with secrets.
+fn holds_secrets(path: &str, place: &Place) -> bool {
+    matches!(
+        path,
+        "/" | "/home" | "/root" | "/etc" | "/proc" | "/Users" | "/*" | "/run" | "/var"
+    ) || (below(&place.home, path) && path != place.root)
+}
+
+/// Returns whether a path is another or below it.
+pub(crate) fn below(path: &str, other: &str) -> bool {
+    path.strip_prefix(other)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/') || other == "/")
+}
+
+/// Returns whether a path, perhaps a pattern, could be a secret path or lie
+/// below it.
+fn reaches(path: &str, secret: &str) -> bool {
+    let mut path = path.split('/');
+    secret
+        .split('/')
+        .all(|want| path.next().is_some_and(|part| overlap(part, want)))
+}
+
+/// Returns whether the components of a secret's name occur, one after
+/// another, somewhere in the path.
+fn contains_run(path: &str, secret: &str) -> bool {
+    // `HEAD:.env` is a path, too.
+    let parts = path.split(['/', ':']).filter(|part| !part.is_empty());
+    let parts: Vec<&str> = parts.collect();
+    let want: Vec<&str> = secret.split('/').collect();
+    parts
+        .windows(want.len())
+        .any(|run| run.iter().zip(&want).all(|(part, want)| finds(part, want)))
+}
+
+/// Returns whether a name, perhaps a pattern, is or would find a secret one.
+/// Two patterns nearly always have a name in common, so a pattern is only
+/// tried against a plain example of the other.
+fn finds(part: &str, secret: &str) -> bool {
+    if !part.contains(WILD) {
+        return overlap(part, secret);
+    }
+    // A pattern of nothing but wildcards says nothing about what is meant.
+    let wild = part.trim_matches(WILD).is_empty();
+    // `*.json` is not meant to find `credentials.json`; `*.pem` is.
+    let by_ending = part.starts_with('*') && !secret.starts_with('*');
+    !wild
+        && !by_ending
+        && ["x", ""]
+            .iter()
+            .any(|some| overlap(part, &secret.replace('*', some)))
+}
+
+fn could_be_any(part: &str, names: &[&str]) -> bool {
+    names.iter().any(|name| overlap(part, name))
+}
+
+/// Returns whether two patterns could match the same name; `[…]` counts as
+/// `?`.
+pub(crate) fn overlap(a: &str, b: &str) -> bool {
+    fn tokens(text: &str) -> Vec<char> {
+        let mut out = vec![];
+        let mut rest = text.chars();
+        while let Some(next) = rest.next() {
+            if next == '[' && rest.as_str().contains(']') {
+                let skip = rest.as_str().find(']').unwrap_or(0);
+                rest = rest.as_str()[skip + 1..].chars();
+                out.push('?');
+            } else {
+                out.push(if next == UNKNOWN { '*' } else { next });
+            }
+        }
+        out
+    }
+    if !a.contains(WILD) && !b.contains(WILD) {
+        return a == b;
+    }
+    let (a, b) = (tokens(a), tokens(b));
+    // Reachable pairs of positions, row by row; names are short.
+    let mut row = vec![false; b.len() + 1];
+    row[0] = true;
+    for j in 0..b.len() {
+        row[j + 1] = row[j] && b[j] == '*';
+    }
+    for &x in &a {
+        let mut next = vec![false; b.len() + 1];
+        next[0] = row[0] && x == '*';
+        for j in 0..b.len() {
+            let y = b[j];
+            next[j + 1] = match (x, y) {
+                ('*', _) => row[j + 1] || next[j] || row[j],
+                (_, '*') => next[j] || row[j + 1] || row[j],
+                ('?', _) | (_, '?') => row[j],
+                _ => row[j] && x == y,
+            };
+        }
+        row = next;
+    }
+    row[b.len()]
+}

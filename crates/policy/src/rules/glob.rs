@@ -1,0 +1,635 @@
+//! Patterns for words and for paths.
+//!
+//! A word pattern knows `*` only. A path pattern also knows `?`, `[a-z]`,
+//! `{a,b}` and `**` for any number of directories. Both take time linear in
+//! what they are compared with, but for one factor of the pattern's length.
+//!
+//! A path in a command can be a pattern itself (`rm *.log`) or mean everything
+//! below it (`rm -r build`). Whether such a path meets a rule's pattern is not
+//! known before it runs; [`Glob::meets`] says so.
+
+use super::Match;
+use crate::{Part, Path};
+
+/// More alternatives than anybody writes by hand.
+const MAX_ALTERNATIVES: usize = 64;
+
+/// A pattern for one word.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Word {
+    /// This text.
+    Exact(String),
+    /// Texts with anything between them; at least two.
+    Pieces(Vec<String>),
+}
+
+impl Word {
+    /// Reads a pattern: `*` stands for anything, also nothing.
+    pub(crate) fn new(pattern: &str) -> Self {
+        Self::from_pieces(pattern.split('*').map(str::to_owned).collect())
+    }
+
+    /// Puts a pattern together from the texts between its stars.
+    pub(crate) fn from_pieces(mut pieces: Vec<String>) -> Self {
+        if pieces.len() == 1 {
+            Self::Exact(pieces.remove(0))
+        } else {
+            Self::Pieces(pieces)
+        }
+    }
+
+    pub(crate) fn matches(&self, text: &str) -> bool {
+        match self {
+            Self::Exact(exact) => exact == text,
+            Self::Pieces(pieces) => {
+                let (first, rest) = pieces.split_first().expect("at least two");
+                let (last, middle) = rest.split_last().expect("at least two");
+                let Some(mut text) = text.strip_prefix(first.as_str()) else {
+                    return false;
+                };
+                for piece in middle {
+                    match text.find(piece.as_str()) {
+                        Some(at) => text = &text[at + piece.len()..],
+                        None => return false,
+                    }
+                }
+                text.ends_with(last.as_str())
+            }
+        }
+    }
+
+    /// Returns whether it matches every text.
+    pub(crate) fn is_any(&self) -> bool {
+        matches!(self, Self::Pieces(pieces) if pieces.iter().all(String::is_empty))
+    }
+
+    /// Returns the text if there is only one.
+    pub(crate) fn exact(&self) -> Option<&str> {
+        match self {
+            Self::Exact(text) => Some(text),
+            Self::Pieces(_) => None,
+        }
+    }
+}
+
+impl std::fmt::Display for Word {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Exact(text) => f.write_str(text),
+            Self::Pieces(pieces) => f.write_str(&pieces.join("*")),
+        }
+    }
+}
+
+/// A pattern for paths.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Glob {
+    text: String,
+    /// What it is relative to.
+    base: Base,
+    /// One for each way to choose among `{a,b}`.
+    ways: Vec<Vec<Segment>>,
+}
+
+/// What the beginning of a path pattern says about where it applies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Base {
+    /// `/etc/**`
+    Root,
+    /// `~/.ssh/**`
+    Home,
+    /// `src/**`
+    Sandbox,
+    /// `**/x`
+    Anywhere,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Segment {
+    /// `**`
+    Deep,
+    /// A name without patterns: most are.
+    Exact(String),
+    Name(Vec<Token>),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Token {
+    Char(char),
+    One,
+    Any,
+    Class {
+        ranges: Vec<(char, char)>,
+        not: bool,
+    },
+}
+
+/// What is around a command: where relative path patterns start, both clean
+/// and absolute, and its text.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Bases<'a> {
+    pub(crate) root: Option<&'a str>,
+    pub(crate) home: Option<&'a str>,
+    pub(crate) text: &'a str,
+}
+
+impl Bases<'_> {
+    /// Returns whether patterns in a part's paths may come from variables or
+    /// substitutions. Those can stand for more than file names do: `..`, `/`.
+    pub(crate) fn varies(&self, part: &Part) -> bool {
+        let own = self.text.get(part.span.start..part.span.end);
+        let own = own.filter(|own| !own.is_empty());
+        own.unwrap_or(self.text).contains(['$', '`'])
+    }
+}
+
+impl Glob {
+    /// Reads a pattern, or says what is wrong with it.
+    pub(crate) fn new(pattern: &str) -> Result<Self, String> {
+        if pattern.trim().is_empty() {
+            return Err("the path pattern is empty".into());
+        }
+        let (base, rest) = if pattern == "~" {
+            (Base::Home, "")
+        } else if let Some(rest) = pattern.strip_prefix("~/") {
+            (Base::Home, rest)
+        } else if let Some(rest) = pattern.strip_prefix('/') {
+            (Base::Root, rest)
+        } else if pattern == "**" || pattern.starts_with("**/") {
+            (Base::Anywhere, pattern)
+        } else {
+            (Base::Sandbox, pattern.strip_prefix("./").unwrap_or(pattern))
+        };
+        if rest.split('/').any(|segment| segment == "..") {
+            return Err(format!(
+                "`{pattern}` contains `..`; paths are compared without it"
+            ));
+        }
+        let ways = expand(rest)?
+            .iter()
+            .map(|way| segments(way))
+            .collect::<Result<_, _>>()?;
+        Ok(Self {
+            text: pattern.to_owned(),
+            base,
+            ways,
+        })
+    }
+
+    /// Compares with a path that may be a pattern itself, or `deep`. `varies`
+    /// says that such a pattern can stand for any path.
+    pub(crate) fn meets(&self, path: &Path, varies: bool, bases: Bases<'_>) -> Match {
+        let (path, deep) = (path.path.as_str(), path.deep);
+        if varies && path.contains(WILD) {
+            return Match::Perhaps;
+        }
+        let Some(path) = self.base.cut(path, bases) else {
+            return Match::No;
+        };
+        let names: Vec<&str> = names(path).collect();
+        // `.*` has meant `..` too in many shells.
+        let up = names
+            .iter()
+            .any(|name| name.starts_with('.') && name[1..].starts_with(WILD));
+        if self.ways.iter().any(|way| walk(way, &names)) {
+            return if up { Match::Perhaps } else { Match::Yes };
+        }
+        let pattern = names.iter().any(|name| name.contains(WILD));
+        if (pattern || deep) && self.ways.iter().any(|way| could(way, &names, deep)) {
+            return Match::Perhaps;
+        }
+        Match::No
+    }
+
+    /// Compares with a path as it is.
+    pub(crate) fn matches(&self, path: &Split<'_>) -> bool {
+        (self.base == Base::Anywhere || self.base == path.base)
+            && self.ways.iter().any(|way| walk(way, &path.names))
+    }
+
+    /// Returns it as it was written.
+    pub(crate) fn as_str(&self) -> &str {
+        &self.text
+    }
+}
+
+/// A path relative to the sandbox, or `~/…`, or absolute, taken apart.
+pub(crate) struct Split<'p> {
+    base: Base,
+    names: Vec<&'p str>,
+}
+
+impl<'p> Split<'p> {
+    pub(crate) fn new(path: &'p str) -> Self {
+        let (base, rest) = if path == "~" {
+            (Base::Home, "")
+        } else if let Some(rest) = path.strip_prefix("~/") {
+            (Base::Home, rest)
+        } else if let Some(rest) = path.strip_prefix('/') {
+            (Base::Root, rest)
+        } else {
+            (Base::Sandbox, path)
+        };
+        let names = names(rest).collect();
+        Self { base, names }
+    }
+
+    /// Returns whether it is the sandbox, the home directory or the root.
+    pub(crate) fn is_root(&self) -> bool {
+        self.names.is_empty()
+    }
+}
+
+/// Characters that make a path in a command a pattern.
+const WILD: [char; 3] = ['*', '?', '['];
+
+impl Base {
+    /// Returns the rest of a path behind the base, if it is there.
+    fn cut<'p>(self, path: &'p str, bases: Bases<'_>) -> Option<&'p str> {
+        let base = match self {
+            Self::Anywhere => return Some(path),
+            Self::Root => "/",
+            Self::Home => bases.home?,
+            Self::Sandbox => bases.root?,
+        };
+        let rest = path.strip_prefix(base.trim_end_matches('/'))?;
+        (rest.is_empty() || rest.starts_with('/')).then_some(rest)
+    }
+}
+
+/// Returns the names of a path; `.` and doubled slashes are no names.
+fn names(path: &str) -> impl Iterator<Item = &str> {
+    path.split('/')
+        .filter(|name| !name.is_empty() && *name != ".")
+}
+
+/// Chooses among `{a,b}` in every way.
+fn expand(pattern: &str) -> Result<Vec<String>, String> {
+    let mut done = vec![];
+    let mut open = vec![pattern.to_owned()];
+    while let Some(next) = open.pop() {
+        let Some(Braces {
+            before,
+            choices,
+            after,
+        }) = braces(&next)?
+        else {
+            done.push(next);
+            continue;
+        };
+        if open.len() + done.len() + choices.len() > MAX_ALTERNATIVES {
+            return Err(format!("`{pattern}` has too many alternatives"));
+        }
+        for choice in choices {
+            open.push(format!("{before}{choice}{after}"));
+        }
+    }
+    Ok(done)
+}
+
+/// A pattern around one `{a,b}`.
+struct Braces<'p> {
+    before: &'p str,
+    choices: Vec<&'p str>,
+    after: &'p str,
+}
+
+/// Finds the first innermost `{a,b}`.
+fn braces(pattern: &str) -> Result<Option<Braces<'_>>, String> {
+    let Some(end) = pattern.find('}') else {
+        return match pattern.contains('{') {
+            true => Err(format!("`{pattern}` has a `{{` that is not closed")),
+            false => Ok(None),
+        };
+    };
+    let Some(start) = pattern[..end].rfind('{') else {
+        return Err(format!("`{pattern}` has a `}}` that is not opened"));
+    };
+    Ok(Some(Braces {
+        before: &pattern[..start],
+        choices: pattern[start + 1..end].split(',').collect(),
+        after: &pattern[end + 1..],
+    }))
+}
+
+fn segments(pattern: &str) -> Result<Vec<Segment>, String> {
+    names(pattern)
+        .map(|name| match name {
+            "**" => Ok(Segment::Deep),
+            _ if !name.contains(WILD) => Ok(Segment::Exact(name.to_owned())),
+            _ => tokens(name).map(Segment::Name),
+        })
+        .collect()
+}
+
+fn tokens(name: &str) -> Result<Vec<Token>, String> {
+    let mut tokens = vec![];
+    let mut chars = name.chars();
+    while let Some(c) = chars.next() {
+        tokens.push(match c {
+            '*' => Token::Any,
+            '?' => Token::One,
+            '[' => {
+                class(&mut chars).ok_or_else(|| format!("`{name}` has a `[` that is not closed"))?
+            }
+            _ => Token::Char(c),
+        });
+    }
+    Ok(tokens)
+}
+
+/// Reads a class behind its `[`.
+fn class(chars: &mut std::str::Chars<'_>) -> Option<Token> {
+    let mut ranges = vec![];
+    let mut not = false;
+    let mut first = true;
+    loop {
+        let c = chars.next()?;
+        match c {
+            '!' | '^' if first && !not => {
+                not = true;
+                continue;
+            }
+            ']' if !first => return Some(Token::Class { ranges, not }),
+            _ => {}
+        }
+        first = false;
+        let mut ahead = chars.clone();
+        match (ahead.next(), ahead.next()) {
+            (Some('-'), Some(end)) if end != ']' => {
+                *chars = ahead;
+                ranges.push((c, end));
+            }
+            _ => ranges.push((c, c)),
+        }
+    }
+}
+
+/// Compares segments with names. Going back to the last `**` is enough: what
+/// an earlier one could give away, the last one can take.
+fn walk(segments: &[Segment], names: &[&str]) -> bool {
+    let (mut s, mut n) = (0, 0);
+    let mut back: Option<(usize, usize)> = None;
+    loop {
+        match (segments.get(s), names.get(n)) {
+            (None, None) => return true,
+            (Some(Segment::Deep), _) => {
+                back = Some((s + 1, n));
+                s += 1;
+                continue;
+            }
+            (Some(segment), Some(name)) if segment.fits(name) => {
+                s += 1;
+                n += 1;
+                continue;
+            }
+            _ => {}
+        }
+        match &mut back {
+            Some((after, from)) if *from < names.len() => {
+                *from += 1;
+                (s, n) = (*after, *from);
+            }
+            _ => return false,
+        }
+    }
+}
+
+impl Segment {
+    fn fits(&self, name: &str) -> bool {
+        match self {
+            Self::Deep => false,
+            Self::Exact(exact) => exact == name,
+            Self::Name(tokens) => fits(tokens, name),
+        }
+    }
+}
+
+/// Compares one name, in the same manner.
+fn fits(tokens: &[Token], name: &str) -> bool {
+    let mut t = 0;
+    let mut rest = name.chars();
+    let mut back: Option<(usize, std::str::Chars<'_>)> = None;
+    loop {
+        let mut ahead = rest.clone();
+        let hit = match (tokens.get(t), ahead.next()) {
+            (None, None) => return true,
+            (Some(Token::Any), _) => {
+                back = Some((t + 1, rest.clone()));
+                t += 1;
+                continue;
+            }
+            (Some(Token::Char(want)), Some(c)) => *want == c,
+            (Some(Token::One), Some(_)) => true,
+            (Some(Token::Class { ranges, not }), Some(c)) => {
+                ranges.iter().any(|(from, to)| (*from..=*to).contains(&c)) != *not
+            }
+            _ => false,
+        };
+        if hit {
+            t += 1;
+            rest = ahead;
+            continue;
+        }
+        match &mut back {
+            Some((after, from)) => {
+                if from.next().is_none() {
+                    return false;
+                }
+                (t, rest) = (*after, from.clone());
+            }
+            None => return false,
+        }
+    }
+}
+
+/// Returns whether the pattern could match something that the path, which is
+/// a pattern itself or `deep`, stands for. Errs on the side of yes.
+fn could(segments: &[Segment], names: &[&str], deep: bool) -> bool {
+    // What can be reached: after how many segments can we be at this name?
+    let mut at = vec![false; segments.len() + 1];
+    at[0] = true;
+    skip_deep(segments, &mut at);
+    for name in names {
+        let mut next = vec![false; segments.len() + 1];
+        for (s, segment) in segments.iter().enumerate().filter(|(s, _)| at[*s]) {
+            match segment {
+                Segment::Deep => next[s] = true,
+                Segment::Exact(exact) => {
+                    let tokens: Vec<Token> = exact.chars().map(Token::Char).collect();
+                    next[s + 1] |= overlap(&tokens, name);
+                }
+                Segment::Name(tokens) => next[s + 1] |= overlap(tokens, name),
+            }
+        }
+        skip_deep(segments, &mut next);
+        at = next;
+    }
+    // Below a deep path, the rest of the pattern can be anything.
+    at[segments.len()] || deep && at.contains(&true)
+}
+
+/// `**` may also stand for nothing.
+fn skip_deep(segments: &[Segment], at: &mut [bool]) {
+    for (s, segment) in segments.iter().enumerate() {
+        at[s + 1] |= at[s] && *segment == Segment::Deep;
+    }
+}
+
+/// Returns whether a name that may be a pattern could stand for a name that
+/// the tokens match: decided by what both begin and end with.
+fn overlap(tokens: &[Token], name: &str) -> bool {
+    if !name.contains(WILD) {
+        return fits(tokens, name);
+    }
+    let hidden = matches!(tokens.first(), Some(Token::Char('.')));
+    if hidden && name.starts_with(WILD) {
+        // The shell leaves hidden files out unless the dot is written.
+        return false;
+    }
+    let literal = |c: &char| !WILD.contains(c) && *c != ']';
+    let plain = |token: &Token| match token {
+        Token::Char(c) => Some(*c),
+        _ => None,
+    };
+    let head = tokens.iter().map_while(plain);
+    let tail = tokens.iter().rev().map_while(plain);
+    agree(head, name.chars().take_while(literal))
+        && agree(tail, name.chars().rev().take_while(literal))
+}
+
+/// Returns whether two beginnings do not contradict each other.
+fn agree(a: impl Iterator<Item = char>, b: impl Iterator<Item = char>) -> bool {
+    a.zip(b).all(|(a, b)| a == b)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BASES: Bases<'static> = Bases {
+        root: Some("/srv/app"),
+        home: Some("/home/ana"),
+        text: "",
+    };
+
+    fn path(path: &str, deep: bool) -> Path {
+        Path {
+            path: path.to_owned(),
+            written: path.to_owned(),
+            access: crate::Access::Read,
+            deep,
+            place: crate::PlaceKind::Ordinary,
+        }
+    }
+
+    #[track_caller]
+    fn check(pattern: &str, path: &str, expected: Match) {
+        let (path, deep) = match path.strip_suffix("/...") {
+            Some(path) => (path, true),
+            None => (path, false),
+        };
+        let glob = Glob::new(pattern).expect("valid");
+        assert_eq!(
+            glob.meets(&self::path(path, deep), false, BASES),
+            expected,
+            "{pattern} and {path}"
+        );
+    }
+
+    #[test]
+    fn words() {
+        for (pattern, text, expected) in [
+            ("git", "git", true),
+            ("git", "gitk", false),
+            ("mkfs.*", "mkfs.ext4", true),
+            ("mkfs.*", "mkfs", false),
+            ("*", "", true),
+            ("a*b*c", "aXbYc", true),
+            ("a*b*c", "aXc", false),
+            ("ab*ba", "aba", false),
+            ("*x*", "axb", true),
+        ] {
+            assert_eq!(
+                Word::new(pattern).matches(text),
+                expected,
+                "{pattern} {text}"
+            );
+        }
+    }
+
+    #[test]
+    fn paths() {
+        use Match::{No, Yes};
+        check("**/.env", "/srv/app/.env", Yes);
+        check("**/.env", "/.env", Yes);
+        check("**/.env", "/srv/app/.env.local", No);
+        check("src/**", "/srv/app/src", Yes);
+        check("src/**", "/srv/app/src/a/b.rs", Yes);
+        check("src/**", "/srv/app/tests/src/a", No);
+        check("src/**", "/srv/apple/src/a", No);
+        check("src/*.rs", "/srv/app/src/a.rs", Yes);
+        check("src/*.rs", "/srv/app/src/a/b.rs", No);
+        check("/etc/**", "/etc/passwd", Yes);
+        check("/etc/**", "/srv/app/etc/passwd", No);
+        check("~/.ssh/**", "/home/ana/.ssh/id", Yes);
+        check("~", "/home/ana", Yes);
+        check("a/**/b/**/c", "/srv/app/a/x/b/y/b/c", Yes);
+        check("*.{js,ts}", "/srv/app/a.ts", Yes);
+        check("*.{js,ts}", "/srv/app/a.rs", No);
+        check("[a-c]?[!x]", "/srv/app/b1y", Yes);
+        check("[a-c]?[!x]", "/srv/app/b1x", No);
+        check("**", "/anything/at/all", Yes);
+        check(".", "/srv/app", Yes);
+    }
+
+    #[test]
+    fn what_is_a_pattern_or_deep_perhaps_meets() {
+        use Match::{No, Perhaps, Yes};
+        check("**/.env", "/srv/app/.e*", Perhaps);
+        check("**/.env", "/srv/app/*", No);
+        check("**/.env", "/srv/app/.*", Perhaps);
+        check("**/id_rsa", "/srv/app/*_rsa", Perhaps);
+        check("**/id_rsa", "/srv/app/*.txt", No);
+        check("**/.env", "/srv/app/build/...", Perhaps);
+        check("src/**", "/srv/app/...", Perhaps);
+        check("src/**", "/srv/app/docs/...", No);
+        check("src/**", "/srv/app/src/...", Yes);
+        check("/etc/**", "/...", Perhaps);
+    }
+
+    #[test]
+    fn a_variable_can_stand_for_any_path() {
+        let glob = Glob::new("tmp/**").expect("valid");
+        let meets = |text: &str, varies| glob.meets(&path(text, false), varies, BASES);
+        assert_eq!(meets("/srv/app/tmp/*", false), Match::Yes);
+        assert_eq!(meets("/srv/app/tmp/*", true), Match::Perhaps);
+        assert_eq!(meets("/srv/app/src/*", true), Match::Perhaps);
+        assert_eq!(meets("/srv/app/tmp/x", true), Match::Yes);
+        assert_eq!(meets("/srv/app/tmp/.*", false), Match::Perhaps);
+    }
+
+    #[test]
+    fn wrong_patterns_are_refused() {
+        for pattern in [
+            "",
+            " ",
+            "a[b",
+            "{a",
+            "a}",
+            "../x",
+            "a/../b",
+            "{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}",
+        ] {
+            assert!(Glob::new(pattern).is_err(), "{pattern:?}");
+        }
+    }
+
+    #[test]
+    fn hard_patterns_take_no_time() {
+        let glob = Glob::new(&"a*".repeat(50)).expect("valid");
+        assert!(!glob.matches(&Split::new(&("a".repeat(5_000) + "b/c"))));
+        let glob = Glob::new(&"**/a/".repeat(50)).expect("valid");
+        assert!(!glob.matches(&Split::new(&("a/".repeat(5_000) + "b"))));
+    }
+}

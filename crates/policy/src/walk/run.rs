@@ -1,0 +1,256 @@
+//! A program and its arguments.
+
+use std::rc::Rc;
+
+use weighlock_shell::{Redirection, Simple, Span, Value};
+
+use super::{MAX_NESTING, State, Walk};
+use crate::argument::{Arg, UNKNOWN};
+use crate::effect::{Effect, Effects};
+use crate::part::{Part, PartKind};
+use crate::{knowledge, paths, variables};
+
+impl Walk<'_> {
+    pub(super) fn simple(&mut self, simple: &Simple, redirections: &[Redirection], span: Span) {
+        let before = self.parts.len();
+        let mut downloads = vec![];
+        for word in &simple.words {
+            downloads.push(self.substitutions(word));
+        }
+        let stdin = self.state.stdin.clone();
+        if simple.words.is_empty() {
+            simple.assignments.iter().for_each(|set| self.assign(set));
+            self.redirections(redirections);
+            self.state.stdin = stdin;
+            return;
+        }
+        let reads = simple.words[0].literal().is_some_and(|name| name == "read");
+        for set in &simple.assignments {
+            self.inside_assignment(set);
+            if reads && set.name == "IFS" {
+                // It only says where `read` splits.
+                continue;
+            }
+            let value = match &set.value {
+                Value::Scalar(word) => self.joined(word),
+                Value::Array(_) => Arg::anything(set.span),
+            };
+            self.exported(&set.name, &value, set.span);
+        }
+        self.redirections(redirections);
+        let mut argv = vec![];
+        for (word, download) in simple.words.iter().zip(downloads) {
+            for mut arg in self.expand(word, None) {
+                arg.download |= download;
+                argv.push(arg);
+            }
+        }
+        self.command(argv.clone(), span);
+        if self.downloaded(before) {
+            let written = self.parts[before..]
+                .iter()
+                .filter(|part| part.kind == PartKind::Redirection);
+            let written = written
+                .flat_map(|part| &part.paths)
+                .map(|path| path.path.clone());
+            self.downloads.extend(written);
+        }
+        if argv.iter().any(|arg| arg.text.is_none()) || argv.is_empty() {
+            self.try_readings(simple, &argv, span);
+        }
+        self.state.stdin = stdin;
+    }
+
+    /// Tries what words could be that are only known when they run.
+    fn try_readings(&mut self, simple: &Simple, strict: &[Arg], span: Span) {
+        let download = strict.iter().any(|arg| arg.download);
+        for mut reading in self.readings(&simple.words, strict) {
+            if !self.guess() {
+                return;
+            }
+            reading.iter_mut().for_each(|arg| arg.download |= download);
+            let saved: State = self.state.clone();
+            self.state.possible = true;
+            self.command(reading, span);
+            self.state = saved;
+        }
+    }
+
+    /// Finds out what one command does.
+    pub(super) fn command(&mut self, argv: Vec<Arg>, span: Span) {
+        let Some(first) = argv.first() else {
+            // Everything expanded to nothing; what is left is a question.
+            return self.stranger(&argv, span, "it is empty when it runs".into());
+        };
+        if self.nesting >= MAX_NESTING {
+            return self.unknown(span, "it is nested too deep".into());
+        }
+        self.nesting += 1;
+        match first.text.clone() {
+            Some(name) => self.named(&name, &argv, span),
+            None => {
+                let shape = first.shape.clone();
+                self.stranger(&argv, span, "the program is only known when it runs".into());
+                self.likely(&shape, &argv, span);
+            }
+        }
+        self.nesting -= 1;
+    }
+
+    fn named(&mut self, name: &str, argv: &[Arg], span: Span) {
+        if let Some(function) = self.functions.get(name).cloned() {
+            self.call(name, &function.body, argv, span);
+            if function.certain {
+                return;
+            }
+        }
+        if !name.contains('/') && self.builtin(name, argv, span) {
+            return;
+        }
+        let clean = paths::clean(name, self.state.cwd.as_deref());
+        let base = name.rsplit('/').next().unwrap_or(name);
+        let lower;
+        let base = match self.windows {
+            // There, case means nothing, and programs have endings.
+            true => {
+                lower = base.to_ascii_lowercase();
+                lower.strip_suffix(".exe").unwrap_or(&lower)
+            }
+            false => base,
+        };
+        let dir = clean.rsplit_once('/').map_or("", |(dir, _)| dir);
+        if name.contains('/') && !variables::is_bin(dir) {
+            return self.foreign(base, &clean, argv, span);
+        }
+        match knowledge::program(base) {
+            Some(program) => self.known(program, base, argv, span),
+            None => {
+                self.stranger(argv, span, format!("`{base}` is not known"));
+                self.tail(argv, span);
+            }
+        }
+    }
+
+    /// A program at a place of its own: whatever its name, it could be
+    /// anything.
+    fn foreign(&mut self, base: &str, path: &str, argv: &[Arg], span: Span) {
+        if self.downloads.iter().any(|file| file == path) {
+            self.downloaded_code(span);
+        }
+        self.stranger(
+            argv,
+            span,
+            format!("{} is not a program of the system", argv[0].shown()),
+        );
+        if let Some(program) = knowledge::program(base)
+            && self.guess()
+        {
+            self.possibly(|walk| walk.known(program, base, argv, span));
+        }
+    }
+
+    /// A name that is a pattern: tries the dangerous programs it could mean.
+    fn likely(&mut self, shape: &str, argv: &[Arg], span: Span) {
+        let base = shape.rsplit('/').next().unwrap_or(shape);
+        let written = base.trim_matches(['*', '?', UNKNOWN]);
+        if written.is_empty() {
+            return;
+        }
+        for name in [
+            "sudo", "su", "doas", "rm", "reboot", "shutdown", "mkfs", "dd",
+        ] {
+            if paths::overlap(base, name) && self.guess() {
+                let mut argv = argv.to_vec();
+                argv[0] = Arg::known(name, argv[0].span);
+                self.possibly(|walk| walk.command(argv, span));
+            }
+        }
+    }
+
+    /// An unknown program may run its arguments: looks for the start of
+    /// something dangerous among them.
+    pub(super) fn tail(&mut self, argv: &[Arg], span: Span) {
+        for at in 1..argv.len().saturating_sub(1) {
+            let Some(text) = &argv[at].text else { continue };
+            let base = text.rsplit('/').next().unwrap_or(text);
+            let Some(program) = knowledge::program(base) else {
+                continue;
+            };
+            let effects = Effects::of(program.effects);
+            let dangerous = effects.has(Effect::Privilege)
+                || program
+                    .tags
+                    .iter()
+                    .any(|tag| matches!(*tag, "shell" | "disk"))
+                || base == "rm";
+            if dangerous && self.guess() {
+                let rest = argv[at..].to_vec();
+                self.possibly(|walk| walk.command(rest, span));
+            }
+        }
+    }
+
+    pub(super) fn possibly(&mut self, walk: impl FnOnce(&mut Self)) {
+        let saved = self.state.clone();
+        self.state.possible = true;
+        walk(self);
+        self.state = saved;
+    }
+
+    fn call(&mut self, name: &str, body: &Rc<weighlock_shell::Command>, argv: &[Arg], span: Span) {
+        let mut part = self.described(name, argv, span);
+        part.does = format!("calls the function `{name}`");
+        self.secrets(&mut part, argv);
+        self.push(part);
+        // Its body is judged where it is defined; with its arguments it may
+        // be worse.
+        if self.state.calls.iter().any(|call| call == name) || !self.guess() {
+            return;
+        }
+        let saved = self.state.clone();
+        self.state.possible = true;
+        self.state.calls.push(name.to_owned());
+        self.state.positional = Some(argv[1..].to_vec());
+        self.compound(body);
+        self.state = saved;
+    }
+
+    fn stranger(&mut self, argv: &[Arg], span: Span, why: String) {
+        let name = argv
+            .first()
+            .and_then(|arg| arg.text.as_deref())
+            .unwrap_or("");
+        let base = name.rsplit('/').next().unwrap_or(name).to_owned();
+        let mut part = self.described(&base, argv, span);
+        part.does =
+            "unknown program; it may read, write and run anything the sandbox allows".into();
+        part.unknown = Some(why);
+        self.secrets(&mut part, argv);
+        self.push(part);
+    }
+
+    pub(super) fn described(&self, program: &str, argv: &[Arg], span: Span) -> Part {
+        let mut part = self.part(PartKind::Command, span);
+        part.program = program.to_owned();
+        part.argv = argv.iter().map(|arg| arg.text.clone()).collect();
+        part
+    }
+
+    pub(super) fn secrets(&self, part: &mut Part, argv: &[Arg]) {
+        if argv.iter().any(|arg| arg.secret) {
+            part.effects.add(Effect::Secret);
+        }
+        if argv.iter().any(|arg| arg.download) {
+            part.tags.push("download");
+        }
+    }
+
+    /// Something from the network is run as code.
+    pub(super) fn downloaded_code(&mut self, span: Span) {
+        let mut part = self.part(PartKind::Command, span);
+        part.does = "runs what was downloaded".into();
+        part.effects.add(Effect::Execute);
+        part.tags.push("pipe-to-shell");
+        self.push(part);
+    }
+}

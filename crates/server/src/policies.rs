@@ -1,0 +1,217 @@
+//! The policy: what it says about a command, and what is in force.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use aide::transform::TransformOperation;
+use axum::extract::{Path, State as Shared};
+use axum::http::StatusCode;
+use axum::{Extension, Json};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weighlock_engine::{
+    Engine, Explanation, GrantView, LoadError, PolicyView, Principal, Request, Scope, Shell,
+};
+
+use crate::auth::Peer;
+use crate::commands::ShellName;
+use crate::output::blocking;
+use crate::problem::{Problem, ProblemDocument};
+use crate::system::Body;
+
+/// A command to say something about. Nothing is run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ExplainRequest {
+    /// The text for the shell.
+    pub command: String,
+    /// The profile that the agent works under.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// The sandbox, by name; the default one when not given.
+    #[serde(default, alias = "sandbox_id", skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<String>,
+    /// The working directory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    /// Environment variables that would be added.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
+    /// What would read it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shell: Option<ShellName>,
+    /// Rules to try in place of the server's rule file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub draft: Option<String>,
+}
+
+/// Rules to check.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CheckRequest {
+    /// The text of a rule file.
+    text: String,
+}
+
+/// What is wrong with rules.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct CheckView {
+    /// Nothing is.
+    ok: bool,
+    /// All errors, in their order.
+    errors: Vec<RuleError>,
+}
+
+/// One mistake in rules.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct RuleError {
+    /// From 1.
+    line: usize,
+    /// In characters, from 1.
+    column: usize,
+    /// What is wrong.
+    message: String,
+    /// What to do about it; may be empty.
+    hint: String,
+}
+
+/// What a person allows beforehand.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewGrant {
+    /// What a rule could say behind `auto =`: `npm test`.
+    pub pattern: String,
+    /// Only for this agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// Only in this sandbox.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<String>,
+    /// Only in this session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// When it ends, in seconds since 1970; when it is taken back if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<i64>,
+}
+
+pub(crate) async fn explain(
+    Shared(engine): Shared<Arc<Engine>>,
+    Extension(principal): Extension<Principal>,
+    Body(asked): Body<ExplainRequest>,
+) -> Result<Json<Explanation>, Problem> {
+    let draft = asked.draft.clone();
+    let request = Request {
+        agent: asked.agent,
+        sandbox: asked.sandbox,
+        cwd: asked.cwd,
+        env: asked.env.into_iter().collect(),
+        shell: asked.shell.map(Shell::from),
+        ..Request::new(principal, asked.command)
+    };
+    blocking(move || Ok(Json(engine.explain(&request, draft.as_deref())?))).await
+}
+
+pub(crate) fn explain_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
+    op.id("explainCommand")
+        .summary("What the policy makes of a command")
+        .description(
+            "The verdict, each part with its rule, every rule tried, and the words of the text. \
+             Nothing is run.",
+        )
+}
+
+pub(crate) async fn show(Shared(engine): Shared<Arc<Engine>>) -> Json<PolicyView> {
+    Json(engine.policy())
+}
+
+pub(crate) fn show_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
+    op.id("getPolicy").summary("The policy in force")
+}
+
+pub(crate) async fn check(Body(rules): Body<CheckRequest>) -> Result<Json<CheckView>, Problem> {
+    blocking(move || {
+        let checked = weighlock_engine::check_rules("draft", &rules.text);
+        let errors = checked.err().unwrap_or_default();
+        Ok(Json(CheckView {
+            ok: errors.is_empty(),
+            errors: errors.into_iter().map(RuleError::from).collect(),
+        }))
+    })
+    .await
+}
+
+pub(crate) fn check_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
+    op.id("checkRules")
+        .summary("Check the text of a rule file")
+        .description("Changes nothing; all errors are reported, with line and column.")
+}
+
+pub(crate) async fn schema() -> Json<serde_json::Value> {
+    Json(weighlock_engine::rules_schema())
+}
+
+pub(crate) fn schema_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
+    op.id("getRulesSchema")
+        .summary("The JSON schema of rule files, for editors")
+}
+
+pub(crate) async fn grants(Shared(engine): Shared<Arc<Engine>>) -> Json<Vec<GrantView>> {
+    Json(engine.grants())
+}
+
+pub(crate) fn grants_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
+    op.id("listGrants")
+        .summary("What people have allowed beforehand")
+}
+
+pub(crate) async fn grant(
+    Shared(engine): Shared<Arc<Engine>>,
+    Extension(principal): Extension<Principal>,
+    Extension(peer): Extension<Peer>,
+    Body(new): Body<NewGrant>,
+) -> Result<Json<GrantView>, Problem> {
+    peer.may_decide()?;
+    let scope = Scope {
+        agent: new.agent,
+        sandbox: new.sandbox,
+        session: new.session,
+    };
+    let given = engine.grant(&new.pattern, scope, new.until, &principal);
+    Ok(Json(given.await?))
+}
+
+pub(crate) fn grant_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
+    op.id("createGrant")
+        .summary("Allow commands beforehand")
+        .description("A rule that rejects always wins over it. Only over the Unix socket.")
+}
+
+pub(crate) async fn revoke(
+    Shared(engine): Shared<Arc<Engine>>,
+    Extension(principal): Extension<Principal>,
+    Extension(peer): Extension<Peer>,
+    Path(id): Path<String>,
+) -> Result<StatusCode, Problem> {
+    peer.may_decide()?;
+    engine.revoke(&id, &principal).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+pub(crate) fn revoke_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
+    op.id("deleteGrant")
+        .summary("Take a grant back")
+        .response_with::<204, (), _>(|res| res.description("Taken back"))
+        .default_response::<Json<ProblemDocument>>()
+}
+
+impl From<LoadError> for RuleError {
+    fn from(error: LoadError) -> Self {
+        Self {
+            line: error.line,
+            column: error.column,
+            message: error.message,
+            hint: error.hint,
+        }
+    }
+}

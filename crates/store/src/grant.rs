@@ -1,0 +1,40 @@
+//! What a person has allowed beforehand.
+
+use rusqlite::params;
+
+use crate::audit::Entry;
+use crate::open::{Error, Store};
+
+impl Store {
+    /// Remembers a grant, which comes as JSON.
+    pub async fn add_grant(&self, id: String, body: String, entry: Entry) -> Result<(), Error> {
+        let time = entry.time;
+        self.writer
+            .write(vec![entry], move |to| {
+                to.execute(
+                    "INSERT INTO grants (grant_id, body, created_at) VALUES (?1, ?2, ?3)",
+                    params![id, body, time],
+                )?;
+                Ok(())
+            })
+            .await
+    }
+
+    /// Takes a grant back.
+    pub async fn remove_grant(&self, id: String, entry: Entry) -> Result<(), Error> {
+        self.writer
+            .write(vec![entry], move |to| {
+                to.execute("DELETE FROM grants WHERE grant_id = ?1", [id])?;
+                Ok(())
+            })
+            .await
+    }
+
+    /// Returns all grants as JSON, oldest first.
+    pub fn grants(&self) -> Result<Vec<String>, Error> {
+        let reader = self.lock_reader();
+        let mut query = reader.prepare("SELECT body FROM grants ORDER BY created_at, grant_id")?;
+        let bodies = query.query_map([], |row| row.get(0))?;
+        Ok(bodies.collect::<Result<_, _>>()?)
+    }
+}
