@@ -6,6 +6,7 @@
 mod crowd;
 mod flood;
 mod http;
+mod judging;
 mod live;
 mod machine;
 mod one;
@@ -24,7 +25,8 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 /// Measures one group of rows.
 type Group = fn(&Effort) -> Result<Vec<Row>>;
 
-const USAGE: &str = "usage: weighlock-bench [--quick] [--json] [one|walls|flood|live|crowd]...";
+const USAGE: &str =
+    "usage: weighlock-bench [--quick] [--json] [policy|one|walls|flood|live|crowd]...";
 
 /// How often things are measured.
 pub(crate) struct Effort {
@@ -61,6 +63,7 @@ fn main() -> ExitCode {
     let done = match args.split_first() {
         Some((first, rest)) if first == say::VERB => say::say(rest),
         Some((first, rest)) if first == walls::VERB => walls::serve(rest),
+        Some((first, _)) if first == judging::VERB => judging::serve(),
         _ => compare(&args),
     };
     match done {
@@ -78,11 +81,12 @@ fn compare(args: &[String]) -> Result<()> {
         match arg.as_str() {
             "--quick" => effort = &QUICK,
             "--json" => json = true,
-            name @ ("one" | "walls" | "flood" | "live" | "crowd") => only.push(name),
+            name @ ("policy" | "one" | "walls" | "flood" | "live" | "crowd") => only.push(name),
             _ => return Err(format!("`{arg}` is not understood\n{USAGE}").into()),
         }
     }
-    let groups: [(&str, Group); 5] = [
+    let groups: [(&str, Group); 6] = [
+        ("policy", judging::measure),
         ("one", one::measure),
         ("walls", walls::measure),
         ("flood", flood::measure),

@@ -13,6 +13,7 @@ pub(crate) struct Samples(Vec<f64>);
 #[derive(Clone, Copy)]
 pub(crate) enum Unit {
     Millis,
+    Micros,
     MegabytesPerSecond,
     RunsPerSecond,
     Mebibytes,
@@ -45,7 +46,8 @@ impl Samples {
         self.push(time.as_secs_f64() * 1e3);
     }
 
-    fn at(&self, share: f64) -> f64 {
+    /// Returns the sample that this share of the others is below.
+    pub(crate) fn at(&self, share: f64) -> f64 {
         let mut sorted = self.0.clone();
         sorted.sort_by(f64::total_cmp);
         let last = sorted.len().saturating_sub(1) as f64;
@@ -64,6 +66,7 @@ impl Unit {
     fn name(self) -> &'static str {
         match self {
             Self::Millis => "ms",
+            Self::Micros => "µs",
             Self::MegabytesPerSecond => "MB/s",
             Self::RunsPerSecond => "runs/s",
             Self::Mebibytes => "MiB",
@@ -77,7 +80,8 @@ impl Unit {
     fn show(self, figure: f64) -> String {
         let digits = match self {
             Self::Millis if figure < 10.0 => 3,
-            Self::Millis | Self::Mebibytes => 1,
+            Self::Micros if figure < 1.0 => 3,
+            Self::Millis | Self::Micros | Self::Mebibytes => 1,
             _ => 0,
         };
         format!("{figure:.digits$} {}", self.name())
@@ -147,7 +151,7 @@ pub(crate) fn text(facts: &[(&str, String)], rows: &[Row]) -> String {
     let lines: Vec<[String; 6]> = std::iter::once(head)
         .chain(rows.iter().map(Row::cells))
         .collect();
-    let width = |column: usize| lines.iter().map(|line| line[column].len()).max();
+    let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max();
     let widths: [usize; 6] = std::array::from_fn(|column| width(column).unwrap_or(0));
     for [what, best, median, bad, ratio, goal] in &lines {
         let [w0, w1, w2, w3, w4, _] = widths;
