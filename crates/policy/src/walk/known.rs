@@ -59,8 +59,9 @@ const HINTS: &[&str] = &[
     "passw",
 ];
 
-/// Starting points times names; nobody writes more.
-const MAX_SHAPES: usize = 64;
+/// Starting points times names, above which each is only taken by itself: all
+/// pairs of a long text would be too many.
+const MAX_PAIRS: usize = 64;
 
 /// Nobody writes a longer script as an argument; reading one takes its time.
 const MAX_SCRIPT: usize = 8 * 1024;
@@ -601,11 +602,16 @@ fn shapes_of_found(reading: &Reading) -> Vec<String> {
     if names.is_empty() {
         names.push("[found]");
     }
-    let shapes = starts.iter().flat_map(|start| {
-        let start = start.trim_end_matches('/');
-        names.iter().map(move |name| format!("{start}/{name}"))
-    });
-    shapes.take(MAX_SHAPES).collect()
+    let pair = |start: &str, name: &str| format!("{}/{name}", start.trim_end_matches('/'));
+    if starts.len() * names.len() > MAX_PAIRS {
+        let everything = starts.iter().map(|start| pair(start, "**"));
+        let anywhere = names.iter().map(|name| pair(".", name));
+        return everything.chain(anywhere).collect();
+    }
+    let pairs = starts
+        .iter()
+        .flat_map(|start| names.iter().map(|name| pair(start, name)));
+    pairs.collect()
 }
 
 fn is_narrow(reading: &Reading) -> bool {

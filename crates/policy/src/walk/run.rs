@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use weighlock_shell::{Redirection, Simple, Span, Value};
 
-use super::{MAX_NESTING, State, Walk};
+use super::{MAX_NESTING, Walk};
 use crate::argument::{Arg, UNKNOWN};
 use crate::effect::{Effect, Effects};
 use crate::part::{Part, PartKind};
@@ -64,15 +64,18 @@ impl Walk<'_> {
     /// Tries what words could be that are only known when they run.
     fn try_readings(&mut self, simple: &Simple, strict: &[Arg], span: Span) {
         let download = strict.iter().any(|arg| arg.download);
-        for mut reading in self.readings(&simple.words, strict) {
+        let mut last = strict.to_vec();
+        for guess in 0..self.readings(&simple.words) {
+            let mut reading = self.argv(&simple.words, Some(guess));
+            if reading == last {
+                continue;
+            }
             if !self.guess() {
                 return;
             }
+            last.clone_from(&reading);
             reading.iter_mut().for_each(|arg| arg.download |= download);
-            let saved: State = self.state.clone();
-            self.state.possible = true;
-            self.command(reading, span);
-            self.state = saved;
+            self.possibly(|walk| walk.command(reading, span));
         }
     }
 

@@ -149,6 +149,17 @@ fn name_in(word: &Word, found: impl Fn(&str)) {
 /// Commands that change the directory of the shell they are in, or may.
 const MOVERS: &[&str] = &["cd", "pushd", "popd", "eval", "source", "."];
 
+/// Calls for each variable that is in words, however deep.
+pub(super) fn parameters(words: &[Word], found: &mut dyn FnMut(&str)) {
+    for word in words {
+        each_piece(word, &mut |_| {}, &mut |piece| {
+            if let Piece::Parameter(parameter) = piece {
+                found(&parameter.name);
+            }
+        });
+    }
+}
+
 /// Returns whether a command may change the directory of the shell it is in.
 pub(super) fn moves(command: &Command) -> bool {
     let mut moves = false;

@@ -2,14 +2,11 @@
 
 use weighlock_shell::{List, Operation, Parameter, Piece, Span, Word};
 
-use super::Walk;
 use super::fields::{Fields, UNKNOWN_TEXT};
+use super::{Walk, scan};
 use crate::argument::Arg;
 use crate::part::Link;
 use crate::variables;
-
-/// The largest number of readings of one command.
-const MAX_READINGS: usize = 8;
 
 impl Walk<'_> {
     /// Walks through everything that runs while words are expanded; returns
@@ -112,17 +109,16 @@ impl Walk<'_> {
         argv
     }
 
-    /// Returns other readings of words of which not everything is known.
-    pub(super) fn readings(&mut self, words: &[Word], strict: &[Arg]) -> Vec<Vec<Arg>> {
-        let mut readings: Vec<Vec<Arg>> = vec![];
-        for guess in 0..MAX_READINGS {
-            let reading = self.argv(words, Some(guess));
-            if reading == strict || readings.last() == Some(&reading) {
-                break;
-            }
-            readings.push(reading);
-        }
-        readings
+    /// Returns how many readings there are of words of which not everything is
+    /// known: one for each text that one of their variables may be. A bound
+    /// would only say after how many the dangerous one is to come.
+    pub(super) fn readings(&self, words: &[Word]) -> usize {
+        let mut most = 1;
+        scan::parameters(words, &mut |name| {
+            let known = self.variables.get(name);
+            most = most.max(known.map_or(0, |variable| variable.guesses.len()));
+        });
+        most
     }
 
     pub(super) fn expand(&mut self, word: &Word, guess: Option<usize>) -> Vec<Arg> {
