@@ -422,8 +422,7 @@ impl Walk<'_> {
             .iter()
             .any(|option| is_question(option.name));
         let from_input = reading.tags.contains(&"interpreter")
-            && !(named || asks || reading.special)
-            && !reading.does.starts_with("says how");
+            && !(named || asks || reading.special || reading.help);
         if from_input {
             part.effects.add(Effect::Execute);
             if self.state.stdin.download {
