@@ -2,8 +2,8 @@
 
 use weighlock_shell::Span;
 
-use super::Walk;
-use crate::argument::{Arg, UNKNOWN};
+use super::{Walk, find, git};
+use crate::argument::Arg;
 use crate::effect::Effect;
 use crate::knowledge::{Program, Role};
 use crate::language::{Deeds, awk, jq, sed};
@@ -11,113 +11,8 @@ use crate::part::{Access, Link, Part, Path, PlaceKind};
 use crate::program::{self, Reading, Use};
 use crate::{paths, variables};
 
-/// Tests of `find` that leave most files out.
-const NARROW: &[&str] = &[
-    "-name",
-    "-iname",
-    "-path",
-    "-ipath",
-    "-wholename",
-    "-iwholename",
-    "-regex",
-    "-iregex",
-    "-newer",
-    "-mtime",
-    "-mmin",
-    "-atime",
-    "-amin",
-    "-ctime",
-    "-cmin",
-    "-size",
-    "-empty",
-    "-user",
-    "-group",
-    "-perm",
-    "-inum",
-    "-samefile",
-    "-lname",
-    "-ilname",
-    "-nouser",
-    "-nogroup",
-];
-
-/// What is in a pattern that is meant to find secrets.
-const HINTS: &[&str] = &[
-    "ssh",
-    "id_rsa",
-    "id_ed",
-    "shadow",
-    "gnupg",
-    "aws",
-    ".env",
-    "credential",
-    "secret",
-    "token",
-    "netrc",
-    "pem",
-    ".key",
-    "passw",
-];
-
-/// Starting points times names, above which each is only taken by itself: all
-/// pairs of a long text would be too many.
-const MAX_PAIRS: usize = 64;
-
 /// Nobody writes a longer script as an argument; reading one takes its time.
 const MAX_SCRIPT: usize = 8 * 1024;
-
-/// What is handed over by `echo` is short.
-const MAX_ECHO: usize = 4 * 1024;
-
-/// Settings of git that change how things look, by how they begin.
-const CALM_CONFIG: &[&str] = &[
-    "color.",
-    "column.",
-    "advice.",
-    "i18n.",
-    "log.date",
-    "log.decorate",
-    "log.abbrevcommit",
-    "log.follow",
-    "log.showroot",
-    "status.",
-    "blame.date",
-    "blame.coloring",
-    "blame.showemail",
-    "core.quotepath",
-    "core.abbrev",
-    "core.precomposeunicode",
-    "core.optionallocks",
-    "diff.renames",
-    "diff.renamelimit",
-    "diff.noprefix",
-    "diff.mnemonicprefix",
-    "diff.algorithm",
-    "diff.context",
-    "diff.colormoved",
-    "diff.wordregex",
-    "diff.statgraphwidth",
-    "diff.submodule",
-    "diff.interhunkcontext",
-    "diff.suppressblankempty",
-    "diff.indentheuristic",
-    "diff.relative",
-    "grep.linenumber",
-    "grep.column",
-    "grep.patterntype",
-    "grep.extendedregexp",
-    "grep.threads",
-    "grep.fullname",
-    "user.name",
-    "user.email",
-    "init.defaultbranch",
-    "format.pretty",
-    "core.commentchar",
-    "safe.directory",
-    "versionsort.",
-    "tag.sort",
-    "branch.sort",
-];
 
 impl Walk<'_> {
     pub(super) fn known(
@@ -147,7 +42,7 @@ impl Walk<'_> {
         }
         self.find_deletes(name, &reading, &mut part);
         if name == "find" {
-            self.found = Some(shapes_of_found(&reading));
+            self.found = Some(find::shapes(&reading));
         }
         self.code_from_input(&reading, &mut part);
         part.does = sentence(reading.does, &part);
@@ -262,23 +157,9 @@ impl Walk<'_> {
                 nested.push(Deed::Possible(words));
             }
             Role::Shell => nested.push(Deed::Text(arg.clone())),
-            Role::Argv => {
-                nested.extend(
-                    self.fed(part, reading, &used.args)
-                        .into_iter()
-                        .map(Deed::Argv),
-                );
-                if let (Some(text), "xargs") = (&self.state.stdin.text, part.program.as_str())
-                    && text.len() <= MAX_ECHO
-                {
-                    let words = text.split_whitespace();
-                    let words = words.map(|word| Arg::known(word, arg.span));
-                    let argv = used.args.iter().cloned().chain(words);
-                    nested.push(Deed::Possible(argv.collect()));
-                }
-            }
+            Role::Argv => nested.extend(self.handed_on(part, reading, &used.args)),
             Role::ArgvUntil => {
-                let found = found(reading, &used.args);
+                let found = find::commands(reading, &used.args);
                 nested.extend(found.into_iter().map(Deed::Argv));
             }
             Role::Code => {
@@ -295,7 +176,9 @@ impl Walk<'_> {
                 }
             }
             Role::Config => {
-                self.config(arg, part);
+                if !git::is_calm(arg) {
+                    part.effects.add(Effect::Execute);
+                }
                 nested.push(Deed::Perhaps(arg.clone()));
             }
             Role::Url | Role::Host => {
@@ -334,80 +217,6 @@ impl Walk<'_> {
         part.paths.push(path);
     }
 
-    /// Returns the commands that `xargs` runs with what it reads.
-    fn fed(&self, part: &Part, reading: &Reading, args: &[Arg]) -> Vec<Vec<Arg>> {
-        if part.program != "xargs" && part.program != "parallel" {
-            return vec![args.to_vec()];
-        }
-        let options = || reading.options.iter();
-        // The last one counts.
-        let place = options()
-            .rfind(|option| matches!(option.name, "-I" | "-i" | "--replace"))
-            .map(|option| option.value.clone().unwrap_or_else(|| "{}".into()));
-        // Of this and that the later wins, and then the input goes to the end.
-        let batches = ["-n", "--max-args", "-L", "-l", "--max-lines"];
-        let batched = options().any(|option| batches.contains(&option.name));
-        let inputs = self.inputs(reading, args);
-        let Some(place) = place else {
-            return vec![args.iter().cloned().chain(inputs).collect()];
-        };
-        let filled = inputs.iter().map(|input| {
-            let mut argv = args.to_vec();
-            let one = Arg {
-                many: false,
-                ..input.clone()
-            };
-            fill(&mut argv, &place, &one);
-            argv.extend(batched.then(|| input.clone()));
-            argv
-        });
-        filled.collect()
-    }
-
-    /// What `xargs` reads, as far as it is known.
-    fn inputs(&self, reading: &Reading, args: &[Arg]) -> Vec<Arg> {
-        let span = args.first().map_or_else(Span::default, |arg| arg.span);
-        let mut words = reading.uses.iter().flat_map(|used| &used.args);
-        let mut input = Arg::anything(span);
-        input.download = self.state.stdin.download || words.any(|arg| arg.download);
-        let Some(paths) = &self.state.stdin.paths else {
-            return vec![input];
-        };
-        let like = |path: &String| Arg {
-            shape: path.clone(),
-            ..input.clone()
-        };
-        paths.iter().map(like).collect()
-    }
-
-    /// What `find` deletes by itself.
-    fn find_deletes(&self, name: &str, reading: &Reading, part: &mut Part) {
-        if name != "find" || !part.effects.has(Effect::Delete) {
-            return;
-        }
-        let starts: Vec<Arg> = reading
-            .uses
-            .iter()
-            .filter(|used| used.role == Role::List)
-            .filter_map(|used| used.args.first().cloned())
-            .collect();
-        let here = [Arg::known(".", part.span)];
-        let starts = if starts.is_empty() {
-            here.as_slice()
-        } else {
-            &starts
-        };
-        for start in starts {
-            let mut start = start.clone();
-            if is_narrow(reading) {
-                start.shape.push_str("/[found]");
-                start.text = None;
-            }
-            let path = self.path(&start, Access::Delete, true);
-            self.touch(part, path);
-        }
-    }
-
     /// An interpreter without a script reads its code from standard input.
     fn code_from_input(&self, reading: &Reading, part: &mut Part) {
         let named = reading.uses.iter().any(|used| {
@@ -428,23 +237,6 @@ impl Walk<'_> {
             if self.state.stdin.download {
                 part.tags.push("pipe-to-shell");
             }
-        }
-    }
-
-    fn config(&self, arg: &Arg, part: &mut Part) {
-        let text = arg.prefix().to_ascii_lowercase();
-        let (key, value) = text.split_once('=').unwrap_or((&text, ""));
-        let is_calm = |calm: &&str| match calm.ends_with('.') {
-            true => key.starts_with(*calm),
-            // `diff.renames.textconv` is another key.
-            false => key == *calm,
-        };
-        let calm = CALM_CONFIG.iter().any(is_calm)
-            || (key == "core.pager" || key.starts_with("pager."))
-                && arg.text.is_some()
-                && matches!(value, "cat" | "" | "false");
-        if !calm || !text.contains('=') && arg.text.is_none() {
-            part.effects.add(Effect::Execute);
         }
     }
 
@@ -512,7 +304,7 @@ impl Walk<'_> {
 }
 
 /// Something that a command does through its words.
-enum Deed {
+pub(super) enum Deed {
     /// It runs another command.
     Argv(Vec<Arg>),
     /// It runs a program in a way that is not known in full.
@@ -525,99 +317,6 @@ enum Deed {
     Perhaps(Arg),
     /// It sets a variable.
     Env(Arg),
-}
-
-fn fill(argv: &mut [Arg], place: &str, input: &Arg) {
-    for arg in argv {
-        let Some((before, after)) = arg.text.as_deref().and_then(|text| text.split_once(place))
-        else {
-            continue;
-        };
-        *arg = Arg {
-            text: None,
-            shape: format!("{before}{}{after}", input.shape),
-            known: before.len(),
-            many: input.many && before.is_empty() && after.is_empty(),
-            undashed: input.undashed,
-            download: input.download,
-            ..arg.clone()
-        };
-    }
-}
-
-/// Returns the commands that `find -exec` runs, with what it found in the
-/// place of `{}`.
-fn found(reading: &Reading, args: &[Arg]) -> Vec<Vec<Arg>> {
-    let with = |shape: String| {
-        let mut argv = args.to_vec();
-        let found = Arg {
-            shape,
-            undashed: true,
-            many: true,
-            ..Arg::default()
-        };
-        fill(&mut argv, "{}", &found);
-        argv
-    };
-    shapes_of_found(reading).into_iter().map(with).collect()
-}
-
-/// Returns what the paths are like that `find` finds.
-fn shapes_of_found(reading: &Reading) -> Vec<String> {
-    let given = |names: &[&str]| {
-        let of = reading.options.iter();
-        let of: Vec<&str> = { of }
-            .filter(|option| names.contains(&option.name))
-            .map(|option| option.value.as_deref().unwrap_or_default())
-            .collect();
-        of
-    };
-    let lists = reading.uses.iter().filter(|used| used.role == Role::List);
-    let mut starts: Vec<String> = { lists }
-        .filter_map(|used| Some(used.args.first()?.shape.clone()))
-        .collect();
-    if !given(&["-files0-from"]).is_empty() {
-        starts.push(UNKNOWN.into());
-    }
-    if starts.is_empty() {
-        starts.push(".".into());
-    }
-    let mut names = given(&["-name", "-iname"]);
-    if !given(&["-o", "-or"]).is_empty() || (names.is_empty() && !is_narrow(reading)) {
-        names.push("**");
-    }
-    let patterns = given(&[
-        "-path",
-        "-ipath",
-        "-wholename",
-        "-iwholename",
-        "-regex",
-        "-iregex",
-    ]);
-    let hints = |pattern: &&str| HINTS.iter().any(|hint| pattern.contains(hint));
-    if patterns.iter().any(hints) {
-        names.push(".ssh");
-    }
-    if names.is_empty() {
-        names.push("[found]");
-    }
-    let pair = |start: &str, name: &str| format!("{}/{name}", start.trim_end_matches('/'));
-    if starts.len() * names.len() > MAX_PAIRS {
-        let everything = starts.iter().map(|start| pair(start, "**"));
-        let anywhere = names.iter().map(|name| pair(".", name));
-        return everything.chain(anywhere).collect();
-    }
-    let pairs = starts
-        .iter()
-        .flat_map(|start| names.iter().map(|name| pair(start, name)));
-    pairs.collect()
-}
-
-fn is_narrow(reading: &Reading) -> bool {
-    reading
-        .options
-        .iter()
-        .any(|option| NARROW.contains(&option.name))
 }
 
 fn is_question(option: &str) -> bool {

@@ -10,12 +10,15 @@ mod assign;
 mod builtin;
 mod feed;
 mod fields;
+mod find;
+mod git;
 mod known;
 mod redirect;
 mod run;
 mod scan;
 mod shells;
 mod word;
+mod xargs;
 
 use std::collections::HashMap;
 use std::rc::Rc;
