@@ -472,39 +472,10 @@ const CALLS: &[&str] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Writes deeds as the tables have them.
-    fn told(script: &str) -> String {
-        let deeds = read(script);
-        let mut told = Vec::new();
-        if deeds.effects.has(Effect::Execute) {
-            told.push(format!("runs [{}]", deeds.commands.join("|")));
-        }
-        if deeds.effects.has(Effect::Write) {
-            told.push(format!("writes [{}]", deeds.writes.join("|")));
-        }
-        if deeds.effects.has(Effect::Network) {
-            told.push("calls".into());
-        }
-        if deeds.effects.has(Effect::Secret) {
-            told.push("secret".into());
-        }
-        if !deeds.reads.is_empty() {
-            told.push(format!("reads [{}]", deeds.reads.join("|")));
-        }
-        if deeds.unknown.is_some() {
-            told.push("unknown".into());
-        }
-        match told.is_empty() {
-            true => "prints".into(),
-            false => told.join(", "),
-        }
-    }
+    use crate::language::told;
 
     fn check(cases: &[(&str, &str)]) {
-        for (script, expected) in cases {
-            assert_eq!(told(script), *expected, "{script}");
-        }
+        told::check(read, cases);
     }
 
     #[test]
@@ -573,7 +544,7 @@ mod tests {
             "{ x = y ~ /a/ ? 1 : 2; $1 = \"\"; print }",
             "BEGIN { print substr(\"abc\", 2) \"|\" index(\"a\", \"b\") }",
         ] {
-            assert_eq!(told(script), "prints", "{script}");
+            check(&[(script, "prints")]);
         }
     }
 

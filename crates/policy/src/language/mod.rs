@@ -21,3 +21,43 @@ pub(crate) struct Deeds {
     /// Why it was not understood; then it may do anything.
     pub(crate) unknown: Option<&'static str>,
 }
+
+/// How tests write down what a script does.
+#[cfg(test)]
+mod told {
+    use super::Deeds;
+    use crate::effect::Effect;
+
+    #[track_caller]
+    pub(super) fn check(read: fn(&str) -> Deeds, cases: &[(&str, &str)]) {
+        for (script, expected) in cases {
+            assert_eq!(told(&read(script)), *expected, "{script}");
+        }
+    }
+
+    fn told(deeds: &Deeds) -> String {
+        let mut told = vec![];
+        if deeds.effects.has(Effect::Execute) {
+            told.push(format!("runs [{}]", deeds.commands.join("|")));
+        }
+        if deeds.effects.has(Effect::Write) {
+            told.push(format!("writes [{}]", deeds.writes.join("|")));
+        }
+        if deeds.effects.has(Effect::Network) {
+            told.push("calls".into());
+        }
+        if deeds.effects.has(Effect::Secret) {
+            told.push("secret".into());
+        }
+        if !deeds.reads.is_empty() {
+            told.push(format!("reads [{}]", deeds.reads.join("|")));
+        }
+        if deeds.unknown.is_some() {
+            told.push("unknown".into());
+        }
+        match told.is_empty() {
+            true => "prints".into(),
+            false => told.join(", "),
+        }
+    }
+}

@@ -401,33 +401,10 @@ impl Reader<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Writes deeds as the table has them.
-    fn told(script: &str) -> String {
-        let deeds = read(script);
-        let mut told = Vec::new();
-        if deeds.effects.has(Effect::Execute) {
-            told.push(format!("runs [{}]", deeds.commands.join("|")));
-        }
-        if deeds.effects.has(Effect::Write) {
-            told.push(format!("writes {}", deeds.writes.join("|")));
-        }
-        if !deeds.reads.is_empty() {
-            told.push(format!("reads {}", deeds.reads.join("|")));
-        }
-        if deeds.unknown.is_some() {
-            told.push("unknown".into());
-        }
-        match told.is_empty() {
-            true => "prints".into(),
-            false => told.join(", "),
-        }
-    }
+    use crate::language::told;
 
     fn check(cases: &[(&str, &str)]) {
-        for (script, expected) in cases {
-            assert_eq!(told(script), *expected, "{script}");
-        }
+        told::check(read, cases);
     }
 
     #[test]
@@ -500,36 +477,36 @@ mod tests {
             "T;t;b",
             "s/a/b/ ; s/c/d/",
         ] {
-            assert_eq!(told(script), "prints", "{script}");
+            check(&[(script, "prints")]);
         }
     }
 
     #[test]
     fn files_are_written() {
         check(&[
-            ("w out", "writes out"),
-            ("1w out", "writes out"),
-            ("/a/w out file", "writes out file"),
-            ("W out", "writes out"),
-            ("s/a/b/w out", "writes out"),
-            ("s/a/b/gpw out", "writes out"),
-            ("s/a/b/ w out", "writes out"),
-            ("s/a/b/2 g w out;p}", "writes out;p}"),
-            ("p;w a\nw b", "writes a|b"),
-            ("s#a#b#wout", "writes out"),
-            ("sxaxbxw out", "writes out"),
-            ("1{w out\n}", "writes out"),
-            ("/[/]/w out", "writes out"),
-            ("\\,w,w out", "writes out"),
-            ("$!{/a/!w out\n}", "writes out"),
-            ("a foo\nw out", "writes out"),
-            ("a\\\nfoo\nw out", "writes out"),
-            ("i a\\\\\nw out", "writes out"),
-            ("#n\nw out", "writes out"),
-            (":a;w out", "writes out"),
-            ("ba;w out", "writes out"),
-            ("w /dev/stdout/../x", "writes /dev/stdout/../x"),
-            ("y/a/b/;w out", "writes out"),
+            ("w out", "writes [out]"),
+            ("1w out", "writes [out]"),
+            ("/a/w out file", "writes [out file]"),
+            ("W out", "writes [out]"),
+            ("s/a/b/w out", "writes [out]"),
+            ("s/a/b/gpw out", "writes [out]"),
+            ("s/a/b/ w out", "writes [out]"),
+            ("s/a/b/2 g w out;p}", "writes [out;p}]"),
+            ("p;w a\nw b", "writes [a|b]"),
+            ("s#a#b#wout", "writes [out]"),
+            ("sxaxbxw out", "writes [out]"),
+            ("1{w out\n}", "writes [out]"),
+            ("/[/]/w out", "writes [out]"),
+            ("\\,w,w out", "writes [out]"),
+            ("$!{/a/!w out\n}", "writes [out]"),
+            ("a foo\nw out", "writes [out]"),
+            ("a\\\nfoo\nw out", "writes [out]"),
+            ("i a\\\\\nw out", "writes [out]"),
+            ("#n\nw out", "writes [out]"),
+            (":a;w out", "writes [out]"),
+            ("ba;w out", "writes [out]"),
+            ("w /dev/stdout/../x", "writes [/dev/stdout/../x]"),
+            ("y/a/b/;w out", "writes [out]"),
             ("}w out", "unknown"),
         ]);
     }
@@ -537,9 +514,9 @@ mod tests {
     #[test]
     fn every_way_to_read_brackets_counts() {
         check(&[
-            ("s,[,x,w out],y,", "writes out],y,"),
-            ("s/[\\]/x]/w out", "writes out"),
-            ("/[/w out]/p", "writes out]/p"),
+            ("s,[,x,w out],y,", "writes [out],y,]"),
+            ("s/[\\]/x]/w out", "writes [out]"),
+            ("/[/w out]/p", "writes [out]/p]"),
             ("s/[/x/", "unknown"),
         ]);
     }
@@ -554,7 +531,7 @@ mod tests {
             ("e a\\\nb", "runs [a\nb]"),
             ("s/.*/date/e", "runs []"),
             ("s/x/y/ge;p", "runs []"),
-            ("s/x/y/pew out", "runs [], writes out"),
+            ("s/x/y/pew out", "runs [], writes [out]"),
             ("/x/{e ls\n}", "runs [ls]"),
             ("e;p", "runs [;p]"),
         ]);
@@ -563,9 +540,9 @@ mod tests {
     #[test]
     fn files_are_read() {
         check(&[
-            ("r /etc/passwd", "reads /etc/passwd"),
-            ("$r a;b", "reads a;b"),
-            ("R list", "reads list"),
+            ("r /etc/passwd", "reads [/etc/passwd]"),
+            ("$r a;b", "reads [a;b]"),
+            ("R list", "reads [list]"),
         ]);
     }
 
