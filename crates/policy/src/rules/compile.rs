@@ -41,7 +41,15 @@ pub(crate) fn what(
 ) -> Option<What> {
     match &raw.value {
         RawWhat::Patterns(list) => patterns(loader, verdict, raw.at, list),
-        RawWhat::Table(table) => self::table(loader, verdict, raw.at, table, listing),
+        RawWhat::Table(table) => {
+            let table = Table {
+                verdict,
+                at: raw.at,
+                raw: table,
+                allows: verdict == Verdict::Auto && !listing,
+            };
+            table.read(loader)
+        }
     }
 }
 
@@ -91,50 +99,123 @@ fn patterns(
     Some(What::Patterns(ready))
 }
 
-fn table(
-    loader: &mut Loader<'_>,
+/// Tests in a table, as they were written.
+struct Table<'r> {
     verdict: Verdict,
     at: usize,
-    raw: &RawMatch,
-    listing: bool,
-) -> Option<What> {
-    let whole = [&raw.text, &raw.contains, &raw.regex, &raw.first_word];
-    let wholes: Vec<usize> = whole.into_iter().flatten().map(|list| list.at).collect();
-    if let Some(flag) = &raw.ignore_case
-        && raw.regex.is_none()
-    {
-        loader.error(
-            flag.at,
-            "`ignore_case` is only for `regex`",
-            "`text` ignores case anyway; `contains` never does",
-        );
-        return None;
+    raw: &'r RawMatch,
+    /// It lets something run, and does not only put it on a list.
+    allows: bool,
+}
+
+impl Table<'_> {
+    /// Reads it, if it makes sense as a whole.
+    fn read(&self, loader: &mut Loader<'_>) -> Option<What> {
+        let raw = self.raw;
+        let whole = [&raw.text, &raw.contains, &raw.regex, &raw.first_word];
+        let wholes: Vec<usize> = whole.into_iter().flatten().map(|list| list.at).collect();
+        if let Some(flag) = &raw.ignore_case
+            && raw.regex.is_none()
+        {
+            loader.error(
+                flag.at,
+                "`ignore_case` is only for `regex`",
+                "`text` ignores case anyway; `contains` never does",
+            );
+            return None;
+        }
+        let parts = has_part_keys(raw);
+        match wholes.as_slice() {
+            [] if !parts => {
+                loader.error(self.at, "the table is empty and would match everything", "");
+                None
+            }
+            [] => self.part(loader),
+            [first, ..] if parts || wholes.len() > 1 => {
+                loader.error(
+                    *first,
+                    "`text`, `contains`, `regex` and `first_word` are about the whole command and \
+                     stand alone",
+                    "make two rules of it",
+                );
+                None
+            }
+            [first, ..] if self.allows => {
+                loader.error(
+                    *first,
+                    "a rule about the text of a command cannot allow it",
+                    "name the program: auto = \"git status\"",
+                );
+                None
+            }
+            _ => text(loader, raw).map(What::Text),
+        }
     }
-    let parts = has_part_keys(raw);
-    match wholes.as_slice() {
-        [] if !parts => {
-            loader.error(at, "the table is empty and would match everything", "");
-            None
+
+    fn part(&self, loader: &mut Loader<'_>) -> Option<What> {
+        let raw = self.raw;
+        let before = loader.errors.len();
+        let programs = texts(loader, raw.program.as_ref());
+        let matcher = PartMatcher {
+            programs: programs.iter().map(|name| Word::new(name)).fold(
+                Names::default(),
+                |mut names, word| {
+                    names.add(word);
+                    names
+                },
+            ),
+            subcommands: texts(loader, raw.subcommand.as_ref())
+                .iter()
+                .map(|text| text.split_whitespace().map(Word::new).collect())
+                .collect(),
+            options: options(loader, raw.options.as_ref()),
+            args: texts(loader, raw.args.as_ref())
+                .iter()
+                .map(|text| Word::new(text))
+                .collect(),
+            paths: raw
+                .paths
+                .as_ref()
+                .map(|list| globs(loader, list))
+                .unwrap_or_default(),
+            access: words(loader, raw.access.as_ref()),
+            places: words(loader, raw.place.as_ref()),
+            hosts: texts(loader, raw.hosts.as_ref())
+                .iter()
+                .map(|text| Word::new(text))
+                .collect(),
+            effects: words(loader, raw.effects.as_ref()),
+            effects_only: raw
+                .effects_only
+                .as_ref()
+                .map(|list| words(loader, Some(list)).into_iter().collect::<Effects>()),
+            tags: texts(loader, raw.tags.as_ref()),
+            kinds: words(loader, raw.kind.as_ref()),
+        };
+        if self.allows {
+            if let Some(effects) = &raw.effects {
+                loader.error(
+                    effects.at,
+                    "`effects` says what something does among other things; that cannot allow it",
+                    "use `effects_only`",
+                );
+            }
+            if raw.effects_only.is_none() && programs.is_empty() {
+                loader.error(
+                    self.at,
+                    "a rule that allows something must name a program or `effects_only`",
+                    "effects_only = [\"read\"] is what reads and nothing else",
+                );
+            }
         }
-        [] => part(loader, verdict, at, raw, listing),
-        [first, ..] if parts || wholes.len() > 1 => {
-            loader.error(
-                *first,
-                "`text`, `contains`, `regex` and `first_word` are about the whole command and \
-                 stand alone",
-                "make two rules of it",
-            );
-            None
+        if loader.errors.len() > before {
+            return None;
         }
-        [first, ..] if verdict == Verdict::Auto && !listing => {
-            loader.error(
-                *first,
-                "a rule about the text of a command cannot allow it",
-                "name the program: auto = \"git status\"",
-            );
-            None
-        }
-        _ => text(loader, raw).map(What::Text),
+        let allowances = match self.verdict {
+            Verdict::Auto => allowances(loader, &programs, &matcher),
+            _ => vec![],
+        };
+        Some(What::Part(Box::new(matcher), allowances))
     }
 }
 
@@ -155,77 +236,6 @@ fn has_part_keys(raw: &RawMatch) -> bool {
         || raw.effects.is_some()
         || raw.effects_only.is_some()
         || raw.kind.is_some()
-}
-
-fn part(
-    loader: &mut Loader<'_>,
-    verdict: Verdict,
-    at: usize,
-    raw: &RawMatch,
-    listing: bool,
-) -> Option<What> {
-    let before = loader.errors.len();
-    let programs = texts(loader, raw.program.as_ref());
-    let matcher = PartMatcher {
-        programs: programs.iter().map(|name| Word::new(name)).fold(
-            Names::default(),
-            |mut names, word| {
-                names.add(word);
-                names
-            },
-        ),
-        subcommands: texts(loader, raw.subcommand.as_ref())
-            .iter()
-            .map(|text| text.split_whitespace().map(Word::new).collect())
-            .collect(),
-        options: options(loader, raw.options.as_ref()),
-        args: texts(loader, raw.args.as_ref())
-            .iter()
-            .map(|text| Word::new(text))
-            .collect(),
-        paths: raw
-            .paths
-            .as_ref()
-            .map(|list| globs(loader, list))
-            .unwrap_or_default(),
-        access: words(loader, raw.access.as_ref()),
-        places: words(loader, raw.place.as_ref()),
-        hosts: texts(loader, raw.hosts.as_ref())
-            .iter()
-            .map(|text| Word::new(text))
-            .collect(),
-        effects: words(loader, raw.effects.as_ref()),
-        effects_only: raw
-            .effects_only
-            .as_ref()
-            .map(|list| words(loader, Some(list)).into_iter().collect::<Effects>()),
-        tags: texts(loader, raw.tags.as_ref()),
-        kinds: words(loader, raw.kind.as_ref()),
-    };
-    if verdict == Verdict::Auto && !listing {
-        if let Some(effects) = &raw.effects {
-            loader.error(
-                effects.at,
-                "`effects` says what something does among other things; that cannot allow it",
-                "use `effects_only`",
-            );
-        }
-        if raw.effects_only.is_none() && programs.is_empty() {
-            loader.error(
-                at,
-                "a rule that allows something must name a program or `effects_only`",
-                "effects_only = [\"read\"] is what reads and nothing else",
-            );
-        }
-    }
-    if loader.errors.len() > before {
-        return None;
-    }
-    let allowances = match verdict {
-        Verdict::Auto => allowances(loader, &programs, &matcher),
-        _ => vec![],
-    };
-    Some(What::Part(Box::new(matcher), allowances))
 }
 
 fn allowances(
