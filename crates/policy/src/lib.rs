@@ -26,8 +26,6 @@ mod argument;
 mod blacklist;
 mod change;
 mod effect;
-#[cfg(test)]
-mod fake;
 mod grant;
 mod knowledge;
 mod language;

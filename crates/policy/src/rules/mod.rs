@@ -16,8 +16,6 @@ mod decide;
 pub(crate) mod glob;
 mod layer;
 mod load;
-#[cfg(test)]
-mod load_tests;
 mod loader;
 pub(crate) mod matcher;
 pub(crate) mod pattern;
@@ -25,7 +23,7 @@ pub(crate) mod raw;
 mod reason;
 pub(crate) mod rule;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::cell::OnceCell;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! What is said about wrong files.
 
-use super::{Layer, LayerKind};
-use crate::fake::understand;
+use super::{Dice, understand};
+use crate::{Layer, LayerKind};
 
 /// Loads a server's file and returns the mistakes with their hints.
 fn mistakes(kind: LayerKind, text: &str) -> Vec<String> {
@@ -265,25 +265,13 @@ fn columns_count_characters() {
     );
 }
 
-/// A small generator of numbers, so that a failure can be repeated.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % sides as u64) as usize
-    }
-}
-
 #[test]
 fn nothing_in_a_file_makes_loading_panic() {
     let seeds = [
-        include_str!("../../presets/strict.toml"),
-        include_str!("../../presets/always.toml"),
-        include_str!("../../presets/bash.toml"),
-        include_str!("../../presets/multi-user.toml"),
+        include_str!("../../../presets/strict.toml"),
+        include_str!("../../../presets/always.toml"),
+        include_str!("../../../presets/bash.toml"),
+        include_str!("../../../presets/multi-user.toml"),
         "otherwise = 'ask'\n[[rule]]\nauto = ['git status|log *', 'ls -l=3 $']\nwho = 'users'\nmatches = 'ls'\n[[change]]\nreject = '{a,b}/[a-z]?/**'\nkinds = ['mode']",
     ];
     let spice = [
@@ -355,7 +343,7 @@ fn nothing_in_a_file_makes_loading_panic() {
 
 #[test]
 fn the_examples_in_the_guide_load() {
-    let guide = include_str!("../../../../docs/rules.md");
+    let guide = include_str!("../../../../../docs/rules.md");
     let examples: Vec<&str> = guide
         .split("```toml\n")
         .skip(1)
