@@ -47,6 +47,14 @@ impl Walk<'_> {
             return false;
         }
         let mut part = self.described(name, argv, span);
+        if let Some(file) = only_checked(name, argv) {
+            part.does = format!("checks the syntax of {}", file.shown());
+            self.secrets(&mut part, argv);
+            let path = self.path(file, Access::Read, false);
+            self.touch(&mut part, path);
+            self.push(part);
+            return true;
+        }
         part.does = "runs commands".into();
         let Options {
             text,
@@ -199,6 +207,18 @@ impl Walk<'_> {
             span,
         );
     }
+}
+
+/// Returns the file of `bash -n FILE`, which is read and not run. Only just so:
+/// a later option (`+n`, `-i`) would have it run after all.
+fn only_checked<'a>(name: &str, argv: &'a [Arg]) -> Option<&'a Arg> {
+    let [_, option, file, ..] = argv else {
+        return None;
+    };
+    let start = file.prefix();
+    let is_one = !(start.is_empty() || file.many || file.splits);
+    let checks = LIKE_BASH.contains(&name) && option.text.as_deref() == Some("-n");
+    (checks && is_one && !start.starts_with(['-', '+'])).then_some(file)
 }
 
 pub(super) fn is_input(file: &Arg) -> bool {
