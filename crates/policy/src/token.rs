@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use weighlock_shell::{
-    Command, Dialect, Kind, List, Mark, Piece, Redirect, Span, Value, Word, parse,
+    Command, Dialect, Kind, Mark, Piece, Redirect, Simple, Span, Visit, Word, parse,
 };
 
 /// A piece of a command's text.
@@ -76,111 +76,56 @@ impl Tokens {
         }
     }
 
-    fn list(&mut self, list: &List) {
-        for item in &list.items {
-            item.pipeline
-                .stages
-                .iter()
-                .for_each(|stage| self.command(stage));
+    fn arguments<'w>(&mut self, words: impl IntoIterator<Item = &'w Word>) {
+        let words = words.into_iter();
+        words.for_each(|word| self.add(word.span, TokenKind::Argument));
+    }
+
+    fn simple(&mut self, simple: &Simple) {
+        for set in &simple.assignments {
+            self.add(set.span, TokenKind::Assignment);
+        }
+        for (at, word) in simple.words.iter().enumerate() {
+            let dash = word.literal().is_some_and(|text| text.starts_with('-'));
+            let kind = match (at, dash) {
+                (0, _) => TokenKind::Program,
+                (_, true) => TokenKind::Option,
+                _ => TokenKind::Argument,
+            };
+            self.add(word.span, kind);
         }
     }
+}
 
-    fn word(&mut self, word: &Word, kind: TokenKind) {
-        self.add(word.span, kind);
-        self.inside(word);
-    }
-
-    fn inside(&mut self, word: &Word) {
-        for piece in &word.pieces {
-            match piece {
-                Piece::Parameter(parameter) => {
-                    self.add(parameter.span, TokenKind::Expansion);
-                    parameter.operands.iter().for_each(|word| self.inside(word));
-                }
-                Piece::Command(substitution) => {
-                    self.add(substitution.span, TokenKind::Expansion);
-                    self.list(&substitution.body);
-                }
-                Piece::Process { body, span, .. } => {
-                    self.add(*span, TokenKind::Expansion);
-                    self.list(body);
-                }
-                Piece::Arithmetic { expression, .. } => self.inside(expression),
-                Piece::Array(words) => words.iter().for_each(|word| self.inside(word)),
-                _ => {}
-            }
-        }
-    }
-
-    fn words(&mut self, words: &[Word]) {
-        words
-            .iter()
-            .for_each(|word| self.word(word, TokenKind::Argument));
-    }
-
+impl Visit for Tokens {
     fn command(&mut self, command: &Command) {
         for redirection in &command.redirections {
             let kind = match redirection.op {
                 Redirect::HereDocument | Redirect::HereString => TokenKind::Text,
                 _ => TokenKind::File,
             };
-            self.word(&redirection.target, kind);
+            self.add(redirection.target.span, kind);
         }
         match &command.kind {
-            Kind::Simple(simple) => {
-                for set in &simple.assignments {
-                    self.add(set.span, TokenKind::Assignment);
-                    match &set.value {
-                        Value::Scalar(word) => self.inside(word),
-                        Value::Array(words) => words.iter().for_each(|word| self.inside(word)),
-                    }
-                }
-                for (at, word) in simple.words.iter().enumerate() {
-                    let dash = word.literal().is_some_and(|text| text.starts_with('-'));
-                    self.word(
-                        word,
-                        match (at, dash) {
-                            (0, _) => TokenKind::Program,
-                            (_, true) => TokenKind::Option,
-                            _ => TokenKind::Argument,
-                        },
-                    );
-                }
-            }
-            Kind::Group(list) | Kind::Subshell(list) => self.list(list),
-            Kind::If {
-                branches,
-                otherwise,
-            } => {
-                for (condition, body) in branches {
-                    self.list(condition);
-                    self.list(body);
-                }
-                otherwise.iter().for_each(|list| self.list(list));
-            }
-            Kind::While { condition, body } => {
-                self.list(condition);
-                self.list(body);
-            }
-            Kind::For { words, body, .. } => {
-                self.words(words.as_deref().unwrap_or_default());
-                self.list(body);
-            }
-            Kind::Count { expressions, body } => {
-                expressions.iter().for_each(|word| self.inside(word));
-                self.list(body);
-            }
+            Kind::Simple(simple) => self.simple(simple),
+            Kind::For { words, .. } => self.arguments(words.iter().flatten()),
             Kind::Case { word, arms } => {
-                self.word(word, TokenKind::Argument);
-                for arm in arms {
-                    self.words(&arm.patterns);
-                    self.list(&arm.body);
-                }
+                let patterns = arms.iter().flat_map(|arm| &arm.patterns);
+                self.arguments(patterns.chain([word]));
             }
-            Kind::Function { body, .. } | Kind::Coprocess { body, .. } => self.command(body),
-            Kind::Test(words) => self.words(words),
-            Kind::Arithmetic(word) => self.inside(word),
-            Kind::Unknown => {}
+            Kind::Test(words) => self.arguments(words),
+            _ => {}
         }
+        command.inside(self);
+    }
+
+    fn piece(&mut self, piece: &Piece) {
+        match piece {
+            Piece::Parameter(parameter) => self.add(parameter.span, TokenKind::Expansion),
+            Piece::Command(command) => self.add(command.span, TokenKind::Expansion),
+            Piece::Process { span, .. } => self.add(*span, TokenKind::Expansion),
+            _ => {}
+        }
+        piece.inside(self);
     }
 }

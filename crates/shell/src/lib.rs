@@ -36,11 +36,13 @@ mod quote;
 mod redirect;
 mod script;
 mod sequence;
+mod visit;
 mod windows;
 mod word;
 
 use cursor::Parser;
 pub use script::*;
+pub use visit::Visit;
 
 /// Longer texts are no commands that anyone wrote.
 const MAX_BYTES: usize = 1 << 20;

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use weighlock_shell::{Command, Kind, List, Operation, Piece, Value, Word};
+use weighlock_shell::{Command, Kind, List, Operation, Piece, Simple, Value, Visit, Word};
 
 /// Commands whose words name variables that they set.
 const SETTERS: &[&str] = &[
@@ -27,7 +27,7 @@ const SETTERS: &[&str] = &[
 pub(super) fn assignments(list: &List) -> Vec<(String, bool)> {
     let names = RefCell::new(vec![]);
     let found = |name: &str, number| names.borrow_mut().push((name.to_owned(), number));
-    let command = &mut |command: &Command| match &command.kind {
+    let command = |command: &Command| match &command.kind {
         Kind::Simple(simple) => {
             for set in &simple.assignments {
                 found(&set.name, is_number(&set.value));
@@ -45,14 +45,14 @@ pub(super) fn assignments(list: &List) -> Vec<(String, bool)> {
         Kind::Coprocess { name, .. } => found(name.as_deref().unwrap_or("COPROC"), false),
         _ => {}
     };
-    let piece = &mut |piece: &Piece| match piece {
+    let piece = |piece: &Piece| match piece {
         Piece::Parameter(parameter) if parameter.operation == Operation::Assign => {
             found(&parameter.name, false);
         }
         Piece::Arithmetic { expression, .. } => calculated(expression, found),
         _ => {}
     };
-    each_command(list, command, piece);
+    Each { command, piece }.list(list);
     names.into_inner()
 }
 
@@ -70,16 +70,14 @@ pub(super) fn shifts(list: &List) -> bool {
 
 fn has_word(list: &List, wanted: fn(&str) -> bool) -> bool {
     let mut found = false;
-    let mut look = |command: &Command| {
-        if let Kind::Simple(simple) = &command.kind {
-            let mut words = simple.words.iter();
-            found |= words.any(|word| match word.pieces.as_slice() {
-                [Piece::Text { text, .. }] => wanted(text),
-                _ => word.literal().is_some_and(|text| wanted(&text)),
-            });
-        }
-    };
-    each_command(list, &mut look, &mut |_| {});
+    each_simple(|simple| {
+        let mut words = simple.words.iter();
+        found |= words.any(|word| match word.pieces.as_slice() {
+            [Piece::Text { text, .. }] => wanted(text),
+            _ => word.literal().is_some_and(|text| wanted(&text)),
+        });
+    })
+    .list(list);
     found
 }
 
@@ -151,32 +149,27 @@ const MOVERS: &[&str] = &["cd", "pushd", "popd", "eval", "source", "."];
 
 /// Calls for each variable that is in words, however deep.
 pub(super) fn parameters(words: &[Word], found: &mut dyn FnMut(&str)) {
-    for word in words {
-        each_piece(word, &mut |_| {}, &mut |piece| {
-            if let Piece::Parameter(parameter) = piece {
-                found(&parameter.name);
-            }
-        });
-    }
+    let piece = |piece: &Piece| {
+        if let Piece::Parameter(parameter) = piece {
+            found(&parameter.name);
+        }
+    };
+    let mut each = Each {
+        command: |_: &Command| {},
+        piece,
+    };
+    words.iter().for_each(|word| each.word(word));
 }
 
 /// Returns whether a command may change the directory of the shell it is in.
 pub(super) fn moves(command: &Command) -> bool {
     let mut moves = false;
-    each_in_command(
-        command,
-        &mut |command| {
-            if let Kind::Simple(simple) = &command.kind {
-                let dynamic = simple
-                    .words
-                    .first()
-                    .is_some_and(|word| word.literal().is_none());
-                let mut first = simple.words.iter().take(3).filter_map(Word::literal);
-                moves |= dynamic || first.any(|text| MOVERS.contains(&text.as_str()));
-            }
-        },
-        &mut |_| {},
-    );
+    each_simple(|simple| {
+        let dynamic = { simple.words.first() }.is_some_and(|word| word.literal().is_none());
+        let mut first = simple.words.iter().take(3).filter_map(Word::literal);
+        moves |= dynamic || first.any(|text| MOVERS.contains(&text.as_str()));
+    })
+    .command(command);
     moves
 }
 
@@ -201,145 +194,67 @@ pub(super) fn floods(condition: &List, body: &List) -> bool {
 
 /// Returns whether a function starts itself in a pipe or in the background.
 pub(super) fn breeds(name: &str, body: &Command) -> bool {
-    fn calls(command: &Command, name: &str) -> usize {
+    let mut breeding = Breeding { name, found: false };
+    body.inside(&mut breeding);
+    breeding.found
+}
+
+struct Breeding<'n> {
+    name: &'n str,
+    found: bool,
+}
+
+impl Breeding<'_> {
+    fn calls(&self, command: &Command) -> usize {
         let mut count = 0;
-        each_in_command(
-            command,
-            &mut |command| {
-                if let Kind::Simple(simple) = &command.kind
-                    && simple
-                        .words
-                        .iter()
-                        .any(|word| word.literal().as_deref() == Some(name))
-                {
-                    count += 1;
-                }
-            },
-            &mut |_| {},
-        );
+        each_simple(|simple| {
+            let mut words = simple.words.iter().map(Word::literal);
+            count += usize::from(words.any(|word| word.as_deref() == Some(self.name)));
+        })
+        .command(command);
         count
     }
-    let mut breeds = false;
-    each_list(body, &mut |list| {
+}
+
+impl Visit for Breeding<'_> {
+    fn list(&mut self, list: &List) {
         for item in &list.items {
-            let own: usize = item
-                .pipeline
-                .stages
-                .iter()
-                .map(|stage| calls(stage, name))
-                .sum();
-            breeds |= own > 1 && item.pipeline.stages.len() > 1 || own > 0 && item.background;
+            let stages = &item.pipeline.stages;
+            let own: usize = stages.iter().map(|stage| self.calls(stage)).sum();
+            self.found |= own > 1 && stages.len() > 1 || own > 0 && item.background;
         }
-    });
-    breeds
+        list.inside(self);
+    }
+
+    /// What is in there runs once, for its output.
+    fn word(&mut self, _: &Word) {}
 }
 
-fn each_list(command: &Command, visit: &mut impl FnMut(&List)) {
-    lists(command, &mut |list| {
-        visit(list);
-        for item in &list.items {
-            for stage in &item.pipeline.stages {
-                each_list(stage, visit);
-            }
-        }
-    });
+/// Calls for every command and every piece of a word, however deep.
+struct Each<C, P> {
+    command: C,
+    piece: P,
 }
 
-/// Visits the lists right inside a command.
-fn lists(command: &Command, visit: &mut dyn FnMut(&List)) {
-    match &command.kind {
-        Kind::Group(list) | Kind::Subshell(list) => visit(list),
-        Kind::If {
-            branches,
-            otherwise,
-        } => {
-            for (condition, body) in branches {
-                visit(condition);
-                visit(body);
-            }
-            otherwise.iter().for_each(visit);
-        }
-        Kind::While { condition, body } => {
-            visit(condition);
-            visit(body);
-        }
-        Kind::For { body, .. } | Kind::Count { body, .. } => visit(body),
-        Kind::Case { arms, .. } => arms.iter().for_each(|arm| visit(&arm.body)),
-        Kind::Function { body, .. } | Kind::Coprocess { body, .. } => lists(body, visit),
-        Kind::Simple(_) | Kind::Test(_) | Kind::Arithmetic(_) | Kind::Unknown => {}
+impl<C: FnMut(&Command), P: FnMut(&Piece)> Visit for Each<C, P> {
+    fn command(&mut self, command: &Command) {
+        (self.command)(command);
+        command.inside(self);
+    }
+
+    fn piece(&mut self, piece: &Piece) {
+        (self.piece)(piece);
+        piece.inside(self);
     }
 }
 
-/// Visits every command and every piece of a word in a list, however deep.
-fn each_command(list: &List, visit: &mut dyn FnMut(&Command), piece: &mut dyn FnMut(&Piece)) {
-    for item in &list.items {
-        for stage in &item.pipeline.stages {
-            each_in_command(stage, visit, piece);
-        }
-    }
-}
-
-fn each_in_command(
-    command: &Command,
-    visit: &mut dyn FnMut(&Command),
-    piece: &mut dyn FnMut(&Piece),
-) {
-    visit(command);
-    each_word(command, &mut |word| each_piece(word, visit, piece));
-    match &command.kind {
-        Kind::Function { body, .. } | Kind::Coprocess { body, .. } => {
-            each_in_command(body, visit, piece);
-        }
-        _ => lists(command, &mut |list| each_command(list, visit, piece)),
-    }
-}
-
-fn each_word(command: &Command, visit: &mut dyn FnMut(&Word)) {
-    match &command.kind {
-        Kind::Simple(simple) => {
-            for assignment in &simple.assignments {
-                assignment.index.iter().for_each(&mut *visit);
-                match &assignment.value {
-                    Value::Scalar(word) => visit(word),
-                    Value::Array(words) => words.iter().for_each(&mut *visit),
-                }
+fn each_simple(mut found: impl FnMut(&Simple)) -> impl Visit {
+    Each {
+        command: move |command: &Command| {
+            if let Kind::Simple(simple) = &command.kind {
+                found(simple);
             }
-            simple.words.iter().for_each(&mut *visit);
-        }
-        Kind::For { words, .. } => words.iter().flatten().for_each(&mut *visit),
-        Kind::Count { expressions, .. } => expressions.iter().for_each(&mut *visit),
-        Kind::Case { word, arms } => {
-            visit(word);
-            arms.iter()
-                .flat_map(|arm| &arm.patterns)
-                .for_each(&mut *visit);
-        }
-        Kind::Test(words) => words.iter().for_each(&mut *visit),
-        Kind::Arithmetic(word) => visit(word),
-        _ => {}
-    }
-    command
-        .redirections
-        .iter()
-        .for_each(|redirection| visit(&redirection.target));
-}
-
-fn each_piece(word: &Word, visit: &mut dyn FnMut(&Command), found: &mut dyn FnMut(&Piece)) {
-    for piece in &word.pieces {
-        found(piece);
-        match piece {
-            Piece::Parameter(parameter) => {
-                parameter
-                    .index
-                    .iter()
-                    .chain(&parameter.operands)
-                    .for_each(|word| each_piece(word, visit, found));
-            }
-            Piece::Command(substitution) => each_command(&substitution.body, visit, found),
-            Piece::Process { body, .. } => each_command(body, visit, found),
-            Piece::Arithmetic { expression, .. } => each_piece(expression, visit, found),
-            Piece::Array(words) => words.iter().for_each(|word| each_piece(word, visit, found)),
-            Piece::Text { .. } | Piece::Glob(_) | Piece::Tilde(_) | Piece::Unknown(_) => {}
-        }
+        },
+        piece: |_: &Piece| {},
     }
 }
