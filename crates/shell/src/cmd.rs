@@ -3,7 +3,6 @@
 use crate::cursor::{Parser, Result};
 use crate::windows::{Reader, Split};
 use crate::word::Atoms;
-use crate::{Operation, Parameter, Piece};
 
 /// How the words and commands of `cmd.exe` end.
 pub(crate) struct Cmd;
@@ -37,10 +36,7 @@ impl Reader for Cmd {
 
     fn atom(&self, parser: &mut Parser<'_>, atoms: &mut Atoms) -> Result<()> {
         match parser.byte(parser.pos) {
-            b'"' => {
-                quoted(parser, atoms);
-                Ok(())
-            }
+            b'"' => quoted(parser, atoms),
             b'^' => {
                 parser.pos += 1;
                 // A line's end disappears, and what follows it is escaped.
@@ -49,23 +45,15 @@ impl Reader for Cmd {
                 }
                 let next = parser.character();
                 atoms.quoted(next);
-                Ok(())
             }
-            b'%' | b'!' => {
-                variable(parser, atoms, false);
-                Ok(())
-            }
-            b'*' | b'?' => {
-                let text = parser.character();
-                atoms.piece(Piece::Glob(text.to_owned()));
-                Ok(())
-            }
+            b'%' | b'!' => variable(parser, atoms, false),
+            b'*' | b'?' => parser.wildcard(atoms),
             _ => {
                 let text = parser.character();
                 atoms.plain(text);
-                Ok(())
             }
         }
+        Ok(())
     }
 }
 
@@ -105,14 +93,5 @@ fn variable(parser: &mut Parser<'_>, atoms: &mut Atoms, quoted: bool) {
         }
         name = parser.character().to_owned();
     }
-    let (operation, span) = (Operation::Plain, parser.span(start));
-    let parameter = Parameter {
-        name,
-        index: None,
-        operation,
-        operands: vec![],
-        quoted,
-        span,
-    };
-    atoms.piece(Piece::Parameter(Box::new(parameter)));
+    atoms.piece(parser.parameter(name, start, quoted));
 }

@@ -66,6 +66,11 @@ impl Parser<'_> {
     fn short(&mut self, quoted: bool) -> Piece {
         let start = self.pos;
         let name = self.short_name();
+        self.parameter(name, start, quoted)
+    }
+
+    /// Makes the value of a variable that began at `start`.
+    pub(crate) fn parameter(&self, name: String, start: usize, quoted: bool) -> Piece {
         Piece::Parameter(Box::new(Parameter {
             name,
             index: None,

@@ -7,7 +7,7 @@
 use crate::cursor::{Parser, Result, Stop};
 use crate::windows::{Reader, Split};
 use crate::word::Atoms;
-use crate::{List, Operation, Parameter, Piece, Substitution};
+use crate::{List, Piece, Substitution};
 
 /// How PowerShell's words and commands end.
 pub(crate) struct PowerShell;
@@ -63,8 +63,7 @@ impl Reader for PowerShell {
             b'$' => dollar(parser, atoms, false),
             b'(' | b'{' => block(parser, atoms, start, false),
             b'*' | b'?' => {
-                let text = parser.character();
-                atoms.piece(Piece::Glob(text.to_owned()));
+                parser.wildcard(atoms);
                 Ok(())
             }
             _ => {
@@ -155,16 +154,7 @@ fn dollar(parser: &mut Parser<'_>, atoms: &mut Atoms, quoted: bool) -> Result<()
         atoms.text("$", crate::dollar::Quoting::Bare);
         return Ok(());
     }
-    let (operation, span) = (Operation::Plain, parser.span(start));
-    let parameter = Parameter {
-        name,
-        index: None,
-        operation,
-        operands: vec![],
-        quoted,
-        span,
-    };
-    atoms.piece(Piece::Parameter(Box::new(parameter)));
+    atoms.piece(parser.parameter(name, start, quoted));
     Ok(())
 }
 

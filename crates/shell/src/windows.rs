@@ -3,7 +3,8 @@
 use crate::cursor::{Parser, Result, Stop};
 use crate::word::{Atoms, Rules};
 use crate::{
-    Command, Fd, Item, Joint, Kind, List, Mark, Pipeline, Redirect, Redirection, Simple, Word,
+    Command, Fd, Item, Joint, Kind, List, Mark, Piece, Pipeline, Redirect, Redirection, Simple,
+    Word,
 };
 
 /// What stands between commands.
@@ -164,6 +165,12 @@ impl Parser<'_> {
             target,
             span: self.span(start),
         }))
+    }
+
+    /// Reads a sign that stands for any characters.
+    pub(crate) fn wildcard(&mut self, atoms: &mut Atoms) {
+        let text = self.character();
+        atoms.piece(Piece::Glob(text.to_owned()));
     }
 
     /// Steps over what joins two lines.
