@@ -48,7 +48,7 @@ impl Parser<'_> {
                 let apart = self.fixed.is_some() || joined;
                 for units in all.iter().filter(|units| !units.is_empty()) {
                     let pieces = match gather(units, &atoms, apart) {
-                        Some(atoms) => atoms.pieces(Rules::ARGUMENT),
+                        Some(atoms) => atoms.pieces(Rules::MADE),
                         None => vec![Piece::Unknown(self.unknown(start, "braces after a dollar"))],
                     };
                     words.push(Word { pieces, span });

@@ -9,7 +9,10 @@ impl Atoms {
         let mut pieces = Vec::with_capacity(self.0.len());
         let last_close = self.0.iter().rposition(has_close).unwrap_or(0);
         let count = self.0.len();
-        let value = self.0.first().and_then(value_start);
+        let value = match rules.tilde {
+            Tilde::Only => None,
+            _ => self.0.first().and_then(value_start),
+        };
         for (place, atom) in self.0.into_iter().enumerate() {
             match atom {
                 Atom::Piece(piece) => pieces.push(piece),

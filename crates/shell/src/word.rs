@@ -37,6 +37,8 @@ pub(crate) enum Braces {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tilde {
+    /// At the start only: what braces make is no assignment to bash.
+    Only,
     /// At the start, and after `=` in what looks like an assignment.
     Start,
     /// At the start and after each `:`.
@@ -60,6 +62,11 @@ impl Rules {
         globs: true,
         tilde: Tilde::Start,
         extended: Extended::Unsure,
+    };
+    /// A word that braces have made.
+    pub(crate) const MADE: Rules = Rules {
+        tilde: Tilde::Only,
+        ..Rules::ARGUMENT
     };
     pub(crate) const TARGET: Rules = Rules {
         braces: Braces::Refuse,
