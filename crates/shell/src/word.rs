@@ -177,12 +177,22 @@ impl<'a> Parser<'a> {
                 b'(' if ends_in_prefix(atoms) => self.extended(atoms, rules)?,
                 b'<' | b'>' if self.peek_at(1) == b'(' => self.process(atoms)?,
                 _ if is_meta(byte) => return Ok(()),
-                b'\\' if self.pos + 1 >= self.end => {
-                    self.pos += 1;
-                    atoms.quoted("\\");
-                }
+                b'\\' if self.pos + 1 >= self.end => self.last_backslash(atoms),
                 _ => self.special(atoms)?,
             }
+        }
+    }
+
+    /// Reads a backslash that nothing follows. It is a plain one, but bash
+    /// forgets it at the end of a command of several lines.
+    fn last_backslash(&mut self, atoms: &mut Atoms) {
+        let start = self.pos;
+        self.pos += 1;
+        if self.end == self.text.len() && self.text[..start].contains('\n') {
+            let span = self.unknown(start, "a backslash at the end of several lines");
+            atoms.piece(Piece::Unknown(span));
+        } else {
+            atoms.quoted("\\");
         }
     }
 
