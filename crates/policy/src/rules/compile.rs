@@ -339,15 +339,8 @@ pub(crate) fn globs(loader: &mut Loader<'_>, list: &At<List<String>>) -> Vec<Glo
 
 /// Reads words from a fixed set.
 pub(crate) fn words<T: Copy>(loader: &mut Loader<'_>, list: Option<&At<List<T>>>) -> Vec<T> {
-    let Some(list) = list else { return vec![] };
-    if list.value.is_empty() {
-        loader.error(
-            list.at,
-            "the list is empty",
-            "leave the key out, or write something",
-        );
-    }
-    list.entries().map(|(_, word)| *word).collect()
+    let all = entries(loader, list).into_iter();
+    all.map(|(_, word)| word).collect()
 }
 
 fn texts(loader: &mut Loader<'_>, list: Option<&At<List<String>>>) -> Vec<String> {
@@ -359,6 +352,16 @@ fn texts(loader: &mut Loader<'_>, list: Option<&At<List<String>>>) -> Vec<String
 
 /// Reads texts that must not be empty, with where they stand.
 fn each(loader: &mut Loader<'_>, list: Option<&At<List<String>>>) -> Vec<(usize, String)> {
+    let texts = entries(loader, list);
+    for (at, text) in &texts {
+        if text.trim().is_empty() {
+            loader.error(*at, "the text is empty and would match everything", "");
+        }
+    }
+    texts
+}
+
+fn entries<T: Clone>(loader: &mut Loader<'_>, list: Option<&At<List<T>>>) -> Vec<(usize, T)> {
     let Some(list) = list else { return vec![] };
     if list.value.is_empty() {
         loader.error(
@@ -367,12 +370,6 @@ fn each(loader: &mut Loader<'_>, list: Option<&At<List<String>>>) -> Vec<(usize,
             "leave the key out, or write something",
         );
     }
-    for (at, text) in list.entries() {
-        if text.trim().is_empty() {
-            loader.error(at, "the text is empty and would match everything", "");
-        }
-    }
-    list.entries()
-        .map(|(at, text)| (at, text.clone()))
-        .collect()
+    let all = list.entries();
+    all.map(|(at, entry)| (at, entry.clone())).collect()
 }

@@ -7,16 +7,20 @@ use crate::knowledge::Role;
 use crate::part::{Access, Part};
 use crate::program::Reading;
 
-/// Tests of `find` that leave most files out.
-const NARROW: &[&str] = &[
-    "-name",
-    "-iname",
+/// Tests of `find` that compare a whole path.
+const ON_PATHS: &[&str] = &[
     "-path",
     "-ipath",
     "-wholename",
     "-iwholename",
     "-regex",
     "-iregex",
+];
+
+/// Its other tests that leave most files out.
+const NARROW: &[&str] = &[
+    "-name",
+    "-iname",
     "-newer",
     "-mtime",
     "-mmin",
@@ -130,14 +134,7 @@ pub(super) fn shapes(reading: &Reading) -> Vec<String> {
     if !given(&["-o", "-or"]).is_empty() || (names.is_empty() && !is_narrow(reading)) {
         names.push("**");
     }
-    let patterns = given(&[
-        "-path",
-        "-ipath",
-        "-wholename",
-        "-iwholename",
-        "-regex",
-        "-iregex",
-    ]);
+    let patterns = given(ON_PATHS);
     let hints = |pattern: &&str| HINTS.iter().any(|hint| pattern.contains(hint));
     if patterns.iter().any(hints) {
         names.push(".ssh");
@@ -161,7 +158,7 @@ fn is_narrow(reading: &Reading) -> bool {
     reading
         .options
         .iter()
-        .any(|option| NARROW.contains(&option.name))
+        .any(|option| NARROW.contains(&option.name) || ON_PATHS.contains(&option.name))
 }
 
 /// Puts what is found or read in the place that a command has for it.
