@@ -1,16 +1,13 @@
 //! A thin client of the server, which it starts when none runs.
 
-use std::fmt;
-use std::io::{BufRead, BufReader};
-use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{SendRequest, handshake};
+use hyper::http::request::Builder;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use serde::Serialize;
@@ -19,55 +16,30 @@ use tokio::net::UnixStream;
 use weighlock_engine::ShortPath;
 use weighlock_server::ProblemDocument;
 
-use crate::paths::{Paths, default_base};
+pub(crate) use crate::failure::Failure;
+use crate::paths::Paths;
+use crate::start::{log_path, start};
+
+/// What stands for somebody else than the user of this machine.
+pub(crate) const TOKEN: &str = "WEIGHLOCK_TOKEN";
 
 /// Another process may be starting the same server; it is ready by then.
 const START_WITHIN: Duration = Duration::from_secs(15);
 
-/// What went wrong, and what to do: as the command line says it.
-#[derive(Debug)]
-pub(crate) struct Failure {
-    pub(crate) what: String,
-    pub(crate) hint: String,
-    /// What the server answered, if it did.
-    pub(crate) problem: Option<Box<ProblemDocument>>,
-}
-
-impl Failure {
-    pub(crate) fn new(what: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self {
-            what: what.into(),
-            hint: hint.into(),
-            problem: None,
-        }
-    }
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "error: {}", crate::text::safe(&self.what))?;
-        if !self.hint.is_empty() {
-            writeln!(f, "hint: {}", crate::text::safe(&self.hint))?;
-        }
-        Ok(())
-    }
-}
-
-impl From<weighlock_engine::Error> for Failure {
-    fn from(error: weighlock_engine::Error) -> Self {
-        let problem = error.problem();
-        Self::new(problem.detail, problem.hint)
-    }
-}
-
 /// A connection to the server.
 pub(crate) struct Client {
     connection: SendRequest<Full<Bytes>>,
+    token: Option<String>,
 }
 
 impl Client {
-    /// Connects, starting the server when none runs.
+    /// Connects, starting the server when none runs and it would be ours.
     pub(crate) async fn open(paths: &Paths) -> Result<Self, Failure> {
+        if paths.is_foreign() {
+            return Self::try_open(paths)
+                .await?
+                .ok_or_else(|| nobody_there(paths));
+        }
         let deadline = Instant::now() + START_WITHIN;
         loop {
             if let Some(client) = Self::try_open(paths).await? {
@@ -100,7 +72,8 @@ impl Client {
         };
         let (connection, driver) = handshake(TokioIo::new(stream)).await.map_err(broken)?;
         tokio::spawn(driver);
-        Ok(Some(Self { connection }))
+        let token = std::env::var(TOKEN).ok().filter(|token| !token.is_empty());
+        Ok(Some(Self { connection, token }))
     }
 
     pub(crate) async fn get<T: DeserializeOwned>(&mut self, path: &str) -> Result<T, Failure> {
@@ -124,6 +97,29 @@ impl Client {
     ) -> Result<T, Failure> {
         let response = self.send(Method::PUT, path, json(body)).await?;
         parse(response).await
+    }
+
+    /// Changes what is there, if it is still what was read.
+    pub(crate) async fn patch<T: DeserializeOwned>(
+        &mut self,
+        path: &str,
+        version: i64,
+        body: &impl Serialize,
+    ) -> Result<T, Failure> {
+        let request = self
+            .request(Method::PATCH, path)
+            .header("if-match", tag(version));
+        let response = self.dispatch(request, json(body)).await?;
+        parse(response).await
+    }
+
+    /// Takes away what is there, if it is still what was read.
+    pub(crate) async fn remove_at(&mut self, path: &str, version: i64) -> Result<(), Failure> {
+        let request = self
+            .request(Method::DELETE, path)
+            .header("if-match", tag(version));
+        let response = self.dispatch(request, Bytes::new()).await?;
+        checked(response).await.map(drop)
     }
 
     pub(crate) async fn delete<T: DeserializeOwned>(&mut self, path: &str) -> Result<T, Failure> {
@@ -159,16 +155,48 @@ impl Client {
         path: &str,
         body: Bytes,
     ) -> Result<Response<Incoming>, Failure> {
+        let request = self.request(method, path);
+        self.dispatch(request, body).await
+    }
+
+    fn request(&self, method: Method, path: &str) -> Builder {
         let request = Request::builder()
             .method(method)
             .uri(format!("/agent/terminal{path}"))
             .header("host", "localhost")
-            .header("content-type", "application/json")
+            .header("content-type", "application/json");
+        match &self.token {
+            Some(token) => request.header("authorization", format!("Bearer {token}")),
+            None => request,
+        }
+    }
+
+    async fn dispatch(
+        &mut self,
+        request: Builder,
+        body: Bytes,
+    ) -> Result<Response<Incoming>, Failure> {
+        let request = request
             .body(Full::new(body))
             .map_err(|error| Failure::new(format!("not a valid request: {error}"), ""))?;
         self.connection.ready().await.map_err(broken)?;
         self.connection.send_request(request).await.map_err(broken)
     }
+}
+
+/// A version as HTTP writes it.
+fn tag(version: i64) -> String {
+    format!("\"{version}\"")
+}
+
+fn nobody_there(paths: &Paths) -> Failure {
+    Failure::new(
+        format!(
+            "no server listens on {}; nothing was done",
+            paths.socket.display()
+        ),
+        "start it there: weighlock serve --socket PATH; or leave --socket and WEIGHLOCK_SOCKET out",
+    )
 }
 
 /// Makes a part of an address from any text.
@@ -213,69 +241,6 @@ fn is_absent(error: &std::io::Error) -> bool {
         error.kind(),
         std::io::ErrorKind::NotFound | std::io::ErrorKind::ConnectionRefused
     )
-}
-
-/// Starts a server in the background and waits until it is ready or gave up.
-fn start(paths: &Paths) -> Result<(), Failure> {
-    let cannot = |error: std::io::Error| {
-        Failure::new(
-            format!(
-                "cannot start the server in {}: {error}; nothing was done",
-                paths.state_dir.display()
-            ),
-            "start it by hand to see more: weighlock serve",
-        )
-    };
-    std::fs::create_dir_all(&paths.state_dir).map_err(cannot)?;
-    let log = std::fs::File::options()
-        .create(true)
-        .append(true)
-        .open(log_path(paths))
-        .map_err(cannot)?;
-    let before = log.metadata().map_or(0, |log| log.len());
-    let mut server = Command::new("/proc/self/exe")
-        .arg0("weighlock")
-        .arg("serve")
-        .arg("--state-dir")
-        .arg(&paths.state_dir)
-        .arg("--base")
-        .arg(default_base()?)
-        .arg("--detached")
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(log)
-        .process_group(0)
-        .spawn()
-        .map_err(cannot)?;
-    let mut ready = String::new();
-    if let Some(stdout) = server.stdout.take() {
-        // The server closes it when it is ready or gives up.
-        let _ = BufReader::new(stdout).read_line(&mut ready);
-    }
-    if ready.trim() == "ready" {
-        return Ok(());
-    }
-    let said = std::fs::read(log_path(paths)).unwrap_or_default();
-    let said =
-        String::from_utf8_lossy(said.get(before as usize..).unwrap_or_default()).into_owned();
-    // Somebody else's server is as good as ours.
-    if said.contains("another server uses") {
-        return Ok(());
-    }
-    let (_, last) = said
-        .rsplit_once("error: ")
-        .unwrap_or(("", "it said nothing"));
-    let default = "start it by hand to see more: weighlock serve";
-    let (what, hint) = last.split_once("\nhint: ").unwrap_or((last, default));
-    let what = what.trim();
-    Err(Failure::new(
-        format!("the server does not start: {what}; nothing was done"),
-        hint.trim(),
-    ))
-}
-
-fn log_path(paths: &Paths) -> std::path::PathBuf {
-    paths.state_dir.join("server.log")
 }
 
 fn json(body: &impl Serialize) -> Bytes {

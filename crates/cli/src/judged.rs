@@ -3,7 +3,7 @@
 
 use weighlock_engine::{Explanation, Link, PartView, ReasonView, RuleView, Verdict};
 
-use crate::text::{one_line, quote, safe};
+use crate::text::{aligned, command_line, one_line, quote, safe};
 
 /// A verdict in the words that people see everywhere.
 pub(crate) fn label(verdict: Verdict) -> &'static str {
@@ -51,7 +51,7 @@ pub(crate) fn page(judged: &Explanation, width: usize) -> String {
     let mut page = vec![header(judged, width), String::new()];
     page.extend(parts(judged, width));
     page.push(String::new());
-    page.extend(why(&judged.reasons, width));
+    page.extend(why("Why:  ", &judged.reasons, width));
     page.extend(tried(judged, width));
     page.extend(next_step(judged));
     let mut text = page.join("\n");
@@ -72,12 +72,6 @@ fn header(judged: &Explanation, width: usize) -> String {
         &right,
         width,
     )
-}
-
-/// Two texts on one line, the second at its end.
-pub(crate) fn aligned(left: &str, right: &str, width: usize) -> String {
-    let pad = width.saturating_sub(count(left) + count(right));
-    format!("{left}{}{right}", " ".repeat(pad.max(2)))
 }
 
 /// One row for each part, with what stands between and below them.
@@ -154,7 +148,7 @@ impl Columns {
         let longest = |lengths: &mut dyn Iterator<Item = usize>| lengths.max().unwrap_or(0);
         let text = longest(&mut parts.iter().map(|part| {
             let indent = 2 * part.depth.min(8);
-            indent + count(&one_line(&part.text, usize::MAX))
+            indent + count(&command_line(part.text.trim(), usize::MAX))
         }));
         let text = text.min(width / 3);
         let does = longest(&mut parts.iter().map(|part| count(&safe(&part.does))));
@@ -173,7 +167,7 @@ impl Columns {
 
     fn row(&self, part: &PartView, rule: &str, indent: &str) -> Vec<String> {
         let text_width = (self.text + 2).saturating_sub(indent.len()).max(8);
-        let text = one_line(&part.text, text_width);
+        let text = command_line(part.text.trim(), text_width);
         let mut does = wrap(&safe(&part.does), self.does).into_iter();
         let row = format!(
             "{indent}{text:<text_width$}  {:<width$}  {:<LABEL$}  {}",
@@ -224,37 +218,45 @@ fn facts(part: &PartView, indent: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// One line for each reason, with what to do instead.
-pub(crate) fn why(reasons: &[ReasonView], width: usize) -> Vec<String> {
+/// One line for each reason, the first behind a heading, with what to do
+/// instead.
+pub(crate) fn why(head: &str, reasons: &[ReasonView], width: usize) -> Vec<String> {
     let mut lines = vec![];
+    let indent = " ".repeat(head.len());
     for (at, reason) in reasons.iter().enumerate() {
-        let head = if at == 0 { "Why:  " } else { "      " };
-        let from = match reason.rule.as_str() {
-            "default" => "default".into(),
-            rule => format!("rule {}", one_line(rule, 40)),
-        };
-        let from = format!("{from} ({})", one_line(&reason.layer, 30));
-        let text = wrap(&safe(&reason.text), width - 6);
+        let head = if at == 0 { head } else { &indent };
+        let from = source(reason);
+        let text = wrap(&safe(&reason.text), width - indent.len());
         match text.as_slice() {
-            [line] if count(line) + count(&from) + 8 <= width => {
+            [line] if count(line) + count(&from) + indent.len() + 2 <= width => {
                 lines.push(aligned(&format!("{head}{line}"), &from, width));
             }
             text => {
-                let heads = std::iter::once(head).chain(std::iter::repeat("      "));
+                let heads = std::iter::once(head).chain(std::iter::repeat(indent.as_str()));
                 lines.extend(
                     { heads }
                         .zip(text)
                         .map(|(head, line)| format!("{head}{line}")),
                 );
-                lines.push(format!("      {from}"));
+                lines.push(format!("{indent}{from}"));
             }
         }
         if !reason.remedy.is_empty() {
-            let remedy = wrap(&safe(&reason.remedy), width - 6);
-            lines.extend(remedy.into_iter().map(|line| format!("      {line}")));
+            let remedy = wrap(&safe(&reason.remedy), width - indent.len());
+            lines.extend(remedy.into_iter().map(|line| format!("{indent}{line}")));
         }
     }
     lines
+}
+
+/// Who says so.
+pub(crate) fn source(reason: &ReasonView) -> String {
+    let layer = one_line(&reason.layer, 30);
+    match reason.rule.as_str() {
+        "built-in check" => "built-in check".into(),
+        "default" => format!("default ({layer})"),
+        rule => format!("rule {} ({layer})", one_line(rule, 40)),
+    }
 }
 
 /// So many rules are listed at the most; of more, those that matched.
@@ -303,7 +305,7 @@ fn decides(judged: &Explanation) -> Option<usize> {
 }
 
 fn next_step(judged: &Explanation) -> Vec<String> {
-    let command = one_line(&quote(std::slice::from_ref(&judged.command)), usize::MAX);
+    let command = command_line(&quote(std::slice::from_ref(&judged.command)), usize::MAX);
     let tail = if judged.read_only {
         "   (read-only, no network)"
     } else {
@@ -336,7 +338,7 @@ fn flow(items: &[String], between: &str, indent: &str, width: usize) -> Vec<Stri
 }
 
 /// Breaks a text between words; a word that is too long stays whole.
-fn wrap(text: &str, width: usize) -> Vec<String> {
+pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
     flow(&words, " ", "", width)
 }
@@ -350,11 +352,5 @@ mod tests {
         assert_eq!(wrap("a bc def", 4), ["a bc", "def"]);
         assert_eq!(wrap("abcdef g", 3), ["abcdef", "g"]);
         assert_eq!(wrap("", 3), Vec::<String>::new());
-    }
-
-    #[test]
-    fn two_texts_never_touch() {
-        assert_eq!(aligned("ab", "cd", 8), "ab    cd");
-        assert_eq!(aligned("ab", "cd", 3), "ab  cd");
     }
 }

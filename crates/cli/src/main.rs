@@ -2,13 +2,23 @@
 
 mod client;
 mod config;
+mod events;
+mod failure;
 mod frames;
 mod given;
 mod judged;
+mod keys;
+mod line;
+mod names;
 mod ourselves;
 mod paths;
+mod question;
+mod signals;
+mod start;
+mod term;
 mod text;
 mod verb;
+mod when;
 
 use std::process::ExitCode;
 
@@ -27,14 +37,34 @@ use crate::paths::Paths;
   weighlock run -- git status            run a command; the server starts by itself
   weighlock run --bg -- npm test         run it in the background
   weighlock output @last --follow        read what the latest run says
+  weighlock approve                      decide what waits for you
   weighlock explain 'rm -rf build/'      what would become of it, and why
   weighlock runs failed                  list runs
   weighlock doctor                       see what this machine can do"
 )]
 struct Cli {
-    /// Where everything is kept [default: $XDG_STATE_HOME/weighlock]
-    #[arg(long, global = true, value_name = "DIR", env = "WEIGHLOCK_STATE_DIR")]
+    /// Where everything is kept [env: WEIGHLOCK_STATE_DIR, default:
+    /// $XDG_STATE_HOME/weighlock]
+    #[arg(
+        long,
+        global = true,
+        value_name = "DIR",
+        env = "WEIGHLOCK_STATE_DIR",
+        hide_env = true,
+        help_heading = "Which server"
+    )]
     state_dir: Option<std::path::PathBuf>,
+    /// The Unix socket of a server that is somebody else's; with `serve`, where
+    /// to listen for them [env: WEIGHLOCK_SOCKET]
+    #[arg(
+        long,
+        global = true,
+        value_name = "PATH",
+        env = "WEIGHLOCK_SOCKET",
+        hide_env = true,
+        help_heading = "Which server"
+    )]
+    socket: Option<std::path::PathBuf>,
     #[command(subcommand)]
     verb: Option<Verb>,
 }
@@ -44,13 +74,22 @@ enum Verb {
     Run(verb::run::Args),
     Explain(verb::explain::Args),
     Check(verb::check::Args),
-    Policy(verb::policy::Args),
+    Inbox(verb::inbox::Args),
+    Approve(verb::approve::Args),
+    Reject(verb::reject::Args),
+    Watch(verb::watch::Args),
     Runs(verb::runs::Args),
     Show(verb::show::Args),
     Output(verb::output::Args),
     Stop(verb::stop::Args),
+    Pause(verb::pause::Args),
+    Resume(verb::resume::Args),
+    Policy(verb::policy::Args),
     Blacklist(verb::blacklist::Args),
+    Sandbox(Box<verb::sandbox::Args>),
+    People(verb::people::Args),
     Audit(verb::audit::Args),
+    Signin(verb::signin::Args),
     Serve(verb::serve::Args),
     Doctor(verb::doctor::Args),
     Completions(verb::completions::Args),
@@ -76,7 +115,7 @@ fn main() -> ExitCode {
         Some(Verb::Run(_)) => 125,
         _ => 1,
     };
-    let done = dispatch(cli.verb, Paths::find(cli.state_dir));
+    let done = dispatch(cli.verb, Paths::find(cli.state_dir, cli.socket));
     done.unwrap_or_else(|failure| {
         eprint!("{failure}");
         ExitCode::from(own_failure)
@@ -93,13 +132,22 @@ fn dispatch(verb: Option<Verb>, paths: Result<Paths, Failure>) -> Result<ExitCod
         Some(Verb::Run(args)) => verb::run::run(args, &paths?),
         Some(Verb::Explain(args)) => verb::explain::explain(&args, &paths?),
         Some(Verb::Check(args)) => verb::check::check(&args),
-        Some(Verb::Policy(args)) => verb::policy::policy(args, paths),
+        Some(Verb::Inbox(args)) => verb::inbox::inbox(&args, &paths?),
+        Some(Verb::Approve(args)) => verb::approve::approve(&args, &paths?),
+        Some(Verb::Reject(args)) => verb::reject::reject(args, &paths?),
+        Some(Verb::Watch(args)) => verb::watch::watch(&args, &paths?),
         Some(Verb::Runs(args)) => verb::runs::runs(&args, &paths?),
         Some(Verb::Show(args)) => verb::show::show(&args, &paths?),
         Some(Verb::Output(args)) => verb::output::output(&args, &paths?),
         Some(Verb::Stop(args)) => verb::stop::stop(&args, &paths?),
+        Some(Verb::Pause(args)) => verb::pause::pause(args, &paths?),
+        Some(Verb::Resume(args)) => verb::resume::resume(args, &paths?),
+        Some(Verb::Policy(args)) => verb::policy::policy(args, paths),
         Some(Verb::Blacklist(args)) => verb::blacklist::blacklist(args, &paths?),
+        Some(Verb::Sandbox(args)) => verb::sandbox::sandbox(*args, &paths?),
+        Some(Verb::People(args)) => verb::people::people(args, &paths?),
         Some(Verb::Audit(args)) => verb::audit::audit(args, &paths?),
+        Some(Verb::Signin(args)) => verb::signin::signin(&args, &paths?),
         Some(Verb::Serve(args)) => verb::serve::serve(args, &paths?),
         Some(Verb::Doctor(args)) => verb::doctor::doctor(&args, &paths?),
         Some(Verb::Completions(args)) => Ok(verb::completions::completions(&args)),

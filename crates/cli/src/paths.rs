@@ -12,27 +12,42 @@ use crate::client::Failure;
 pub(crate) struct Paths {
     /// The database, the output, the lock.
     pub(crate) state_dir: PathBuf,
-    /// The server's Unix socket.
+    /// The Unix socket of the server that we talk to, or are.
     pub(crate) socket: PathBuf,
+    /// The one that the owner's commands look for when nothing is said.
+    pub(crate) own_socket: PathBuf,
     /// The configuration file, whether or not it exists.
     pub(crate) config: PathBuf,
 }
 
 impl Paths {
-    pub(crate) fn find(state_dir: Option<PathBuf>) -> Result<Self, Failure> {
+    pub(crate) fn find(
+        state_dir: Option<PathBuf>,
+        named: Option<PathBuf>,
+    ) -> Result<Self, Failure> {
         let state_dir = match state_dir {
-            Some(dir) => std::path::absolute(&dir).map_err(|error| {
-                Failure::new(format!("cannot use {}: {error}", dir.display()), "")
-            })?,
+            Some(dir) => whole(&dir)?,
             None => xdg("XDG_STATE_HOME", ".local/state")?.join("weighlock"),
         };
         let config = config().unwrap_or_else(|| state_dir.join("weighlock/config.toml"));
+        let own_socket = socket(&state_dir);
         Ok(Self {
-            socket: socket(&state_dir),
+            socket: named.map_or(Ok(own_socket.clone()), |path| whole(&path))?,
+            own_socket,
             state_dir,
             config,
         })
     }
+
+    /// Returns whether a socket was named, whose server is not ours to start.
+    pub(crate) fn is_foreign(&self) -> bool {
+        self.socket != self.own_socket
+    }
+}
+
+fn whole(path: &Path) -> Result<PathBuf, Failure> {
+    std::path::absolute(path)
+        .map_err(|error| Failure::new(format!("cannot use {}: {error}", path.display()), ""))
 }
 
 /// The configuration file, whether or not it exists; none for whoever has no

@@ -3,49 +3,71 @@
 use std::io::Write;
 use std::time::Duration;
 
-pub(crate) use weighlock_engine::size;
-
-/// Makes text from anywhere safe to show: what is invisible, moves the cursor
-/// or reorders text appears as its code. Newlines stay.
-pub(crate) fn safe(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for word in text.split_inclusive(|c: char| !c.is_alphanumeric()) {
-        let mixed = word.bytes().any(|byte| byte.is_ascii_alphabetic());
-        for c in word.chars() {
-            if c == '\n' || !(is_hidden(c) || mixed && is_look_alike(c)) {
-                shown.push(c);
-            } else {
-                shown.push_str(&format!("⟦U+{:04X}⟧", u32::from(c)));
-            }
-        }
-    }
-    shown
-}
+pub(crate) use weighlock_engine::{safe_command, safe_text as safe, size};
 
 /// Makes text safe and fits it into one line.
 pub(crate) fn one_line(text: &str, width: usize) -> String {
-    let text = safe(&text.split('\n').collect::<Vec<_>>().join(" ⏎ "));
-    if text.chars().count() <= width {
-        return text;
+    fit(&joined(&safe(text)), width)
+}
+
+/// The same for a command, whose spaces matter.
+pub(crate) fn command_line(text: &str, width: usize) -> String {
+    fit(&joined(&safe_command(text)), width)
+}
+
+fn joined(text: &str) -> String {
+    text.split('\n').collect::<Vec<_>>().join(" ⏎ ")
+}
+
+/// Cuts a line, and says so.
+pub(crate) fn fit(line: &str, width: usize) -> String {
+    if line.chars().count() <= width {
+        return line.to_owned();
     }
-    let mut short: String = text.chars().take(width.saturating_sub(1)).collect();
+    let mut short: String = line.chars().take(width.saturating_sub(1)).collect();
     short.push('…');
     short
 }
 
-fn is_hidden(c: char) -> bool {
-    c.is_control()
-        || matches!(c,
-            '\u{00AD}' | '\u{034F}' | '\u{061C}' | '\u{115F}' | '\u{1160}' | '\u{17B4}'
-            | '\u{17B5}' | '\u{180B}'..='\u{180F}' | '\u{200B}'..='\u{200F}'
-            | '\u{2028}'..='\u{202E}' | '\u{2060}'..='\u{206F}' | '\u{2800}' | '\u{3164}'
-            | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}' | '\u{FFA0}' | '\u{FFF9}'..='\u{FFFB}'
-            | '\u{E0000}'..='\u{E0FFF}')
+/// `1 run`, `2 runs`.
+pub(crate) fn counted(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
-/// A Greek or Cyrillic letter, which in a Latin word passes for another.
-fn is_look_alike(c: char) -> bool {
-    matches!(c, '\u{0370}'..='\u{03FF}' | '\u{0400}'..='\u{052F}' | '\u{1F00}'..='\u{1FFF}')
+/// Two texts on one line, the second at its end.
+pub(crate) fn aligned(left: &str, right: &str, width: usize) -> String {
+    let pad = width.saturating_sub(left.chars().count() + right.chars().count());
+    format!("{left}{}{right}", " ".repeat(pad.max(2)))
+}
+
+/// Breaks a line where the terminal would, so that it can be counted.
+pub(crate) fn broken(line: &str, width: usize) -> Vec<String> {
+    let chars: Vec<char> = line.chars().collect();
+    match chars.is_empty() {
+        true => vec![String::new()],
+        false => { chars.chunks(width.max(1)) }
+            .map(|piece| piece.iter().collect())
+            .collect(),
+    }
+}
+
+/// Rows under each other, each column as wide as its widest text; the last one
+/// as wide as it likes.
+pub(crate) fn columns(rows: &[Vec<String>]) -> Vec<String> {
+    let count = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |at: usize| {
+        let texts = rows.iter().filter_map(|row| row.get(at));
+        texts.map(|text| text.chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..count).map(width).collect();
+    let line = |row: &Vec<String>| {
+        let padded = row
+            .iter()
+            .zip(&widths)
+            .map(|(text, &width)| format!("{text:<width$}"));
+        padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    };
+    rows.iter().map(line).collect()
 }
 
 /// `38 ms`, `4.2 s`, `12 m 04 s`.
@@ -121,15 +143,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hidden_characters_are_shown() {
-        assert_eq!(safe("ls\n-la"), "ls\n-la");
-        assert_eq!(safe("a\u{202E}b\u{200B}"), "a⟦U+202E⟧b⟦U+200B⟧");
-        assert_eq!(safe("\x1b[31m\r"), "⟦U+001B⟧[31m⟦U+000D⟧");
-        assert_eq!(safe("ex\u{0430}mple.dev"), "ex⟦U+0430⟧mple.dev");
-        assert_eq!(safe("привет мир äöü 漢字"), "привет мир äöü 漢字");
-    }
-
-    #[test]
     fn times_are_read_and_written() {
         assert_eq!(parse_time("500ms"), Ok(500));
         assert_eq!(parse_time("90"), Ok(90_000));
@@ -142,6 +155,16 @@ mod tests {
         assert_eq!(duration(4_210.0), "4.2 s");
         assert_eq!(duration(724_000.0), "12 m 04 s");
         assert_eq!(duration(59_960.0), "1 m 00 s");
+    }
+
+    #[test]
+    fn columns_are_as_wide_as_they_must() {
+        let row = |texts: &[&str]| texts.iter().map(|&text| text.into()).collect::<Vec<_>>();
+        let rows = [row(&["a", "bb", ""]), row(&["ccc", "d", "e"])];
+        assert_eq!(columns(&rows), ["a    bb", "ccc  d   e"]);
+        assert_eq!(broken("abcde", 2), ["ab", "cd", "e"]);
+        assert_eq!(aligned("ab", "cd", 8), "ab    cd");
+        assert_eq!(aligned("ab", "cd", 3), "ab  cd");
     }
 
     #[test]

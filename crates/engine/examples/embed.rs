@@ -22,11 +22,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     tokio::runtime::Runtime::new()?.block_on(async {
         let engine =
             Engine::open(Config::new(state.clone(), here), Clock::system(), nursery).await?;
-        let request = Request::new(Principal::named("example"), command);
+        let who = Principal::library("example");
+        let request = Request::new(who.clone(), command);
         match engine.run(request).await? {
             Outcome::Refused(run) => println!("refused: {:?}", run.detail.reason),
-            Outcome::Asked(question) => {
-                println!("a person must allow this first: {:?}", question.reasons);
+            Outcome::Waiting(run) => {
+                println!("waits for a person: {:?}", run.detail.reason);
             }
             Outcome::Running(run) => println!("{} goes on", run.short_id),
             Outcome::Ended(run) => {
@@ -36,7 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 println!("{:?}, exit code {:?}", run.state, run.exit_code);
             }
         }
-        println!("{} entries in the audit", engine.verify()?.entries);
+        println!("{} entries in the audit", engine.verify(&who)?.entries);
         Ok::<_, weighlock_engine::Error>(())
     })?;
     std::fs::remove_dir_all(state)?;

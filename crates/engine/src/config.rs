@@ -8,6 +8,7 @@ use weighlock_store::Durability;
 
 use crate::policy::PolicyFiles;
 use crate::sandbox::Sandbox;
+use crate::session::OnClose;
 
 /// Everything that can be set, in the order a command meets it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,6 +19,12 @@ pub struct Config {
     pub base: PathBuf,
     /// How commands are guarded. The default one is there in any case.
     pub sandboxes: Vec<Sandbox>,
+    /// Where further sandboxes may be made; below the base directory if empty.
+    pub roots: Vec<PathBuf>,
+    /// How people are asked.
+    pub approvals: Approvals,
+    /// What becomes of a session's runs when it is closed.
+    pub on_close: OnClose,
     /// What commands never see, beside the state directory.
     pub hidden: Vec<PathBuf>,
     /// The policies that commands are judged by; the strictest wins. The first
@@ -47,6 +54,31 @@ pub struct Config {
     pub durability: Durability,
 }
 
+/// How people are asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Approvals {
+    /// How long a question waits; nobody's answer is a no.
+    pub expire: Duration,
+    /// Who asks for a command may not approve it.
+    pub four_eyes: bool,
+    /// A command of high risk needs two people.
+    pub two_for_high_risk: bool,
+    /// How many commands of one requester may wait at once.
+    pub max_pending: u64,
+}
+
+impl Default for Approvals {
+    fn default() -> Self {
+        Self {
+            expire: Duration::from_secs(300),
+            four_eyes: false,
+            two_for_high_risk: false,
+            // More than any person reads; one agent does not crowd others out.
+            max_pending: 1000,
+        }
+    }
+}
+
 impl Config {
     /// The defaults, for a state directory and a base directory.
     pub fn new(state_dir: PathBuf, base: PathBuf) -> Self {
@@ -55,6 +87,9 @@ impl Config {
             state_dir,
             base,
             sandboxes: vec![Sandbox::new(crate::sandbox::DEFAULT)],
+            roots: vec![],
+            approvals: Approvals::default(),
+            on_close: OnClose::default(),
             hidden: vec![],
             presets: vec![Preset::default()],
             settings: Settings::default(),

@@ -3,28 +3,36 @@
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
 use tokio::sync::Semaphore;
 use weighlock_exec::{Nursery, Status};
 use weighlock_policy::Blacklist;
-use weighlock_store::{Durability, Entry, Error as StoreError, Filter, Store, Verified};
+use weighlock_store::{
+    Approval, Command, Durability, Entry, EntryFilter, Error as StoreError, Filter, State, Store,
+    Verified,
+};
 
 use crate::blacklist::BlacklistFile;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::env;
-use crate::error::Error;
+use crate::error::{Error, brief};
 use crate::forgery::Forgery;
 use crate::id::{self, Ids};
+use crate::inbox::{Deadlines, Waiters};
 use crate::live::{Lives, lock};
 use crate::login::Asked;
+use crate::pause::Pauses;
+use crate::people::Doorbell;
 use crate::policy::Policy;
-use crate::request::Principal;
+use crate::principal::{Principal, Right};
 use crate::sandbox::{self, Sandbox, is_too_wide};
+use crate::sandboxes::Sandboxes;
+use crate::session::Sessions;
 use crate::view::{Load, Run};
 use crate::walls::{Found, home};
 
@@ -49,6 +57,16 @@ pub struct Engine {
     pub(crate) found: Found,
     pub(crate) forgery: Arc<Forgery>,
     pub(crate) policy: Policy,
+    pub(crate) sandboxes: Sandboxes,
+    pub(crate) sessions: Sessions,
+    pub(crate) pauses: Pauses,
+    pub(crate) doorbell: Doorbell,
+    pub(crate) waiters: Waiters,
+    /// Held while the report of a requester is taken.
+    pub(crate) finalizing: tokio::sync::Mutex<()>,
+    pub(crate) deadlines: Arc<Deadlines>,
+    /// The name of the server's owner, once it is known.
+    pub(crate) owner: OnceLock<String>,
     pub(crate) began: Instant,
     /// What the wall clock said then.
     pub(crate) began_at: i64,
@@ -98,6 +116,14 @@ impl Engine {
             found: Found::default(),
             policy,
             forgery: Forgery::new(&config.base, &config.state_dir),
+            sandboxes: Sandboxes::new(&config.sandboxes),
+            sessions: Sessions::default(),
+            pauses: Pauses::default(),
+            doorbell: Doorbell::default(),
+            waiters: Waiters::default(),
+            finalizing: tokio::sync::Mutex::default(),
+            deadlines: Arc::default(),
+            owner: OnceLock::new(),
             config,
             began_at: clock.micros(),
             clock,
@@ -110,7 +136,13 @@ impl Engine {
             _lock: lock,
         });
         engine.policy.set_grants(engine.stored_grants()?);
+        engine.know_owner().await?;
+        engine.read_sandboxes()?;
+        engine.read_pauses()?;
+        engine.read_deadlines()?;
         engine.recover().await?;
+        engine.begin_unbegun().await?;
+        engine.watch_deadlines();
         let _ = swept.await;
         engine.tidy().await?;
         Ok(engine)
@@ -136,19 +168,27 @@ impl Engine {
         &self.config
     }
 
-    /// Finds a sandbox by its name; the default one without.
-    pub(crate) fn sandbox(&self, name: Option<&str>) -> Result<&Sandbox, Error> {
-        sandbox::find(&self.config.sandboxes, name)
-    }
-
     /// Finds a run by its id, or by an unambiguous beginning of its short id.
-    pub fn find(&self, id: &str) -> Result<Run, Error> {
-        let mut found = self.store.named(id)?;
+    /// What somebody may not see is not there.
+    pub fn find(&self, id: &str, who: &Principal) -> Result<Run, Error> {
+        let mut found = match id.strip_prefix("r_") {
+            // Every id begins like that.
+            Some("") => vec![],
+            _ => self.store.named(id)?,
+        };
+        found.retain(|command| who.sees(&command.requested_by, command.sandbox.as_deref()));
         match (found.pop(), found.pop()) {
-            (None, _) => Err(Error::NoSuchRun { id: id.into() }),
-            (Some(_), Some(_)) => Err(Error::Ambiguous { id: id.into() }),
+            (None, _) => Err(Error::NoSuchRun { id: brief(id) }),
+            (Some(_), Some(_)) => Err(Error::Ambiguous { id: brief(id) }),
             (Some(command), None) => Ok(self.freshen(Run::from_command(command))),
         }
+    }
+
+    /// Finds a run by its whole id, for ourselves.
+    pub(crate) fn recall(&self, id: &str) -> Result<Run, Error> {
+        let found = self.store.named(id)?.pop();
+        let found = found.ok_or_else(|| Error::NoSuchRun { id: id.into() })?;
+        Ok(self.freshen(Run::from_command(found)))
     }
 
     /// Returns how many processes a run has now, and their resident memory.
@@ -162,9 +202,12 @@ impl Engine {
         })
     }
 
-    /// Lists runs, newest first.
-    pub fn list(&self, filter: &Filter) -> Result<Vec<Run>, Error> {
-        let found = self.store.list(filter)?;
+    /// Lists runs that somebody may see, newest first.
+    pub fn list(&self, filter: Filter, who: &Principal) -> Result<Vec<Run>, Error> {
+        let found = self.store.list(&Filter {
+            visible: who.visible(),
+            ..filter
+        })?;
         Ok(found
             .into_iter()
             .map(|command| self.freshen(Run::from_command(command)))
@@ -172,23 +215,37 @@ impl Engine {
     }
 
     /// Waits for a run to end, at most for a time, and returns it as it is
-    /// then.
+    /// then. What has not begun is waited for too.
     pub async fn wait(&self, run: &Run, time: Option<Duration>) -> Result<Run, Error> {
-        if let Some(live) = self.lives.get(&run.command_id) {
-            let mut end = live.end.subscribe();
-            let ended = end.wait_for(Option::is_some);
-            let ended = match time {
-                None => ended.await.ok(),
-                Some(time) => match tokio::time::timeout(time, ended).await {
-                    Ok(ended) => ended.ok(),
-                    Err(_) => None,
-                },
+        let until = time.map(|time| tokio::time::Instant::now() + time);
+        loop {
+            if let Some(live) = self.lives.get(&run.command_id) {
+                let mut end = live.end.subscribe();
+                let ended = end.wait_for(Option::is_some);
+                let ended = before(until, ended).await.and_then(Result::ok);
+                return match ended.and_then(|run| run.clone()) {
+                    Some(run) => Ok(run),
+                    None => self.recall(&run.command_id),
+                };
+            }
+            // Before looking, so that nothing is told in between.
+            let mut waiter = self.waiters.wait_for(&run.command_id);
+            let now = self.recall(&run.command_id)?;
+            if self.lives.get(&run.command_id).is_some() {
+                continue;
+            }
+            let waits = match now.state {
+                State::Waiting | State::Held => true,
+                // Whoever has waited to run it itself waits no longer.
+                State::Running if now.executor == "external" => run.state == State::Running,
+                // It is just being started.
+                State::Running => true,
+                _ => false,
             };
-            if let Some(run) = ended.and_then(|run| run.clone()) {
-                return Ok(run);
+            if !waits || before(until, waiter.told()).await.is_none() {
+                return Ok(now);
             }
         }
-        self.find(&run.command_id)
     }
 
     /// Waits until nothing of a run is left, at most for a time.
@@ -197,7 +254,7 @@ impl Engine {
             let mut over = live.over.subscribe();
             let _ = tokio::time::timeout(time, over.wait_for(|&over| over)).await;
         }
-        self.find(&run.command_id)
+        self.recall(&run.command_id)
     }
 
     /// Asks a run to end: politely, and after the grace time by force.
@@ -211,15 +268,31 @@ impl Engine {
         let ended = || Error::Ended {
             id: run.short_id.clone(),
         };
+        if run.requested_by != by.name() {
+            by.check(Right::Operate)?;
+        }
         let live = self.lives.get(&run.command_id).ok_or_else(ended)?;
-        let entry = self.entry("run.stop", by.name(), Some(&run.command_id), json!({}));
+        let entry = Entry {
+            owner: Some(run.requested_by.clone()),
+            sandbox: run.sandbox_id.clone(),
+            ..self.entry("run.stop", by.name(), Some(&run.command_id), json!({}))
+        };
         self.store.record(vec![entry]).await?;
         lock(&live.stopped_by).get_or_insert_with(|| by.name().to_owned());
         live.job.stop(interrupt, grace).await.map_err(|_| ended())
     }
 
     /// Hands input to a run that takes it.
-    pub async fn feed(&self, run: &Run, bytes: &[u8], last: bool) -> Result<(), Error> {
+    pub async fn feed(
+        &self,
+        run: &Run,
+        bytes: &[u8],
+        last: bool,
+        by: &Principal,
+    ) -> Result<(), Error> {
+        if run.requested_by != by.name() {
+            by.check(Right::Operate)?;
+        }
         let ended = || Error::Ended {
             id: run.short_id.clone(),
         };
@@ -241,6 +314,7 @@ impl Engine {
 
     /// Saves a blacklist of a person's own.
     pub async fn save_blacklist(&self, list: &Blacklist, by: &Principal) -> Result<(), Error> {
+        by.check(Right::Administer)?;
         let detail = json!({ "commandBlacklist": list.entries() });
         self.store
             .record(vec![self.entry("blacklist.saved", by.name(), None, detail)])
@@ -251,6 +325,7 @@ impl Engine {
 
     /// Goes back to the built-in blacklist.
     pub async fn reset_blacklist(&self, by: &Principal) -> Result<(), Error> {
+        by.check(Right::Administer)?;
         let entry = self.entry("blacklist.reset", by.name(), None, json!({}));
         self.store.record(vec![entry]).await?;
         self.trust(None)?;
@@ -265,47 +340,39 @@ impl Engine {
     }
 
     /// Checks the audit's chain.
-    pub fn verify(&self) -> Result<Verified, Error> {
+    pub fn verify(&self, who: &Principal) -> Result<Verified, Error> {
+        who.check(Right::Review)?;
         Ok(self.store.verify()?)
     }
 
+    /// Returns whether somebody may have the whole audit.
+    pub fn may_export(&self, who: &Principal) -> Result<(), Error> {
+        who.check(Right::Review)
+    }
+
     /// Writes the whole audit as JSON Lines and returns how many entries.
-    pub fn export(&self, to: &mut impl Write) -> Result<u64, Error> {
+    pub fn export(&self, to: &mut impl Write, who: &Principal) -> Result<u64, Error> {
+        self.may_export(who)?;
         Ok(self.store.export(to)?)
+    }
+
+    /// Returns audit entries, oldest first.
+    pub fn entries(
+        &self,
+        filter: &EntryFilter,
+        who: &Principal,
+    ) -> Result<Vec<serde_json::Value>, Error> {
+        who.check(Right::Review)?;
+        Ok(self.store.entries(filter)?)
     }
 
     /// Returns the audit entries of a run, oldest first.
     pub fn entries_of(&self, run: &Run) -> Result<Vec<serde_json::Value>, Error> {
-        Ok(self.store.entries_of(&run.command_id)?)
-    }
-
-    /// Makes a token for the TCP door and returns it; only its hash is kept.
-    pub async fn new_token(&self, owner: &Principal) -> Result<String, Error> {
-        let mut secret = [0; 32];
-        getrandom::fill(&mut secret).expect("the kernel has randomness");
-        let token = format!("wl_{}", hex(&secret));
-        let prefix = token[..9].to_owned();
-        let entry = self.entry(
-            "token.created",
-            owner.name(),
-            None,
-            json!({ "prefix": prefix }),
-        );
-        self.store
-            .add_token(token_hash(&token), prefix, owner.name().into(), entry)
-            .await?;
-        Ok(token)
-    }
-
-    /// Returns whether there is a token yet.
-    pub fn has_token(&self) -> Result<bool, Error> {
-        Ok(self.store.has_tokens()?)
-    }
-
-    /// Returns whom a token stands for.
-    pub fn token_owner(&self, token: &str) -> Result<Option<Principal>, Error> {
-        let owner = self.store.token_owner(&token_hash(token))?;
-        Ok(owner.map(Principal::named))
+        Ok(self.store.entries(&EntryFilter {
+            run: Some(run.command_id.clone()),
+            limit: i64::MAX as usize,
+            ..EntryFilter::default()
+        })?)
     }
 
     /// Writes down that the server ends; runs go on.
@@ -338,6 +405,51 @@ impl Engine {
             actor: actor.to_owned(),
             run: run.map(str::to_owned),
             detail,
+            ..Entry::default()
+        }
+    }
+
+    /// The same about a command.
+    pub(crate) fn entry_of(
+        &self,
+        kind: &'static str,
+        actor: &str,
+        command: &Command,
+        detail: serde_json::Value,
+    ) -> Entry {
+        Entry {
+            sandbox: command.sandbox.clone(),
+            owner: Some(command.requested_by.clone()),
+            ..self.entry(kind, actor, Some(&command.id), detail)
+        }
+    }
+
+    /// The same about an approval.
+    pub(crate) fn entry_about(
+        &self,
+        kind: &'static str,
+        actor: &str,
+        approval: &Approval,
+        detail: serde_json::Value,
+    ) -> Entry {
+        Entry {
+            sandbox: Some(approval.sandbox.clone()),
+            owner: Some(approval.requested_by.clone()),
+            ..self.entry(kind, actor, None, detail)
+        }
+    }
+
+    /// The same about a sandbox.
+    pub(crate) fn entry_in(
+        &self,
+        kind: &'static str,
+        who: &Principal,
+        sandbox: &str,
+        detail: serde_json::Value,
+    ) -> Entry {
+        Entry {
+            sandbox: Some(sandbox.to_owned()),
+            ..self.entry(kind, who.name(), None, detail)
         }
     }
 
@@ -350,13 +462,15 @@ impl Engine {
     }
 }
 
-fn token_hash(token: &str) -> String {
-    use sha2::{Digest, Sha256};
-    hex(&Sha256::digest(token.as_bytes()))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+/// Waits for something, at most until then.
+async fn before<T>(
+    until: Option<tokio::time::Instant>,
+    what: impl Future<Output = T>,
+) -> Option<T> {
+    match until {
+        None => Some(what.await),
+        Some(until) => tokio::time::timeout_at(until, what).await.ok(),
+    }
 }
 
 /// Ends every keeper that still lives, and with it everything inside. Its

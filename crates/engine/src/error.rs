@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use weighlock_exec as exec;
-use weighlock_store as store;
+use weighlock_store::{self as store, ApprovalState as State};
+
+use crate::inbox::ApprovalView;
 
 /// Why a request could not be served.
 #[derive(Debug, thiserror::Error)]
@@ -64,9 +66,150 @@ pub enum Error {
         /// Each with its file, line and column.
         errors: Vec<weighlock_policy::LoadError>,
     },
-    /// What a person answered is not what is asked now.
-    #[error("the answer is to another question; nothing was run")]
+    /// It has changed since it was read.
+    #[error("it has changed since you read it; nothing was changed")]
     Stale,
+    /// A role does not allow it.
+    #[error("{name} is {role} and may not do that; nothing was done")]
+    Forbidden {
+        /// Who.
+        name: String,
+        /// What they are.
+        role: &'static str,
+        /// What they would have to be.
+        needs: &'static str,
+    },
+    /// An agent tried what is for people.
+    #[error("agents never {what}; nothing was done")]
+    NeverAgents {
+        /// What.
+        what: String,
+    },
+    /// A command that is run here tried what is for people.
+    #[error("nothing is decided inside a run of weighlock; nothing was done")]
+    Inside,
+    /// Whoever asked would approve it.
+    #[error("whoever asks for a command may not approve it; nothing was decided")]
+    OwnRequest,
+    /// One person counts once.
+    #[error("you have approved this already; another person must, too")]
+    AnsweredAlready,
+    /// A question was answered, or ended otherwise.
+    #[error("{}", closed(.approval))]
+    Closed {
+        /// As it is now.
+        approval: Box<ApprovalView>,
+    },
+    /// What would run is not what was asked about.
+    #[error("what would run is not what was shown; nothing was run, and it is asked anew")]
+    PayloadChanged {
+        /// The question as it is now.
+        approval: Option<Box<ApprovalView>>,
+    },
+    /// Work is paused.
+    #[error("work is paused by {by}; nothing was decided")]
+    Paused {
+        /// Who has paused.
+        by: String,
+    },
+    /// No approval has this id.
+    #[error("no approval `{id}`")]
+    NoSuchApproval {
+        /// As it was given.
+        id: String,
+    },
+    /// Nobody has this name.
+    #[error("no person or agent `{name}`")]
+    NoSuchPerson {
+        /// As it was given.
+        name: String,
+    },
+    /// No token has this id.
+    #[error("no token `{id}`")]
+    NoSuchToken {
+        /// As it was given.
+        id: String,
+    },
+    /// No session has this id.
+    #[error("no session `{id}`")]
+    NoSuchSession {
+        /// As it was given.
+        id: String,
+    },
+    /// The session takes no more requests.
+    #[error("session {id} is closed; nothing was run")]
+    SessionClosed {
+        /// The session.
+        id: String,
+    },
+    /// A link was used, is too old, or never was one.
+    #[error("the link was used already, or is too old")]
+    BadLink,
+    /// Another has the name.
+    #[error("there is a {what} `{name}` already; nothing was changed")]
+    NameTaken {
+        /// What it names.
+        what: &'static str,
+        /// The name.
+        name: String,
+    },
+    /// The sandbox takes no new runs.
+    #[error("sandbox `{name}` is not active; nothing was run")]
+    Inactive {
+        /// The sandbox.
+        name: String,
+    },
+    /// Another directory came to the place of a sandbox's.
+    #[error("sandbox `{name}` cannot be used: {}: {why}; nothing was run", .dir.display())]
+    Swapped {
+        /// The sandbox.
+        name: String,
+        /// Where its directory was.
+        dir: PathBuf,
+        /// What is there now.
+        why: String,
+    },
+    /// The sandbox is what the configuration file says.
+    #[error("sandbox `{name}` is set up in the configuration file; nothing was changed")]
+    InSettings {
+        /// The sandbox.
+        name: String,
+    },
+    /// The run does not wait any more.
+    #[error("run {id} does not wait; nothing was changed")]
+    NotWaiting {
+        /// The run.
+        id: String,
+    },
+    /// The run is ours, and we say how it ends.
+    #[error("run {id} is not run by its requester; nothing was recorded")]
+    NotExternal {
+        /// The run.
+        id: String,
+    },
+    /// How the run ended is on record.
+    #[error("run {id} is final; nothing was recorded")]
+    Final {
+        /// The run.
+        id: String,
+    },
+    /// The key stands for another request.
+    #[error("the idempotency key was used for another request; nothing was run")]
+    KeyReused,
+    /// The request was made before; found out only when it was to be recorded.
+    #[error("the request was made before, as run {command_id}")]
+    Repeated {
+        /// The run.
+        command_id: String,
+        /// It is the same request.
+        same: bool,
+    },
+    /// As much waits as may.
+    #[error("{waiting} commands of yours wait for an answer, which is the limit; nothing was run")]
+    TooManyWaiting {
+        /// How many.
+        waiting: u64,
+    },
     /// As many run as may.
     #[error("{running} commands are running, which is the limit")]
     TooMany {
@@ -100,10 +243,16 @@ pub enum Error {
 pub enum Kind {
     /// The request is at fault.
     Invalid,
+    /// Whoever asks may not.
+    Forbidden,
     /// There is no such thing.
     NotFound,
     /// It does not fit the state of things.
     Conflict,
+    /// It was changed by somebody else meanwhile.
+    Changed,
+    /// Too much at once.
+    TooMuch,
     /// Try again later.
     Unavailable,
     /// There is no room.
@@ -185,9 +334,113 @@ impl Error {
                     .unwrap_or("docs/rules.md explains the language"),
             ),
             Self::Stale => problem(
+                Kind::Changed,
+                "changed_meanwhile",
+                "read it again, and change what is there now",
+            ),
+            Self::Forbidden { needs, .. } => problem(
+                Kind::Forbidden,
+                "not_allowed",
+                &format!("this needs the role {needs}"),
+            ),
+            Self::NeverAgents { .. } => problem(
+                Kind::Forbidden,
+                "never_agents",
+                "a person decides: wait for the answer, or do something else",
+            ),
+            Self::Inside => problem(
+                Kind::Forbidden,
+                "inside_a_run",
+                "a person decides in a terminal of their own",
+            ),
+            Self::OwnRequest => problem(Kind::Forbidden, "own_request", "let somebody else decide"),
+            Self::AnsweredAlready => problem(
                 Kind::Conflict,
-                "stale_approval",
-                "look at the command again, and answer what is asked now",
+                "answered_already",
+                "let somebody else decide",
+            ),
+            Self::Closed { .. } => problem(
+                Kind::Conflict,
+                "already_decided",
+                "there is nothing left to decide",
+            ),
+            Self::PayloadChanged { .. } => problem(
+                Kind::Conflict,
+                "payload_changed",
+                "look at it again, and answer what is asked now",
+            ),
+            Self::Paused { .. } => problem(
+                Kind::Conflict,
+                "paused",
+                "`weighlock resume` lets work go on; then decide",
+            ),
+            Self::NoSuchApproval { .. } => problem(
+                Kind::NotFound,
+                "no_such_approval",
+                "`weighlock inbox` lists what waits",
+            ),
+            Self::NoSuchPerson { .. } => problem(
+                Kind::NotFound,
+                "no_such_person",
+                "`weighlock people` lists them",
+            ),
+            Self::NoSuchToken { .. } => problem(
+                Kind::NotFound,
+                "no_such_token",
+                "`weighlock people show NAME` lists somebody's tokens",
+            ),
+            Self::NoSuchSession { .. } => problem(
+                Kind::NotFound,
+                "no_such_session",
+                "leave it out, and one is opened",
+            ),
+            Self::SessionClosed { .. } => problem(
+                Kind::Conflict,
+                "session_closed",
+                "leave the session out, and one is opened",
+            ),
+            Self::BadLink => problem(
+                Kind::Forbidden,
+                "bad_link",
+                "`weighlock signin` makes another",
+            ),
+            Self::NameTaken { .. } => problem(Kind::Conflict, "name_taken", "choose another name"),
+            Self::Inactive { .. } => problem(
+                Kind::Conflict,
+                "sandbox_inactive",
+                "an administrator can switch it on: `weighlock sandbox on`",
+            ),
+            Self::Swapped { .. } => problem(
+                Kind::Conflict,
+                "sandbox_changed",
+                "put the directory back, or set the sandbox up anew",
+            ),
+            Self::InSettings { .. } => problem(
+                Kind::Conflict,
+                "in_settings",
+                "change the configuration file, and `weighlock serve --replace`",
+            ),
+            Self::NotWaiting { .. } => problem(
+                Kind::Conflict,
+                "not_waiting",
+                "`weighlock show` tells what became of it",
+            ),
+            Self::NotExternal { .. } => problem(
+                Kind::Conflict,
+                "not_external",
+                "only a command with executor `external` is reported by its requester",
+            ),
+            Self::Final { .. } => problem(Kind::Conflict, "already_final", "the record stands"),
+            Self::KeyReused => problem(
+                Kind::Conflict,
+                "key_reused",
+                "use a new key for a new request",
+            ),
+            Self::Repeated { .. } => problem(Kind::Conflict, "repeated", "look at that run"),
+            Self::TooManyWaiting { .. } => problem(
+                Kind::TooMuch,
+                "too_many_waiting",
+                "wait for answers, or withdraw some",
             ),
             Self::TooMany { .. } => problem(
                 Kind::Unavailable,
@@ -254,10 +507,20 @@ fn store_problem(error: &store::Error, detail: String) -> Problem {
             "store_vanished",
             "restore it, or `weighlock serve --recover` to begin anew",
         ),
+        store::Error::Older { .. } => (
+            Kind::Unavailable,
+            "store_older",
+            "start the server once, which brings it up to date",
+        ),
         store::Error::Newer { .. } => (
             Kind::Internal,
             "store_newer",
             "use the newer version of weighlock",
+        ),
+        store::Error::Cursor => (
+            Kind::Invalid,
+            "bad_cursor",
+            "take the cursor from the page before, as it is",
         ),
         store::Error::Missing { .. } => (
             Kind::NotFound,
@@ -275,6 +538,15 @@ fn store_problem(error: &store::Error, detail: String) -> Problem {
         code,
         detail,
         hint: hint.to_owned(),
+    }
+}
+
+/// Says how a question ended.
+fn closed(approval: &ApprovalView) -> String {
+    let by = approval.decided_by.as_deref().unwrap_or("somebody");
+    match approval.state {
+        State::Expired => "nobody answered in time, and it has expired".into(),
+        state => format!("already {} by {by}", state.word()),
     }
 }
 

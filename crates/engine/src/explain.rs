@@ -3,7 +3,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use weighlock_exec::Shell;
 use weighlock_policy::{
     Access, Allows, Facts, Grant, Link, LoadError, Part, PartKind, PlaceKind, Scope, Subject,
     TokenKind, Verdict, tokens,
@@ -11,11 +10,18 @@ use weighlock_policy::{
 
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::judge::Judged;
-use crate::place;
+use crate::judge::{Judged, Where};
 use crate::policy::{self, For};
-use crate::request::{Principal, Request};
+use crate::principal::{Principal, Right};
+use crate::request::Request;
 use crate::sandbox::Sandbox;
+
+/// How many parts are told of. All are judged; nobody reads more.
+const MAX_PARTS: usize = 1000;
+
+/// Characters of a part's own text. What is inside of `sh -c '…'` has all of
+/// that for its text, so that whole copies would be as many as there are parts.
+const MAX_TEXT: usize = 1000;
 
 /// The verdict on a command, and everything that led to it. Nothing was run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -37,8 +43,11 @@ pub struct Explanation {
     pub read_only: bool,
     /// Why it is not `auto`, the deciding reason first.
     pub reasons: Vec<ReasonView>,
-    /// What it consists of, in order.
+    /// What it consists of, in order; at most 1,000.
     pub parts: Vec<PartView>,
+    /// Parts that were judged and are not listed.
+    #[serde(default)]
+    pub more_parts: usize,
     /// Every rule tried, in order.
     pub rules: Vec<RuleView>,
     /// The words of the text, for highlighting. One may lie inside another.
@@ -188,24 +197,36 @@ impl Engine {
     /// place of the server's rule file.
     pub fn explain(&self, request: &Request, draft: Option<&str>) -> Result<Explanation, Error> {
         request.check()?;
-        let sandbox = self.sandbox(request.sandbox.as_deref())?;
-        let place = place::resolve(self.directory_of(sandbox), request.cwd.as_deref())?;
-        let judged = self.judged(request, sandbox, &place, draft)?;
+        request.check_profile()?;
+        if draft.is_some() {
+            request.principal.check(Right::Look)?;
+        }
+        let known = self.workplace(request.sandbox.as_deref(), &request.principal)?;
+        let sandbox = &known.sandbox;
+        let place = self.place(sandbox, request.cwd.as_deref())?;
+        let at = Where {
+            known: &known,
+            place: &place,
+            session: request.session.as_deref(),
+        };
+        let judged = self.judged(request, &at, draft)?;
         Ok(judged.explain(request, sandbox))
     }
 
     /// Returns the policy in force.
-    pub fn policy(&self) -> PolicyView {
+    pub fn policy(&self, who: &Principal) -> Result<PolicyView, Error> {
+        who.check(Right::Look)?;
         let in_force = self.policy.current();
         let config = &self.config;
         let asker = For {
             agent: None,
             sandbox: "",
+            layers: &[],
         };
         let rules = self.policy.rules(&in_force, None, &asker, None);
         // What is tried on nothing is everything there is.
         let rules = rules.decide(Facts::default(), &Subject::default()).tried();
-        PolicyView {
+        Ok(PolicyView {
             presets: config
                 .presets
                 .iter()
@@ -214,14 +235,73 @@ impl Engine {
             rules_file: in_force.rules_file(),
             rules: rules.into_iter().map(rule_view).collect(),
             agents: in_force.agents(),
-            grants: self.grants(),
+            grants: self.grants(who)?,
             broken: broken(&in_force.broken),
+        })
+    }
+
+    /// Writes down which rule files have changed, before anything is done by
+    /// them.
+    pub(crate) async fn note_rules(&self) -> Result<(), Error> {
+        for news in self.policy.take_news() {
+            let kind = match news.broken.is_empty() {
+                true => "rules.changed",
+                false => "rules.broken",
+            };
+            let detail = json!({ "files": news.files, "broken": news.broken });
+            let entry = self.entry(kind, "weighlock", None, detail);
+            self.store.record(vec![entry]).await?;
         }
+        Ok(())
     }
 
     /// Returns what people have allowed beforehand.
-    pub fn grants(&self) -> Vec<GrantView> {
-        self.policy.grants().into_iter().map(grant_view).collect()
+    pub fn grants(&self, who: &Principal) -> Result<Vec<GrantView>, Error> {
+        who.check(Right::Look)?;
+        let grants = self.policy.grants().into_iter();
+        let seen = grants.filter(|grant| is_seen(grant, who));
+        Ok(seen.map(grant_view).collect())
+    }
+
+    /// Refuses a grant that means nothing, or that its giver may not give:
+    /// administrators for anybody and anywhere, others where they decide.
+    pub(crate) fn check_grant(
+        &self,
+        pattern: &str,
+        scope: &Scope,
+        until: Option<i64>,
+        by: &Principal,
+    ) -> Result<Grant, Error> {
+        by.check(Right::Decide)?;
+        let approvals = &self.config.approvals;
+        if approvals.four_eyes || approvals.two_for_high_risk {
+            // What one allows beforehand, nobody else looks at any more.
+            by.check(Right::Administer)?;
+        }
+        let within = scope.sandbox.as_deref();
+        let within = within.map(|name| self.sandbox(name, by)).transpose()?;
+        let within = within.map(|info| info.sandbox_id);
+        if within.is_none() && !by.is_administrator() {
+            return Err(only_where_one_decides(by));
+        }
+        if let Some(id) = &scope.session {
+            self.session(id, by)?;
+        }
+        let now = self.clock.micros();
+        let id = self.ids.next_as("g", now);
+        let grant = Grant {
+            id: format!("g_{}", &id[id.len() - 6..]),
+            allows: Allows::Pattern(pattern.to_owned()),
+            scope: Scope {
+                sandbox: within,
+                ..scope.clone()
+            },
+            until,
+            by: by.name().to_owned(),
+            created: now / 1_000_000,
+        };
+        policy::check_grant(&grant).map_err(|errors| Error::Rules { errors })?;
+        Ok(grant)
     }
 
     /// Allows commands of a pattern beforehand, until a time in seconds since
@@ -233,17 +313,10 @@ impl Engine {
         until: Option<i64>,
         by: &Principal,
     ) -> Result<GrantView, Error> {
-        let now = self.clock.micros();
-        let tail = self.ids.next(now);
-        let grant = Grant {
-            id: format!("g_{}", &tail[tail.len() - 6..]),
-            allows: Allows::Pattern(pattern.to_owned()),
-            scope,
-            until,
-            by: by.name().to_owned(),
-            created: now / 1_000_000,
-        };
-        policy::check_grant(&grant).map_err(|errors| Error::Rules { errors })?;
+        if by.is_agent() {
+            return Err(self.never_agents("allow anything", Some(pattern), by).await);
+        }
+        let grant = self.check_grant(pattern, &scope, until, by)?;
         let body = serde_json::to_string(&grant).expect("a grant is plain data");
         let entry = self.entry("grant.given", by.name(), None, json!({ "grant": grant }));
         self.store.add_grant(grant.id.clone(), body, entry).await?;
@@ -253,12 +326,24 @@ impl Engine {
 
     /// Takes a grant back.
     pub async fn revoke(&self, id: &str, by: &Principal) -> Result<(), Error> {
-        if !self.policy.grants().iter().any(|grant| grant.id == id) {
-            return Err(Error::NoSuchGrant {
-                id: crate::error::brief(id),
-            });
+        if by.is_agent() {
+            let what = "take back what was allowed";
+            return Err(self.never_agents(what, Some(id), by).await);
         }
-        let entry = self.entry("grant.taken_back", by.name(), None, json!({ "id": id }));
+        by.check(Right::Decide)?;
+        let mut grants = self.policy.grants().into_iter();
+        let grant = grants.find(|grant| grant.id == id && is_seen(grant, by));
+        let grant = grant.ok_or_else(|| Error::NoSuchGrant {
+            id: crate::error::brief(id),
+        })?;
+        if grant.scope.sandbox.is_none() && !by.is_everywhere() {
+            return Err(only_where_one_decides(by));
+        }
+        self.take_back(id, by.name()).await
+    }
+
+    pub(crate) async fn take_back(&self, id: &str, by: &str) -> Result<(), Error> {
+        let entry = self.entry("grant.taken_back", by, None, json!({ "id": id }));
         self.store.remove_grant(id.to_owned(), entry).await?;
         self.policy.set_grants(self.stored_grants()?);
         Ok(())
@@ -284,18 +369,17 @@ impl Judged {
         Explanation {
             command: text.to_owned(),
             verdict: judgement.verdict,
-            agent: request.agent.clone(),
+            agent: request.profile().map(str::to_owned),
             sandbox: sandbox.name.clone(),
             cwd: self.place.cwd.clone(),
-            shell: match self.shell {
-                Shell::Sh => "sh".into(),
-                Shell::Bash => "bash".into(),
-            },
+            shell: self.shell.name().into(),
             read_only: judgement.verdict == Verdict::Auto && judgement.reads_only(),
             reasons: self.reasons(),
             parts: parts
+                .take(MAX_PARTS)
                 .map(|(part, decided)| part_view(text, part, decided))
                 .collect(),
+            more_parts: judgement.facts.parts.len().saturating_sub(MAX_PARTS),
             rules: judgement.tried().into_iter().map(rule_view).collect(),
             tokens: tokens(text)
                 .into_iter()
@@ -308,6 +392,20 @@ impl Judged {
             warnings: self.warnings.clone(),
             fingerprint: self.fingerprint.clone(),
         }
+    }
+}
+
+/// Returns whether somebody may know of a grant: it counts where they are.
+fn is_seen(grant: &Grant, who: &Principal) -> bool {
+    let within = grant.scope.sandbox.as_deref();
+    within.is_none_or(|sandbox| who.reaches(sandbox))
+}
+
+fn only_where_one_decides(by: &Principal) -> Error {
+    Error::Forbidden {
+        name: by.name().into(),
+        role: by.role().word(),
+        needs: "administrator, or a sandbox in which you decide",
     }
 }
 
@@ -350,10 +448,7 @@ fn part_view(text: &str, part: &Part, decided: &weighlock_policy::Decided) -> Pa
         kind: part.kind,
         link: part.link,
         depth: part.depth,
-        text: text
-            .get(part.span.start..part.span.end)
-            .unwrap_or("")
-            .to_owned(),
+        text: shortened(text.get(part.span.start..part.span.end).unwrap_or("")),
         span: (part.span.start, part.span.end),
         program: (!part.program.is_empty()).then(|| part.program.clone()),
         does: part.does.clone(),
@@ -380,6 +475,13 @@ fn part_view(text: &str, part: &Part, decided: &weighlock_policy::Decided) -> Pa
         hosts: part.hosts.clone(),
         unknown: part.unknown.clone(),
         possible: part.possible,
+    }
+}
+
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(MAX_TEXT) {
+        None => text.to_owned(),
+        Some((end, _)) => format!("{}…", &text[..end]),
     }
 }
 

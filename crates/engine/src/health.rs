@@ -7,6 +7,7 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::login::Answer;
 use crate::machine::PrimitiveView;
+use crate::principal::{Principal, Right};
 use crate::view::SandboxView;
 
 /// Whether the engine serves, at a glance.
@@ -65,25 +66,21 @@ pub struct Checks {
 
 impl Engine {
     /// Returns how the engine is.
-    pub fn health(&self) -> Health {
+    pub fn health(&self, who: &Principal) -> Health {
         Health {
             status: "ok".into(),
             version: env!("CARGO_PKG_VERSION").into(),
             uptime_seconds: self.began.elapsed().as_secs_f64(),
             running: self.lives.count(),
             base: self.config.base.to_string_lossy().into_owned(),
-            sandboxes: self
-                .config
-                .sandboxes
-                .iter()
-                .map(|one| self.view(one))
-                .collect(),
+            sandboxes: self.sandbox_views(who),
             output_bytes: self.kept.load(std::sync::atomic::Ordering::Relaxed),
         }
     }
 
     /// Checks everything that can be checked from here, by trying it.
-    pub async fn checks(self: &std::sync::Arc<Self>) -> Checks {
+    pub async fn checks(self: &std::sync::Arc<Self>, who: &Principal) -> Result<Checks, Error> {
+        who.check(Right::Review)?;
         let mut checks = vec![self.check_database(), self.check_audit()];
         let (primitives, machine) = self.probe().await;
         checks.extend(machine);
@@ -91,7 +88,7 @@ impl Engine {
         checks.push(self.check_blacklist());
         checks.push(self.check_output());
         checks.push(self.check_path().await);
-        Checks { checks, primitives }
+        Ok(Checks { checks, primitives })
     }
 
     fn check_database(&self) -> Check {

@@ -28,15 +28,15 @@ impl Ids {
         }
     }
 
-    /// Makes the next one. Time in ids never runs backwards, even when the
-    /// clock does.
-    pub(crate) fn next(&self, unix_micros: i64) -> String {
+    /// Makes the next one, with a word in front that says what it names.
+    pub(crate) fn next_as(&self, what: &str, unix_micros: i64) -> String {
+        // Time in ids never runs backwards, even when the clock does.
         let now = unix_micros / 1000;
         let millis = self.last.fetch_max(now, Ordering::Relaxed).max(now);
         let mut random = [0; 8];
         getrandom::fill(&mut random).expect("the kernel has randomness");
         format!(
-            "r_{}{}",
+            "{what}_{}{}",
             digits(millis.cast_unsigned(), TIME),
             digits(u64::from_le_bytes(random), CHANCE)
         )
@@ -45,8 +45,9 @@ impl Ids {
 
 /// Returns what people are shown and may type: one in a billion.
 pub(crate) fn short(id: &str) -> String {
-    let tail = id.get(2 + TIME..).unwrap_or(id);
-    format!("r_{}", &tail[..tail.len().min(SHORT)])
+    let (what, rest) = id.split_once('_').unwrap_or(("r", id));
+    let tail = rest.get(TIME..).unwrap_or(rest);
+    format!("{what}_{}", &tail[..tail.len().min(SHORT)])
 }
 
 /// Returns the day an id was made, as days since 1970.
@@ -87,15 +88,17 @@ mod tests {
     #[test]
     fn ids_sort_by_time_and_never_run_backwards() {
         let ids = Ids::after(None);
-        let noon = ids.next(1_000_000_000_000);
-        let later = ids.next(2_000_000_000_000);
-        let set_back = ids.next(1_500_000_000_000);
+        let noon = ids.next_as("r", 1_000_000_000_000);
+        let later = ids.next_as("r", 2_000_000_000_000);
+        let set_back = ids.next_as("r", 1_500_000_000_000);
         assert!(noon < later);
         assert_eq!(later[..12], set_back[..12]);
-        let restarted = Ids::after(Some(&later)).next(1_500_000_000_000);
+        let restarted = Ids::after(Some(&later)).next_as("r", 1_500_000_000_000);
         assert_eq!(later[..12], restarted[..12]);
         assert_eq!(noon.len(), 22);
         assert_eq!(day(&noon), 1_000_000_000_000 / 86_400_000_000);
         assert_eq!(short(&noon), format!("r_{}", &noon[12..18]));
+        let approval = ids.next_as("ap", 0);
+        assert_eq!(short(&approval), format!("ap_{}", &approval[13..19]));
     }
 }

@@ -2,13 +2,14 @@
 //! anything.
 
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use weighlock_exec::Shell;
 use weighlock_policy::{
-    Blacklist, Judgement, LoadError, Place, Reader, Subject, Verdict, Who, understand,
+    Blacklist, Judgement, Layer, LoadError, Place, Reader, Subject, Verdict, Who, understand,
 };
 
 use crate::blacklist::BlacklistFile;
@@ -17,10 +18,12 @@ use crate::config::Config;
 use crate::engine::Engine;
 use crate::error::{Error, brief};
 use crate::explain::{Explanation, ReasonView, broken};
+use crate::people::hex;
 use crate::place;
 use crate::policy::{self, For, Policy};
 use crate::request::{Input, Request};
 use crate::sandbox::{self, Sandbox};
+use crate::sandboxes::Known;
 use crate::walls::home;
 
 /// Judges commands by the settings and the rule files, and runs none. It keeps
@@ -77,6 +80,9 @@ impl Judge {
         let asked = Asked {
             request,
             sandbox: &sandbox.name,
+            sandbox_id: &sandbox.id,
+            layers: &[],
+            session: request.session.as_deref(),
             place: policy::place(root, &cwd, &self.home),
             blacklist: self.blacklist.clone(),
             now: self.clock.micros() / 1_000_000,
@@ -95,6 +101,12 @@ pub fn check_rules(file: &str, text: &str) -> Result<(), Vec<LoadError>> {
 pub(crate) struct Asked<'a> {
     request: &'a Request,
     sandbox: &'a str,
+    /// How grants name it: another can come to have its name.
+    sandbox_id: &'a str,
+    /// Rules of the sandbox's own.
+    layers: &'a [Arc<Layer>],
+    /// The session that it belongs to, by id.
+    session: Option<&'a str>,
     place: Place,
     blacklist: BlacklistFile,
     /// In seconds since 1970.
@@ -114,18 +126,29 @@ pub(crate) struct Judged {
     pub(crate) timeout: Option<Duration>,
 }
 
+/// Where a request would be run.
+pub(crate) struct Where<'a> {
+    pub(crate) known: &'a Known,
+    pub(crate) place: &'a place::Place,
+    /// The session, by id.
+    pub(crate) session: Option<&'a str>,
+}
+
 impl Engine {
     pub(crate) fn judged(
         &self,
         request: &Request,
-        sandbox: &Sandbox,
-        place: &place::Place,
+        at: &Where<'_>,
         draft: Option<&str>,
     ) -> Result<Judged, Error> {
+        let (known, sandbox) = (at.known, &at.known.sandbox);
         self.policy.judge(Asked {
             request,
             sandbox: &sandbox.name,
-            place: policy::place(self.directory_of(sandbox), &place.path, &self.home),
+            sandbox_id: &sandbox.id,
+            layers: &known.layers,
+            session: at.session,
+            place: policy::place(self.directory_of(sandbox), &at.place.path, &self.home),
             blacklist: self.blacklist(),
             now: self.clock.micros() / 1_000_000,
             draft,
@@ -136,13 +159,13 @@ impl Engine {
 impl Policy {
     fn judge(&self, asked: Asked<'_>) -> Result<Judged, Error> {
         let Asked { request, place, .. } = asked;
-        let agent = request.agent.as_deref();
+        let agent = request.profile();
         let draft = asked.draft.map(|text| policy::draft("draft", text));
         let draft = draft
             .transpose()
             .map_err(|errors| Error::Rules { errors })?;
         let in_force = self.current();
-        if let Some(name) = agent
+        if let Some(name) = request.agent.as_deref()
             && !in_force.knows(name)
         {
             return Err(Error::NoSuchAgent {
@@ -157,6 +180,7 @@ impl Policy {
         let asker = For {
             agent,
             sandbox: asked.sandbox,
+            layers: asked.layers,
         };
         let rules = self.rules(&in_force, saved, &asker, draft);
         let reader = match request.shell {
@@ -174,9 +198,13 @@ impl Policy {
             place: Some(&place),
             who: Who {
                 agent,
-                sandbox: Some(asked.sandbox),
-                session: request.session.as_deref(),
-                ..Who::default()
+                sandbox: Some(asked.sandbox_id),
+                session: asked.session,
+                principal: Some(request.principal.name()),
+                role: Some(match request.principal.is_administrator() {
+                    true => "admin",
+                    false => "user",
+                }),
             },
             description: request.description.as_deref(),
             now: asked.now,
@@ -184,7 +212,7 @@ impl Policy {
         };
         let judgement = rules.decide(facts, &subject);
         Ok(Judged {
-            fingerprint: fingerprint(request, &place, &judgement),
+            fingerprint: fingerprint(request, asked.sandbox, &place, &judgement),
             timeout: in_force.timeout(agent),
             judgement,
             shell,
@@ -196,28 +224,26 @@ impl Policy {
 
 /// Names what a person is asked about: the text, where it would run and with
 /// what, and why it is asked.
-fn fingerprint(request: &Request, place: &Place, judgement: &Judgement) -> String {
+fn fingerprint(request: &Request, sandbox: &str, place: &Place, judgement: &Judgement) -> String {
     let reasons = judgement.reasons.iter();
     let reasons: Vec<&str> = reasons.map(|reason| reason.text.as_str()).collect();
     let input = match &request.input {
-        Input::Text(bytes) => bytes.as_slice(),
-        Input::None | Input::Open => &[],
+        Input::None => json!(null),
+        Input::Open => json!("open"),
+        Input::Text(bytes) => json!(bytes),
     };
     let asked = json!([
         request.command,
         input,
         request.shell,
         request.env,
-        request.agent,
-        request.sandbox,
+        request.profile(),
+        sandbox,
         place.cwd,
         reasons
     ]);
     let hash = Sha256::digest(asked.to_string().as_bytes());
-    hash[..12]
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    hex(&hash[..12])
 }
 
 /// Takes `.` and `..` out of an absolute path, by its letters alone.
@@ -238,14 +264,14 @@ fn clean(path: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::request::Principal;
+    use crate::principal::Principal;
 
     fn judge(config: &Config) -> Judge {
         Judge::open(config, Clock::system()).unwrap()
     }
 
     fn request(command: &str) -> Request {
-        Request::new(Principal::named("test"), command)
+        Request::new(Principal::library("test"), command)
     }
 
     #[test]

@@ -13,45 +13,67 @@ mod denial;
 mod engine;
 mod env;
 mod error;
+mod events;
 mod explain;
+mod external;
+mod follow;
 mod forgery;
 mod health;
 mod id;
+mod inbox;
+mod inside;
 mod judge;
 mod live;
 mod login;
 mod machine;
 mod output;
 mod passwd;
+mod pause;
+mod people;
 mod place;
 mod policy;
+mod principal;
 mod protect;
 mod recover;
+mod refuse;
 mod request;
 mod retention;
 mod run;
+mod safe;
 mod sandbox;
+mod sandboxes;
+mod session;
 mod view;
 mod walls;
 
 pub use blacklist::BlacklistFile;
 pub use clock::Clock;
-pub use config::Config;
+pub use config::{Approvals, Config};
 pub use denial::Denial;
 pub use engine::Engine;
 pub use error::{Error, Kind, Problem};
+pub use events::{Event, Events};
 pub use explain::{
     Explanation, GrantView, OptionView, PartView, PolicyView, ReasonView, RuleView, TokenView,
 };
+pub use external::Report;
 pub use health::{Check, Checks, Health, Level, size};
 pub use id::path_hash;
+pub use inbox::{AnswerView, ApprovalView, Decision, DecisionKind, InboxFilter, Situation};
+pub use inside::{Process, ancestors, inside_a_run};
 pub use judge::{Judge, check_rules};
 pub use machine::PrimitiveView;
 pub use output::{Follow, Until};
+pub use pause::PauseView;
+pub use people::{NewPerson, NewToken, PersonPatch, PersonView, TokenInfo};
 pub use policy::PolicyFiles;
-pub use request::{Answer, Input, Principal, Request};
+pub use principal::{Principal, Role, Via};
+pub use request::{Input, Request};
 pub use run::Outcome;
-pub use sandbox::{DEFAULT as DEFAULT_SANDBOX, Sandbox};
+pub use safe::{safe_command, safe_text};
+pub use sandbox::{DEFAULT as DEFAULT_SANDBOX, Sandbox, Source};
+pub use sandboxes::{Files, Guard, LimitsInfo, NewSandbox, Review, SandboxInfo, SandboxPatch};
+pub use session::{OnClose, SessionView};
 pub use view::{
     Detail, LayerView, LeftRunning, LimitsView, Load, OutputView, Reason, Run, SandboxView, Used,
 };
@@ -65,5 +87,6 @@ pub use weighlock_policy::{
     rules_schema,
 };
 pub use weighlock_store::{
-    Durability, Error as StoreError, Fault, Filter, State, Store, Verified, verify_export,
+    ApprovalState, Durability, EntryFilter, Error as StoreError, Fault, Filter, Risk, State, Store,
+    Verified, verify_export,
 };

@@ -6,8 +6,10 @@ use weighlock_confine::{Rung, is_root};
 use weighlock_exec::Primitive;
 
 use crate::engine::Engine;
-use crate::health::{Check, Level, failed, hint, ok, problem};
-use crate::request::{Principal, Request};
+use crate::error::Error;
+use crate::health::{Check, Checks, Level, failed, hint, ok, problem};
+use crate::principal::{Principal, Right};
+use crate::request::Request;
 use crate::run::Outcome;
 use crate::sandbox::Sandbox;
 
@@ -65,15 +67,32 @@ impl Engine {
         (found, lines)
     }
 
+    /// Says what protects a sandbox on this machine, by trying it.
+    pub async fn protection(
+        self: &std::sync::Arc<Self>,
+        id: &str,
+        who: &Principal,
+    ) -> Result<Checks, Error> {
+        let info = self.sandbox(id, who)?;
+        who.check(Right::Look)?;
+        let (primitives, mut checks) = self.probe().await;
+        if let Some(sandbox) = self.sandbox_called(&info.sandbox_id)
+            && !primitives.is_empty()
+        {
+            checks = lines(&primitives, std::slice::from_ref(&*sandbox));
+        }
+        Ok(Checks { checks, primitives })
+    }
+
     /// Runs a command, as any other: recorded, kept, contained.
     pub(crate) async fn check_run(self: &std::sync::Arc<Self>) -> Check {
         let request = Request {
             description: Some("weighlock doctor".into()),
             timeout_ms: Some(5000),
-            ..Request::new(Principal::named("doctor"), "true")
+            ..Request::new(Principal::library("doctor"), "true")
         };
         let run = match self.run(request).await {
-            Ok(Outcome::Asked(_)) => {
+            Ok(Outcome::Waiting(_)) => {
                 let fix = "look at `weighlock explain true`: a rule asks even for that";
                 return problem("run", "the policy asks before running `true`".into(), fix);
             }

@@ -17,6 +17,12 @@ impl Entry {
         users.lines().filter_map(Self::parse).find(wanted)
     }
 
+    /// Finds a user by name who is not root, nor of root's group.
+    pub(crate) fn ordinary(name: &str) -> Option<Self> {
+        let user = Self::find(|user| user.name == name);
+        user.filter(|user| user.uid != 0 && user.gid != 0)
+    }
+
     fn parse(line: &str) -> Option<Self> {
         let fields: Vec<_> = line.split(':').collect();
         let [name, _, uid, gid, _, home, shell] = fields[..] else {

@@ -52,6 +52,16 @@ pub(crate) fn resolve(base: &Path, asked: Option<&str>) -> Result<Place, Error> 
     }
 }
 
+/// Refuses whoever leaves a private directory; what is outside is not their
+/// business.
+pub(crate) fn violation() -> Error {
+    Error::invalid(
+        "sandbox_violation",
+        "Working directory is outside your sandbox.".into(),
+        "use a relative path inside it, or none",
+    )
+}
+
 fn refuse(asked: &str, why: &str, base: &Path) -> Error {
     Error::invalid(
         "bad_directory",

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use weighlock_policy::{
-    Agents, Facts, Grant, Granted, Layer, LayerKind, LoadError, Place, Preset, Reader, Rules,
-    Settings, agents, example_place, understand,
+    Agents, Blacklist, Facts, Grant, Granted, Layer, LayerKind, LoadError, Place, Preset, Reader,
+    Rules, Settings, agents, example_place, understand,
 };
 
 use crate::config::Config;
@@ -35,6 +35,18 @@ pub(crate) struct Policy {
     sources: Sources,
     in_force: Mutex<Arc<InForce>>,
     grants: Mutex<Vec<Arc<Granted>>>,
+    /// The presets with the blacklist that was seen last.
+    listed: Mutex<Option<(Blacklist, Rules)>>,
+    /// What became of files since the record was told.
+    news: Mutex<Vec<News>>,
+}
+
+/// Rule files that have changed.
+pub(crate) struct News {
+    /// The files that are read now, each with what it looked like.
+    pub(crate) files: Vec<String>,
+    /// Why they are not in force; empty if they are.
+    pub(crate) broken: Vec<String>,
 }
 
 struct Sources {
@@ -77,6 +89,8 @@ impl Policy {
             sources,
             in_force,
             grants: Mutex::new(vec![]),
+            listed: Mutex::default(),
+            news: Mutex::default(),
         })
     }
 
@@ -104,8 +118,28 @@ impl Policy {
                     }
                 }
             });
+            lock(&self.news).push(current.news());
         }
         Arc::clone(&current)
+    }
+
+    /// Returns the presets with a blacklist of a person's own, which seldom
+    /// changes.
+    fn with_list(&self, list: Blacklist) -> Rules {
+        let mut listed = lock(&self.listed);
+        if let Some((known, rules)) = &*listed
+            && *known == list
+        {
+            return rules.clone();
+        }
+        let rules = self.sources.base(Some(list.clone()));
+        *listed = Some((list, rules.clone()));
+        rules
+    }
+
+    /// Takes what the record has to be told.
+    pub(crate) fn take_news(&self) -> Vec<News> {
+        std::mem::take(&mut lock(&self.news))
     }
 
     /// Puts grants in force in place of those before. One that means nothing
@@ -136,12 +170,12 @@ impl Policy {
     pub(crate) fn rules(
         &self,
         in_force: &InForce,
-        blacklist: Option<weighlock_policy::Blacklist>,
+        blacklist: Option<Blacklist>,
         who: &For<'_>,
         draft: Option<Arc<Layer>>,
     ) -> Rules {
         let mut rules = match blacklist {
-            Some(list) => self.sources.base(Some(list)),
+            Some(list) => self.with_list(list),
             None => in_force.presets.clone(),
         };
         let sandbox = in_force.sandboxes.get(who.sandbox).cloned();
@@ -149,6 +183,7 @@ impl Policy {
         [server, sandbox]
             .into_iter()
             .flatten()
+            .chain(who.layers.iter().cloned())
             .for_each(|layer| rules.add(layer));
         if let (Some(agents), Some(name)) = (&in_force.agents, who.agent) {
             rules.add(agents.layer(name));
@@ -165,9 +200,22 @@ impl Policy {
 pub(crate) struct For<'a> {
     pub(crate) agent: Option<&'a str>,
     pub(crate) sandbox: &'a str,
+    /// Rules of the sandbox's own.
+    pub(crate) layers: &'a [Arc<Layer>],
 }
 
 impl InForce {
+    pub(crate) fn news(&self) -> News {
+        let files = self.seen.iter().filter_map(|(path, looks)| {
+            let (_, size) = looks.as_ref()?;
+            Some(format!("{} ({size} bytes)", path.display()))
+        });
+        News {
+            files: files.collect(),
+            broken: self.broken.iter().map(ToString::to_string).collect(),
+        }
+    }
+
     /// Returns the server's rule file, if there is one.
     pub(crate) fn rules_file(&self) -> Option<String> {
         self.server.as_ref()?;
@@ -200,6 +248,11 @@ pub(crate) fn draft(file: &str, text: &str) -> Result<Arc<Layer>, Vec<LoadError>
     Layer::load(LayerKind::Server, file, text, &for_examples).map(Arc::new)
 }
 
+/// Reads a rule text as a sandbox's layer.
+pub(crate) fn sandbox_layer(name: &str, text: &str) -> Result<Arc<Layer>, Vec<LoadError>> {
+    Layer::load(LayerKind::Sandbox, name, text, &for_examples).map(Arc::new)
+}
+
 /// Checks that a grant means something.
 pub(crate) fn check_grant(grant: &Grant) -> Result<(), Vec<LoadError>> {
     grant.clone().check(&for_examples).map(drop)
@@ -212,7 +265,7 @@ fn for_examples(text: &str) -> Facts {
 }
 
 impl Sources {
-    fn base(&self, blacklist: Option<weighlock_policy::Blacklist>) -> Rules {
+    fn base(&self, blacklist: Option<Blacklist>) -> Rules {
         let settings = Settings {
             blacklist,
             ..self.settings.clone()

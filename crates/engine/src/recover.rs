@@ -10,9 +10,9 @@ use weighlock_store::{Command, State};
 
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::follow::follow;
 use crate::forgery::Maker;
 use crate::live::Live;
-use crate::run::follow;
 use crate::view::Reason;
 
 /// A keeper that lives but does not answer for so long is beyond help.
@@ -37,6 +37,17 @@ impl Engine {
         while tasks.join_next().await.is_some() {}
         drop(maker);
         Ok(())
+    }
+
+    /// Begins what was approved when an earlier server ended, and goes on with
+    /// what was held and is not any more.
+    pub(crate) async fn begin_unbegun(self: &Arc<Self>) -> Result<(), Error> {
+        for (command, kept) in self.store.unbegun()? {
+            if command.state == State::Waiting {
+                self.begin_left_over(command, kept).await?;
+            }
+        }
+        self.let_go().await
     }
 
     fn suspect(&self) -> Result<Maker, Error> {
@@ -71,15 +82,11 @@ impl Engine {
                 self.bury(&mut command, *status, None, &nobody).await;
             }
             Ok(Ok(Orphan::NeverBegan)) => {
-                let reason = Reason {
-                    code: "never_began".into(),
-                    text: "The server ended before the command was started. Nothing was run."
-                        .into(),
-                    rule: None,
-                    layer: None,
-                    part: None,
-                    remedy: Some("Run it again.".into()),
-                };
+                let reason = Reason::new(
+                    "never_began",
+                    "The server ended before the command was started. Nothing was run.",
+                )
+                .with_remedy("Run it again.");
                 self.settle(command, State::Lost, reason).await;
             }
             Ok(Err(error)) => {

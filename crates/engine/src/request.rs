@@ -2,11 +2,16 @@
 
 use std::time::Duration;
 
+use serde_json::json;
+use sha2::{Digest, Sha256};
 use weighlock_exec::{Limits, Shell, Stdin};
 use weighlock_policy::Times;
+use weighlock_store::Key;
 
 use crate::env;
 use crate::error::{Error, brief};
+use crate::people::hex;
+use crate::principal::Principal;
 
 /// The kernel takes no longer argument (MAX_ARG_STRLEN, with its NUL).
 const MAX_COMMAND: usize = 128 * 1024 - 1;
@@ -14,12 +19,11 @@ const MAX_COMMAND: usize = 128 * 1024 - 1;
 /// Together with the command well below what the kernel takes (ARG_MAX).
 const MAX_ENV: usize = 1024 * 1024;
 
+/// Longer than any name for a request.
+const MAX_KEY: usize = 255;
+
 /// Longer than anyone means; such a number is a mistake in units.
 const ABSURD: Duration = Duration::from_secs(366 * 24 * 3600);
-
-/// Who asks.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Principal(String);
 
 /// What a command reads.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -33,6 +37,27 @@ pub enum Input {
     Open,
 }
 
+impl Input {
+    /// Returns how many bytes are known.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Text(bytes) => bytes.len(),
+            Self::None | Self::Open => 0,
+        }
+    }
+
+    /// Returns the beginning of what is known, as text.
+    pub(crate) fn shown(&self, most: usize) -> Option<String> {
+        match self {
+            Self::Text(bytes) => {
+                let shown = &bytes[..bytes.len().min(most)];
+                Some(String::from_utf8_lossy(shown).into_owned())
+            }
+            Self::None | Self::Open => None,
+        }
+    }
+}
+
 /// One command, and how to run it.
 #[derive(Debug, Clone)]
 pub struct Request {
@@ -42,9 +67,10 @@ pub struct Request {
     pub command: String,
     /// What the requester says it is for.
     pub description: Option<String>,
-    /// The client's own name for what belongs together.
+    /// What it belongs together with: a session's id, or the client's own name
+    /// for one; one is opened for it when not given.
     pub session: Option<String>,
-    /// The sandbox's name; the default one when not given.
+    /// The sandbox, by id or name; its principal's default when not given.
     pub sandbox: Option<String>,
     /// Where to run; the sandbox's directory when not given.
     pub cwd: Option<String>,
@@ -69,36 +95,10 @@ pub struct Request {
     pub background: bool,
     /// Whether what the shell leaves running may go on.
     pub keep: bool,
-    /// What a person says to the question about it.
-    pub answer: Option<Answer>,
-}
-
-/// A person's answer to the question whether a command may run.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer {
-    /// Names exactly what was asked about.
-    pub fingerprint: String,
-    /// It may run.
-    pub approved: bool,
-    /// What the agent is told.
-    pub reason: Option<String>,
-}
-
-impl Principal {
-    /// A user of this machine, known by the kernel's word.
-    pub fn user(uid: u32) -> Self {
-        Self(format!("uid:{uid}"))
-    }
-
-    /// One whose name a token stands for.
-    pub fn named(name: impl Into<String>) -> Self {
-        Self(name.into())
-    }
-
-    /// Returns the name that the record has.
-    pub fn name(&self) -> &str {
-        &self.0
-    }
+    /// The requester runs it itself, and reports what it did.
+    pub external: bool,
+    /// The client's own name for this request: made twice, it runs once.
+    pub key: Option<String>,
 }
 
 impl Request {
@@ -114,7 +114,8 @@ impl Request {
             env: vec![],
             agent: None,
             shell: None,
-            answer: None,
+            external: false,
+            key: None,
             input: Input::default(),
             timeout_ms: None,
             idle_ms: None,
@@ -149,6 +150,17 @@ impl Request {
                     self.command.len()
                 ),
                 "put the text into a file and run that, or give it as standard input",
+            ));
+        }
+        if self
+            .key
+            .as_ref()
+            .is_some_and(|key| key.is_empty() || key.len() > MAX_KEY)
+        {
+            return Err(Error::invalid(
+                "invalid_key",
+                format!("an idempotency key has 1 to {MAX_KEY} bytes; nothing was run"),
+                "use a UUID",
             ));
         }
         self.check_env()
@@ -219,6 +231,85 @@ impl Request {
         }
     }
 
+    /// Returns how long the caller waits for the end of what has begun: not at
+    /// all, where it must hear first that it may run it itself.
+    pub(crate) fn wait_for_end(&self) -> Result<Option<Duration>, Error> {
+        let wait = self.wait()?;
+        Ok(if self.external {
+            Some(Duration::ZERO)
+        } else {
+            wait
+        })
+    }
+
+    /// Returns how long the caller waits for a person's answer and all that
+    /// follows: not at all, unless it says so.
+    pub(crate) fn wait_for_answer(&self) -> Result<Option<Duration>, Error> {
+        match self.wait_ms {
+            None => Ok(Some(Duration::ZERO)),
+            Some(_) => self.wait(),
+        }
+    }
+
+    /// Returns the profile that counts: an agent's own is what it is.
+    pub(crate) fn profile(&self) -> Option<&str> {
+        match self.principal.is_agent() {
+            true => Some(self.principal.name()),
+            false => self.agent.as_deref(),
+        }
+    }
+
+    /// Refuses an agent that would pass for another.
+    pub(crate) fn check_profile(&self) -> Result<(), Error> {
+        let own = self.principal.name();
+        match &self.agent {
+            Some(named) if self.principal.is_agent() && named != own => Err(Error::invalid(
+                "not_your_profile",
+                format!(
+                    "{own} cannot work under the profile of `{}`; nothing was run",
+                    brief(named)
+                ),
+                "leave `agent` out",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns the request's key, with what tells the same request from
+    /// another.
+    pub(crate) fn keyed(&self) -> Option<Key> {
+        let key = self.key.clone()?;
+        let input = match &self.input {
+            Input::Text(bytes) => bytes.as_slice(),
+            Input::None | Input::Open => &[],
+        };
+        let said = json!([
+            [&self.command],
+            [
+                &self.description,
+                &self.session,
+                &self.sandbox,
+                &self.cwd,
+                &self.agent
+            ],
+            self.env,
+            self.shell,
+            input,
+            [self.timeout_ms, self.idle_ms],
+            [
+                self.background,
+                self.keep,
+                self.external,
+                self.input == Input::Open
+            ],
+        ]);
+        Some(Key {
+            principal: self.principal.name().to_owned(),
+            key,
+            hash: hex(&Sha256::digest(said.to_string().as_bytes())),
+        })
+    }
+
     pub(crate) fn stdin(&self) -> Stdin {
         match self.input {
             Input::None => Stdin::Null,
@@ -247,7 +338,7 @@ mod tests {
     use super::*;
 
     fn request(command: &str) -> Request {
-        Request::new(Principal::user(0), command)
+        Request::new(Principal::library("test"), command)
     }
 
     fn times() -> Times {

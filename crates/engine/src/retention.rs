@@ -15,6 +15,10 @@ const LEAST: u64 = 256 * 1024;
 /// How often old output is looked for.
 const AGE_EVERY_SECONDS: u64 = 60;
 
+/// How long a request's key stands for its run, in microseconds: a day is
+/// longer than anyone tries again.
+const KEYS_FOR: i64 = 24 * 3600 * 1_000_000;
+
 /// How many runs are looked at in one go.
 const BATCH: i64 = 100;
 
@@ -34,6 +38,11 @@ impl Engine {
     /// old. The record of the run stays.
     pub(crate) async fn tidy(&self) -> Result<(), Error> {
         let aged = self.is_age_due();
+        if aged {
+            let now = self.steady_now();
+            self.store.forget_keys(now - KEYS_FOR).await?;
+            self.store.forget_logins(now).await?;
+        }
         let oldest = self.steady_now() - self.config.output_age.as_micros() as i64;
         loop {
             let candidates = if self.is_over() || aged {

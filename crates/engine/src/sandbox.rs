@@ -3,18 +3,49 @@
 use std::path::{Path, PathBuf};
 
 use rustix::system::sysinfo;
-use weighlock_confine::{Access, Limits, Network, Rung};
+use weighlock_confine::{Access, FileId, Limits, Network, Rung};
+use weighlock_policy::Preset;
 
 use crate::error::{Error, brief};
+use crate::principal::Principal;
 
 /// The name of the sandbox that is there without being configured.
 pub const DEFAULT: &str = "default";
 
+/// Where a sandbox comes from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Source {
+    /// The settings, which only a person on the machine can change.
+    #[default]
+    Settings,
+    /// The store.
+    Store,
+    /// It is the directory of one principal, made when it was first used.
+    Private,
+}
+
 /// One sandbox, as a person set it up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sandbox {
-    /// Its name.
+    /// Never changes; its name where it comes from the settings.
+    pub id: String,
+    /// What people call it.
     pub name: String,
+    /// Where it comes from.
+    pub source: Source,
+    /// Whose it is; the server's owner's if not given.
+    pub owner: Option<String>,
+    /// New runs are taken.
+    pub active: bool,
+    /// Who may use it; everybody if not given. Administrators always may.
+    pub agents: Option<Vec<String>>,
+    /// The directory as it was when it was set up: another that came to its
+    /// place is not it.
+    pub pin: Option<FileId>,
+    /// Policies that make the server's stricter here.
+    pub presets: Vec<Preset>,
+    /// Rules that make the server's stricter here, as text.
+    pub rule_text: Option<String>,
     /// Where commands run: there or below. The base directory if not given.
     pub directory: Option<PathBuf>,
     /// What may be done with the files there.
@@ -41,8 +72,17 @@ pub struct Sandbox {
 impl Sandbox {
     /// A sandbox with nothing set but its name.
     pub fn new(name: impl Into<String>) -> Self {
+        let name = name.into();
         Self {
-            name: name.into(),
+            id: name.clone(),
+            name,
+            source: Source::Settings,
+            owner: None,
+            active: true,
+            agents: None,
+            pin: None,
+            presets: vec![],
+            rule_text: None,
             directory: None,
             files: Access::Write,
             network: Network::Off,
@@ -58,6 +98,24 @@ impl Sandbox {
 }
 
 impl Sandbox {
+    /// Returns whether somebody may use it, and so may know of it.
+    pub(crate) fn is_open_to(&self, who: &Principal) -> bool {
+        let named = |names: &Vec<String>| names.iter().any(|name| name == who.name());
+        match self.source {
+            Source::Private => self.owner.as_deref() == Some(who.name()),
+            _ if who.is_administrator() => true,
+            _ => who.reaches(&self.id) && self.agents.as_ref().is_none_or(named),
+        }
+    }
+
+    /// Returns whether somebody was told, by name, that it is for them.
+    pub(crate) fn is_named_for(&self, who: &Principal) -> bool {
+        let has = |names: &[String], name: &str| names.iter().any(|one| one == name);
+        who.default_sandbox() == Some(&self.id)
+            || who.sandboxes().is_some_and(|ids| has(ids, &self.id))
+            || { self.agents.as_ref() }.is_some_and(|names| has(names, who.name()))
+    }
+
     /// The same sandbox for a command that is proved to read and nothing else:
     /// the kernel makes that true.
     pub(crate) fn read_only(&self) -> Self {

@@ -18,8 +18,14 @@ pub struct Run {
     pub command_id: String,
     /// What people type; any beginning of it that is unique will do.
     pub short_id: String,
-    /// The client's own name for what belongs together.
+    /// What it belongs together with.
     pub session_id: Option<String>,
+    /// The sandbox, by id.
+    pub sandbox_id: Option<String>,
+    /// The question that a person was asked about it.
+    pub approval_id: Option<String>,
+    /// Its requester runs it, and reports: `external`; otherwise `weighlock`.
+    pub executor: String,
     /// The text that was judged, and run if it was allowed.
     pub command: String,
     /// The working directory, resolved.
@@ -57,6 +63,8 @@ pub struct Run {
 pub struct Detail {
     /// What the requester said it is for.
     pub description: Option<String>,
+    /// What was asked for, where a person has put another text in its place.
+    pub original: Option<String>,
     /// What read the command: `sh` or `bash`.
     pub shell: String,
     /// The hard limit.
@@ -118,6 +126,18 @@ pub struct LimitsView {
     pub disk_bytes: u64,
 }
 
+impl From<&weighlock_confine::Limits> for LimitsView {
+    fn from(limits: &weighlock_confine::Limits) -> Self {
+        Self {
+            memory_bytes: limits.memory_bytes,
+            processes: limits.processes,
+            open_files: limits.open_files,
+            file_bytes: limits.file_bytes,
+            disk_bytes: limits.disk_bytes,
+        }
+    }
+}
+
 /// One layer of the walls.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LayerView {
@@ -146,6 +166,28 @@ pub struct Reason {
     pub part: Option<String>,
     /// What can be done.
     pub remedy: Option<String>,
+}
+
+impl Reason {
+    /// A reason that is about all of the command, and no rule's.
+    pub(crate) fn new(code: impl Into<String>, text: impl Into<String>) -> Self {
+        Self {
+            code: code.into(),
+            text: text.into(),
+            rule: None,
+            layer: None,
+            part: None,
+            remedy: None,
+        }
+    }
+
+    /// The same, with what can be done.
+    pub(crate) fn with_remedy(self, remedy: impl Into<String>) -> Self {
+        Self {
+            remedy: Some(remedy.into()),
+            ..self
+        }
+    }
 }
 
 /// A process that outlived its shell.
@@ -216,6 +258,13 @@ impl Run {
             short_id: id::short(&command.id),
             command_id: command.id,
             session_id: command.session,
+            sandbox_id: command.sandbox,
+            approval_id: command.approval,
+            executor: match command.external {
+                true => "external",
+                false => "weighlock",
+            }
+            .into(),
             command: command.command,
             cwd: command.cwd,
             status: command.state.status().into(),
@@ -409,20 +458,19 @@ impl Detail {
             ),
         };
         let name = self.sandbox.as_ref().map_or("", |sandbox| &sandbox.name);
-        Some(Reason {
-            code: code.into(),
-            text: format!(
-                "{} reached. {ended}.",
-                limit.unwrap_or_else(|| code.replace('_', " "))
-            ),
-            rule: None,
-            layer: None,
-            part: None,
-            remedy: Some(format!(
+        Some(
+            Reason::new(
+                code,
+                format!(
+                    "{} reached. {ended}.",
+                    limit.unwrap_or_else(|| code.replace('_', " "))
+                ),
+            )
+            .with_remedy(format!(
                 "Unchanged, it will meet the same limit again: use less, or let a person raise \
                  `{setting}` of sandbox `{name}`."
             )),
-        })
+        )
     }
 }
 
@@ -462,7 +510,7 @@ fn seconds(millis: u64) -> f64 {
     millis as f64 / 1000.0
 }
 
-fn time(micros: i64) -> String {
+pub(crate) fn time(micros: i64) -> String {
     Timestamp::from_microsecond(micros)
         .unwrap_or(Timestamp::UNIX_EPOCH)
         .to_string()

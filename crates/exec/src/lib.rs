@@ -18,7 +18,7 @@ mod text;
 pub use cut::{Excerpt, Text, excerpt};
 pub use job::{Error, Job, Orphan, Summoned, adopt, forget, start, summon};
 pub use keeper::{MANY_PROCESSES, serve_nursery};
-pub use log::{Item, Line, Lines, Log, Piece, Stream};
+pub use log::{Item, Line, Lines, Log, Piece, Stream, record};
 pub use nursery::Nursery;
 pub use short::ShortPath;
 pub use spec::{Limits, Shell, Spec, Stdin, write_input};

@@ -53,6 +53,11 @@ impl Nursery {
         Ok(nursery)
     }
 
+    /// Returns the word that it and all keepers have in their command lines.
+    pub fn word(&self) -> Option<&str> {
+        self.args.first().map(String::as_str)
+    }
+
     /// Makes a keeper and returns the line to it.
     pub(crate) fn launch(&self) -> io::Result<UnixStream> {
         let (ours, theirs) = UnixStream::pair()?;

@@ -74,6 +74,14 @@ pub struct Limits {
 }
 
 impl Shell {
+    /// Returns what it is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sh => "sh",
+            Self::Bash => "bash",
+        }
+    }
+
     pub(crate) fn path(self) -> &'static str {
         match self {
             Self::Sh => "/bin/sh",

@@ -52,7 +52,7 @@ pub use grant::{Allows, Grant, Granted, Scope};
 pub use knowledge::load as load_knowledge;
 pub use part::{Access, Facts, Given, Link, Part, PartKind, Path, Place, PlaceKind};
 pub use permit::Permit;
-pub use preset::{Cut, Preset, Settings, Times};
+pub use preset::{Cut, Preset, Settings, Times, preset_layers};
 pub use rules::{Layer, LayerKind, LoadError, Rules, Subject, Understand, Who, example_place};
 pub use schema::rules_schema;
 pub use token::{Token, TokenKind, tokens};

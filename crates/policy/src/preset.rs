@@ -186,6 +186,14 @@ pub(crate) fn layers(presets: &[Preset], settings: &Settings) -> Vec<Arc<Layer>>
     layers
 }
 
+/// Returns what presets add to rules that there are already.
+pub fn preset_layers(presets: &[Preset], settings: &Settings) -> Vec<Arc<Layer>> {
+    match presets.is_empty() {
+        true => vec![],
+        false => layers(presets, settings),
+    }
+}
+
 /// What holds with every preset.
 fn always() -> Arc<Layer> {
     static READY: OnceLock<Arc<Layer>> = OnceLock::new();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use aide::axum::ApiRouter;
-use aide::axum::routing::{delete_with, get_with, post_with, put_with};
+use aide::axum::routing::{delete_with, get_with, patch_with, post_with, put_with};
 use aide::openapi::{Info, OpenApi, SecurityScheme};
 use axum::extract::DefaultBodyLimit;
 use axum::http::StatusCode;
@@ -11,8 +11,13 @@ use axum::routing::get;
 use axum::{Json, Router};
 use weighlock_engine::Engine;
 
+use crate::auth::{self, Gate};
 use crate::problem::Problem;
-use crate::{auth, commands, output, policies, system};
+use crate::rate::Limits;
+use crate::{
+    approvals, audit, commands, events, output, people, policies, sandboxes, sessions, signin,
+    system,
+};
 
 /// Larger than any command with its environment; input comes in pieces.
 const MAX_BODY: usize = 4 * 1024 * 1024;
@@ -21,22 +26,30 @@ const MAX_BODY: usize = 4 * 1024 * 1024;
 const ROOT: &str = "/agent/terminal";
 
 /// Builds the whole service.
-pub fn app(engine: Arc<Engine>) -> Router {
+pub fn app(engine: Arc<Engine>, hosts: Vec<String>) -> Router {
     let (router, document) = documented();
     let document = Arc::new(document);
     let described = {
         let document = Arc::clone(&document);
         get(move || async move { Json((*document).clone()) })
     };
+    let gate = Arc::new(Gate {
+        engine: Arc::clone(&engine),
+        limits: Limits::default(),
+        hosts,
+    });
     router
         .route(&format!("{ROOT}/openapi.json"), described)
+        .route("/signin", get(signin::page))
+        .route("/signin.js", get(signin::script))
         .fallback(no_such_address)
         .method_not_allowed_fallback(no_such_method)
         .layer(DefaultBodyLimit::max(MAX_BODY))
         .layer(axum::middleware::from_fn_with_state(
-            Arc::clone(&engine),
+            Arc::clone(&gate),
             auth::identify,
         ))
+        .layer(axum::Extension(gate))
         .with_state(engine)
 }
 
@@ -75,8 +88,24 @@ fn documented() -> (Router<Arc<Engine>>, OpenApi) {
             post_with(commands::stdin, commands::stdin_docs),
         )
         .api_route(
+            "/commands/{id}/approve",
+            post_with(commands::approve, commands::approve_docs),
+        )
+        .api_route(
+            "/commands/{id}/reject",
+            post_with(commands::reject, commands::reject_docs),
+        )
+        .api_route(
+            "/commands/{id}/finalize",
+            post_with(commands::finalize, commands::finalize_docs),
+        )
+        .api_route(
+            "/commands/{id}/withdraw",
+            post_with(commands::withdraw, commands::withdraw_docs),
+        )
+        .api_route(
             "/commands/{id}/audit",
-            get_with(system::audit_of, system::audit_of_docs),
+            get_with(audit::of_run, audit::of_run_docs),
         )
         .api_route(
             "/commands/{id}/output",
@@ -122,13 +151,81 @@ fn documented() -> (Router<Arc<Engine>>, OpenApi) {
             delete_with(policies::revoke, policies::revoke_docs),
         )
         .api_route(
-            "/audit/verify",
-            post_with(system::verify, system::verify_docs),
+            "/approvals",
+            get_with(approvals::list, approvals::list_docs),
         )
         .api_route(
-            "/audit/export",
-            get_with(system::export, system::export_docs),
+            "/approvals/{id}",
+            get_with(approvals::show, approvals::show_docs),
         )
+        .api_route(
+            "/approvals/{id}/decision",
+            post_with(approvals::decide, approvals::decide_docs),
+        )
+        .api_route(
+            "/approvals/{id}/extend",
+            post_with(approvals::extend, approvals::extend_docs),
+        )
+        .api_route(
+            "/sandboxes",
+            get_with(sandboxes::list, sandboxes::list_docs)
+                .post_with(sandboxes::create, sandboxes::create_docs),
+        )
+        .api_route(
+            "/sandboxes/{id}",
+            get_with(sandboxes::show, sandboxes::show_docs)
+                .patch_with(sandboxes::change, sandboxes::change_docs)
+                .delete_with(sandboxes::remove, sandboxes::remove_docs),
+        )
+        .api_route(
+            "/sandboxes/{id}/protection",
+            get_with(sandboxes::protection, sandboxes::protection_docs),
+        )
+        .api_route("/sessions", get_with(sessions::list, sessions::list_docs))
+        .api_route(
+            "/sessions/{id}",
+            get_with(sessions::show, sessions::show_docs),
+        )
+        .api_route(
+            "/sessions/{id}/close",
+            post_with(sessions::close, sessions::close_docs),
+        )
+        .api_route("/me", get_with(people::me, people::me_docs))
+        .api_route(
+            "/people",
+            get_with(people::list, people::list_docs)
+                .post_with(people::create, people::create_docs),
+        )
+        .api_route("/people/{id}", get_with(people::show, people::show_docs))
+        .api_route(
+            "/people/{id}",
+            patch_with(people::change, people::change_docs),
+        )
+        .api_route(
+            "/people/{id}/tokens",
+            post_with(people::token, people::token_docs),
+        )
+        .api_route(
+            "/people/{id}/tokens/{token}",
+            delete_with(people::revoke, people::revoke_docs),
+        )
+        .api_route(
+            "/people/{id}/tokens/{token}/rotate",
+            post_with(people::rotate, people::rotate_docs),
+        )
+        .api_route("/pauses", get_with(people::pauses, people::pauses_docs))
+        .api_route("/pause", post_with(people::pause, people::pause_docs))
+        .api_route("/resume", post_with(people::resume, people::resume_docs))
+        .api_route("/signin/link", post_with(signin::link, signin::link_docs))
+        .api_route("/signin", post_with(signin::enter, signin::enter_docs))
+        .api_route("/signout", post_with(signin::leave, signin::leave_docs))
+        .api_route("/events", get_with(events::stream, events::stream_docs))
+        .api_route("/audit", get_with(audit::list, audit::list_docs))
+        .api_route(
+            "/audit/verify",
+            post_with(audit::verify, audit::verify_docs),
+        )
+        .api_route("/audit/export", get_with(audit::export, audit::export_docs))
         .api_route("/health", get_with(system::health, system::health_docs))
         .api_route(
             "/health/checks",
@@ -149,6 +246,7 @@ fn documented() -> (Router<Arc<Engine>>, OpenApi) {
                 },
             )
             .security_requirement("token")
+            .default_response::<Problem>()
         });
     (router, document)
 }

@@ -1,24 +1,30 @@
 //! Who is at the door.
 
 use std::sync::Arc;
+use std::time::Instant;
 
-use axum::extract::connect_info::Connected;
-use axum::extract::{ConnectInfo, Request, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use aide::OperationInput;
+use axum::extract::{ConnectInfo, FromRequestParts, Request, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use axum::serve::IncomingStream;
-use tokio::net::UnixListener;
-use weighlock_engine::{Engine, Principal};
+use tokio::net::UnixStream;
+use weighlock_engine::{Engine, Principal, Process};
 
-use crate::listen::Tcp;
 use crate::problem::Problem;
+use crate::rate::Limits;
 
 /// Where a connection comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Peer {
     /// Over the Unix socket; the kernel vouches for the user.
-    User(u32),
+    User {
+        /// The user.
+        uid: u32,
+        /// The process that connected, if it could be seen from here then.
+        process: Option<Process>,
+    },
     /// Over the Unix socket, from nobody the kernel can name.
     Unknown,
     /// Over TCP; a token must say who it is.
@@ -26,105 +32,283 @@ pub enum Peer {
 }
 
 impl Peer {
-    /// Whoever has a token may be an agent, and agents never decide.
-    pub(crate) fn may_decide(self) -> Result<(), Problem> {
-        match self {
-            Self::User(_) => Ok(()),
-            Self::Unknown | Self::Tcp => Err(Problem::new(
-                StatusCode::FORBIDDEN,
-                "not_for_tokens",
-                "only a person on this machine may decide that; nothing was done".into(),
-                "use `weighlock` on the machine itself, which comes over the Unix socket",
-            )),
-        }
+    /// Asks the kernel who is at the other end.
+    pub(crate) fn of(stream: &UnixStream) -> Self {
+        stream.peer_cred().map_or(Self::Unknown, |peer| {
+            let pid = peer.pid().and_then(|pid| u32::try_from(pid).ok());
+            Self::User {
+                uid: peer.uid(),
+                // The kernel says 0 for one in a namespace beside ours.
+                process: pid.filter(|&pid| pid != 0).and_then(Process::now),
+            }
+        })
     }
 }
 
-impl Connected<IncomingStream<'_, UnixListener>> for Peer {
-    fn connect_info(stream: IncomingStream<'_, UnixListener>) -> Self {
-        stream
-            .io()
-            .peer_cred()
-            .map_or(Self::Unknown, |peer| Self::User(peer.uid()))
-    }
-}
-
-impl Connected<IncomingStream<'_, Tcp>> for Peer {
-    fn connect_info(_: IncomingStream<'_, Tcp>) -> Self {
-        Self::Tcp
-    }
+/// What it takes to let somebody in.
+pub(crate) struct Gate {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) limits: Limits,
+    /// Names, beside this machine's own, by which a proxy reaches us.
+    pub(crate) hosts: Vec<String>,
 }
 
 /// Lets only those in who say who they are, and tells the handlers who it is.
 pub(crate) async fn identify(
-    State(engine): State<Arc<Engine>>,
+    State(gate): State<Arc<Gate>>,
     ConnectInfo(peer): ConnectInfo<Peer>,
-    mut request: Request,
+    request: Request,
     next: Next,
 ) -> Response {
-    let principal = match peer {
-        Peer::User(uid) => local(uid),
-        Peer::Unknown => Err(stranger()),
-        Peer::Tcp => own_host(request.headers()).and_then(|()| bearer(&engine, request.headers())),
-    };
-    match principal {
-        Ok(principal) => {
-            request.extensions_mut().insert(principal);
-            request.extensions_mut().insert(peer);
-            next.run(request).await
+    let (mut head, body) = request.into_parts();
+    let found = gate.recognise(peer, &head.method, &head.headers).await;
+    let found = match peer {
+        Peer::Tcp => {
+            let tried = head.headers.contains_key(header::AUTHORIZATION);
+            hold_back(&gate.limits, tried, found).await
         }
-        Err(problem) => problem.into_response(),
+        Peer::User { .. } | Peer::Unknown => found.map_err(Problem::into_response),
+    };
+    let principal = match found {
+        Ok(principal) => principal,
+        // Signing in is how to become somebody.
+        Err(_) if is_open(&head) && gate.is_named(peer, &head) => {
+            return next.run(Request::from_parts(head, body)).await;
+        }
+        Err(refusal) => return refusal,
+    };
+    if let Err(inside) = outside_of_runs(&gate.engine, peer, &principal, &head).await {
+        return inside.into_response();
+    }
+    head.extensions.insert(principal);
+    head.extensions.insert(peer);
+    next.run(Request::from_parts(head, body)).await
+}
+
+impl Gate {
+    async fn recognise(
+        &self,
+        peer: Peer,
+        method: &Method,
+        headers: &HeaderMap,
+    ) -> Result<Principal, Problem> {
+        match peer {
+            // Whoever shows a token is who it says, wherever they come from.
+            Peer::User { .. } if headers.contains_key(header::AUTHORIZATION) => {
+                self.bearer(headers).await
+            }
+            Peer::User { uid, process } => {
+                let pid = process.map(Process::pid);
+                self.engine.user(uid, pid)?.ok_or_else(stranger)
+            }
+            Peer::Unknown => Err(stranger()),
+            Peer::Tcp => {
+                own_host(headers, &self.hosts)?;
+                match cookie(headers) {
+                    Some(cookie) if !headers.contains_key(header::AUTHORIZATION) => {
+                        not_forged(method, headers)?;
+                        self.engine.signed_in(cookie)?.ok_or_else(no_token)
+                    }
+                    _ => self.bearer(headers).await,
+                }
+            }
+        }
+    }
+
+    /// Whether whoever asks has come to us by a name of ours.
+    fn is_named(&self, peer: Peer, head: &Parts) -> bool {
+        peer != Peer::Tcp || own_host(&head.headers, &self.hosts).is_ok()
+    }
+
+    async fn bearer(&self, headers: &HeaderMap) -> Result<Principal, Problem> {
+        let token = headers
+            .get(header::AUTHORIZATION)
+            .and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
+        let owner = match token {
+            Some(token) => self.engine.bearer(token).await?,
+            None => None,
+        };
+        owner.ok_or_else(no_token)
     }
 }
 
-/// The owner and root come in; others have their own servers.
-fn local(uid: u32) -> Result<Principal, Problem> {
-    let owner = rustix::process::geteuid().as_raw();
-    if uid == owner || uid == 0 {
-        Ok(Principal::user(uid))
-    } else {
-        Err(stranger())
+/// Somebody to whom an answer is sent for longer, and what they came in with.
+pub(crate) struct Guest {
+    pub(crate) who: Principal,
+    gate: Arc<Gate>,
+    peer: Peer,
+    headers: HeaderMap,
+}
+
+impl Guest {
+    /// Returns whether they would still be let in, and as the same.
+    pub(crate) async fn is_welcome(&self) -> bool {
+        let now = self.gate.recognise(self.peer, &Method::GET, &self.headers);
+        now.await.is_ok_and(|now| now == self.who)
     }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Guest {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        let known = &parts.extensions;
+        let (who, gate, peer) = (known.get::<Principal>(), known.get(), known.get());
+        Ok(Self {
+            who: who.cloned().ok_or_else(no_token)?,
+            gate: { gate.cloned() }.ok_or_else(no_token)?,
+            peer: { peer.copied() }.ok_or_else(no_token)?,
+            headers: parts.headers.clone(),
+        })
+    }
+}
+
+impl OperationInput for Guest {}
+
+/// What anybody may ask for who has come in by the right name.
+fn is_open(head: &Parts) -> bool {
+    matches!(
+        (head.method.as_str(), head.uri.path()),
+        (
+            "GET",
+            "/signin" | "/signin.js" | "/agent/terminal/openapi.json"
+        ) | ("POST", "/agent/terminal/signin")
+    )
+}
+
+/// The cookie that says who has signed in.
+pub(crate) const COOKIE: &str = "weighlock_session";
+
+pub(crate) fn cookie(headers: &HeaderMap) -> Option<&str> {
+    let all = headers.get(header::COOKIE)?.to_str().ok()?;
+    let mut pairs = all
+        .split(';')
+        .filter_map(|pair| pair.trim().split_once('='));
+    pairs
+        .find(|(name, _)| *name == COOKIE)
+        .map(|(_, value)| value)
+}
+
+/// A browser sends its cookie along with whatever page asks; a header of our
+/// own is only sent by our pages.
+fn not_forged(method: &Method, headers: &HeaderMap) -> Result<(), Problem> {
+    let reads = matches!(method.as_str(), "GET" | "HEAD");
+    match reads || headers.contains_key("x-weighlock") {
+        true => Ok(()),
+        false => Err(Problem::new(
+            StatusCode::FORBIDDEN,
+            "forged",
+            "a changing request with a cookie needs the header X-Weighlock; nothing was done"
+                .into(),
+            "send `X-Weighlock: 1`",
+        )),
+    }
+}
+
+/// What is run decides nothing: not even with its owner's name.
+async fn outside_of_runs(
+    engine: &Engine,
+    peer: Peer,
+    principal: &Principal,
+    head: &Parts,
+) -> Result<(), Problem> {
+    let Peer::User { process, .. } = peer else {
+        return Ok(());
+    };
+    if !decides(head) || !engine.may_be_inside(process) {
+        return Ok(());
+    }
+    let what = format!("{} {}", head.method, head.uri.path());
+    Err(engine.refuse_inside(&what, principal).await.into())
+}
+
+/// Whether a request changes what may be done, or by whom.
+fn decides(head: &Parts) -> bool {
+    if head.method == Method::GET {
+        return false;
+    }
+    let path = head.uri.path();
+    let path = path.strip_prefix("/agent/terminal").unwrap_or(path);
+    let mut parts = path.split('/').skip(1);
+    match (parts.next(), parts.next(), parts.next()) {
+        (Some("commands"), Some(_), Some(deed)) => matches!(deed, "approve" | "reject"),
+        (Some("commands" | "sessions"), ..) => false,
+        (Some("policies"), Some("explain" | "check"), _) => false,
+        _ => true,
+    }
+}
+
+/// Over TCP, who is known may ask so often and no more, and whoever has tried
+/// too many wrong tokens waits for the answer.
+async fn hold_back(
+    limits: &Limits,
+    tried: bool,
+    found: Result<Principal, Problem>,
+) -> Result<Principal, Response> {
+    let problem = match found {
+        Ok(principal) => {
+            let taken = limits.rate.take(principal.name(), Instant::now());
+            let too_many = |after| Problem::too_many("too many requests in a short time", after);
+            return taken
+                .map(|()| principal)
+                .map_err(|after| too_many(after).into_response());
+        }
+        Err(problem) => problem,
+    };
+    // Without a token nothing was guessed.
+    let told = match tried && problem.is_unauthorized() {
+        true => limits.guesses.failed(Instant::now()).await,
+        false => Ok(()),
+    };
+    let problem = match told {
+        Ok(()) => problem,
+        Err(after) => Problem::too_many("too many wrong tokens in a short time", after),
+    };
+    Err(send_away(problem))
+}
+
+/// A stranger keeps no connection: a wrong request now and then would be
+/// enough to keep it for ever, and there are only so many.
+fn send_away(problem: Problem) -> Response {
+    let mut response = problem.into_response();
+    let close = HeaderValue::from_static("close");
+    response.headers_mut().insert(header::CONNECTION, close);
+    response
 }
 
 fn stranger() -> Problem {
     Problem::new(
         StatusCode::FORBIDDEN,
         "not_yours",
-        "this server belongs to another user; nothing was done".into(),
-        "start a server of your own: `weighlock serve`",
+        "you are nobody that this server knows; nothing was done".into(),
+        "start a server of your own (`weighlock serve`), or let its owner add you: \
+         `weighlock people add NAME --uid N`",
     )
 }
 
-fn bearer(engine: &Engine, headers: &HeaderMap) -> Result<Principal, Problem> {
-    let token = headers
-        .get(header::AUTHORIZATION)
-        .and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
-    let owner = match token {
-        Some(token) => engine.token_owner(token)?,
-        None => None,
-    };
-    owner.ok_or_else(|| {
-        Problem::new(
-            StatusCode::UNAUTHORIZED,
-            "no_token",
-            "no valid token was given; nothing was done".into(),
-            "send `Authorization: Bearer TOKEN`; `weighlock serve --new-token` makes one",
-        )
-    })
+pub(crate) fn no_token() -> Problem {
+    Problem::new(
+        StatusCode::UNAUTHORIZED,
+        "no_token",
+        "no valid token was given; nothing was done".into(),
+        "send `Authorization: Bearer TOKEN`; `weighlock people token NAME` makes one",
+    )
 }
 
 /// A page elsewhere may make a browser connect to this machine under another
 /// name, or post across sites; neither speaks for anyone here.
-fn own_host(headers: &HeaderMap) -> Result<(), Problem> {
+fn own_host(headers: &HeaderMap, hosts: &[String]) -> Result<(), Problem> {
     let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or(""));
-    let host_ok = text(header::HOST).is_none_or(is_loopback);
+    let ours = |host: &str| is_loopback(host) || hosts.iter().any(|name| name == host);
+    let host_ok = text(header::HOST).is_none_or(ours);
     let origin_ok = text(header::ORIGIN).is_none_or(|origin| {
-        origin
+        let host = origin
             .strip_prefix("http://")
-            .is_some_and(|origin| Some(origin) == text(header::HOST))
+            .or(origin.strip_prefix("https://"));
+        host.is_some_and(|host| Some(host) == text(header::HOST))
     });
-    if host_ok && origin_ok {
+    let once = |name| headers.get_all(name).iter().count() <= 1;
+    if host_ok && origin_ok && once(header::HOST) && once(header::ORIGIN) {
         return Ok(());
     }
     Err(Problem::new(
@@ -135,7 +319,7 @@ fn own_host(headers: &HeaderMap) -> Result<(), Problem> {
     ))
 }
 
-fn is_loopback(host: &str) -> bool {
+pub(crate) fn is_loopback(host: &str) -> bool {
     let name = match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
         _ => host,
@@ -145,6 +329,8 @@ fn is_loopback(host: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
@@ -170,6 +356,43 @@ mod tests {
         }
     }
 
+    #[tokio::test]
+    async fn who_asks_too_often_is_told_when_to_come_back() {
+        let (limits, who) = (Limits::default(), Principal::library("agent"));
+        let ask = || hold_back(&limits, true, Ok(who.clone()));
+        assert_eq!(ask().await.ok(), Some(who.clone()));
+        // Emptied in the future, so that no time that passes here fills it.
+        let later = Instant::now() + Duration::from_secs(60);
+        while limits.rate.take(who.name(), later).is_ok() {}
+        let refusal = ask().await.err().unwrap();
+        assert_eq!(refusal.status(), StatusCode::TOO_MANY_REQUESTS);
+        let headers = refusal.headers();
+        let after = headers[header::RETRY_AFTER].to_str().unwrap();
+        assert!((60..64).contains(&after.parse().unwrap()), "{after}");
+        assert_eq!(headers[header::CONTENT_TYPE], "application/problem+json");
+        assert!(
+            !headers.contains_key(header::CONNECTION),
+            "it is no stranger"
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn only_those_who_guess_are_slowed_down() {
+        let limits = Limits::default();
+        let took = async |tried: bool, problem: fn() -> Problem| {
+            let began = tokio::time::Instant::now();
+            for _ in 0..10 {
+                let refusal = hold_back(&limits, tried, Err(problem())).await;
+                let refusal = refusal.err().unwrap();
+                assert_eq!(refusal.headers()[header::CONNECTION], "close");
+            }
+            began.elapsed()
+        };
+        assert_eq!(took(false, no_token).await, Duration::ZERO);
+        assert_eq!(took(true, stranger).await, Duration::ZERO);
+        assert!(took(true, no_token).await >= Duration::from_secs(5));
+    }
+
     #[test]
     fn a_foreign_origin_is_refused() {
         let check = |host: &'static str, origin: Option<&'static str>| {
@@ -178,7 +401,7 @@ mod tests {
             if let Some(origin) = origin {
                 headers.insert(header::ORIGIN, origin.parse().unwrap());
             }
-            own_host(&headers).is_ok()
+            own_host(&headers, &[]).is_ok()
         };
         assert!(check("localhost:7777", None));
         assert!(check("localhost:7777", Some("http://localhost:7777")));

@@ -4,22 +4,24 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use aide::OperationInput;
 use aide::transform::TransformOperation;
+use axum::Json;
 use axum::body::Bytes;
-use axum::extract::State as Shared;
+use axum::extract::{FromRequestParts, State as Shared};
+use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::{Extension, Json};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weighlock_engine::{
-    Answer, Engine, Filter, Input, Load, Outcome, Principal, Request, Run, Shell, State, Text,
+    Decision, DecisionKind, Engine, Filter, Input, Load, Outcome, Principal, Report, Request, Run,
+    Shell, State, Text,
 };
 
-use crate::auth::Peer;
 use crate::output::blocking;
-use crate::problem::{Problem, ProblemDocument};
-use crate::system::{Body, Params, RunId};
+use crate::problem::Problem;
+use crate::system::{Body, Id, Optional, Params, Who, describe_headers, when};
 
 /// How many runs a list has when nothing is asked, and at the most.
 const PAGE: usize = 50;
@@ -31,16 +33,23 @@ const GRACE_MS: u64 = 2000;
 /// A request to run a command.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(example = serde_json::json!({ "command": "git status", "wait_ms": 1000 }))]
+#[schemars(example = serde_json::json!({
+    "command": "npm run build", "description": "Build the project", "sandbox_id": "default",
+    "background": true,
+}))]
 pub struct NewCommand {
     /// The text for the shell.
     pub command: String,
     /// What it is for, in a few words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// The client's own name for what belongs together.
+    /// What it belongs together with: the id of a session, or the client's own
+    /// name for one; one is opened for it when not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// The sandbox to run in, by name; the default one when not given.
+    /// The sandbox to run in, by id or name; the requester's default when not
+    /// given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox_id: Option<String>,
     /// The working directory: the sandbox's directory or one below it.
@@ -79,21 +88,41 @@ pub struct NewCommand {
     /// What the shell leaves running goes on, under its keeper.
     #[serde(default)]
     pub keep: bool,
-    /// What a person says to the question about it. Only over the Unix socket.
+    /// Who runs it: `weighlock`, or `external` for a requester that runs it
+    /// itself once it may, and reports by `…/finalize`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub approval: Option<Approval>,
+    pub executor: Option<Executor>,
 }
 
-/// A person's answer.
+/// Who runs a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Executor {
+    /// We do, behind walls.
+    Weighlock,
+    /// The requester does.
+    External,
+}
+
+/// A yes to the question about a command.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Approval {
-    /// From the question: names exactly what was asked about.
-    pub fingerprint: String,
-    /// It may run, once.
-    pub approved: bool,
-    /// What the agent is told.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+#[serde(deny_unknown_fields, default)]
+pub struct ApproveRequest {
+    /// From the question: names exactly what was seen. Without it the yes
+    /// counts only if the question has not changed since it was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fingerprint: Option<String>,
+    /// What the requester is told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// A no to the question about a command.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RejectRequest {
+    /// What the requester is told, word for word.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
@@ -142,8 +171,23 @@ pub struct CommandList {
 pub(crate) struct ListParams {
     /// Only those in this state.
     state: Option<State>,
+    /// Only those with this coarse status: `pending`, `approved`, `rejected`,
+    /// `executed` or `failed`.
+    status: Option<Status>,
     /// Only those whose command contains this, whatever its case.
     q: Option<String>,
+    /// Only those of this requester.
+    agent: Option<String>,
+    /// Only those in this sandbox, by id.
+    sandbox: Option<String>,
+    /// Only those of this session, by id.
+    session: Option<String>,
+    /// Only those that this person allowed.
+    by: Option<String>,
+    /// Only those asked for at this time or later (RFC 3339).
+    since: Option<String>,
+    /// Only those asked for before this time.
+    until: Option<String>,
     /// Only those of which something may still run.
     #[serde(default)]
     open: bool,
@@ -151,6 +195,17 @@ pub(crate) struct ListParams {
     cursor: Option<String>,
     /// How many, at most 500.
     limit: Option<usize>,
+}
+
+/// The coarse statuses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Status {
+    Pending,
+    Approved,
+    Rejected,
+    Executed,
+    Failed,
 }
 
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -180,19 +235,22 @@ pub(crate) struct StdinParams {
     last: bool,
 }
 
+/// The header that names a request, so that making it twice runs it once.
+const KEY: &str = "idempotency-key";
+
 pub(crate) async fn create(
     Shared(engine): Shared<Arc<Engine>>,
-    Extension(principal): Extension<Principal>,
-    Extension(peer): Extension<Peer>,
+    Who(principal): Who,
+    key: IdempotencyKey,
     Body(new): Body<NewCommand>,
 ) -> Result<Response, Problem> {
-    if new.approval.is_some() {
-        peer.may_decide()?;
-    }
-    let (status, run) = match engine.run(request(new, principal)).await? {
-        Outcome::Running(run) => (StatusCode::ACCEPTED, run),
+    let request = Request {
+        key: key.0,
+        ..request(new, principal)
+    };
+    let (status, run) = match engine.run(request).await? {
+        Outcome::Running(run) | Outcome::Waiting(run) => (StatusCode::ACCEPTED, run),
         Outcome::Ended(run) | Outcome::Refused(run) => (StatusCode::OK, run),
-        Outcome::Asked(question) => return Err(Problem::asked(*question)),
     };
     let view = view(&engine, run)?;
     let place = format!("/agent/terminal/commands/{}", view.run.command_id);
@@ -209,32 +267,41 @@ pub(crate) fn create_docs(op: TransformOperation<'_>) -> TransformOperation<'_> 
         .description(
             "Waits up to `wait_ms` for the end, else answers 202 with the run, which goes on. \
              A refusal by policy is an answer (state `blocked`), not an error. A command that a \
-             person must allow first is not run: the answer is 409 `pending_approval` with the \
-             question, and the same request with `approval` answers it.",
+             person must allow first answers 202 (state `waiting`, with `approval_id`) at once, \
+             or waits up to `wait_ms` for the answer and the end; poll it, or withdraw it. While \
+             work is paused the state is `held`. The same `Idempotency-Key` runs a request once, \
+             however often it is made.",
         )
         .response_with::<200, Json<CommandView>, _>(|res| {
             res.description("It ended, or was blocked")
         })
         .response_with::<202, Json<CommandView>, _>(|res| {
-            res.description("It goes on; its id is the handle")
+            res.description("It goes on, or waits; its id is the handle")
         })
-        .default_response::<Json<ProblemDocument>>()
 }
 
 pub(crate) async fn list(
     Shared(engine): Shared<Arc<Engine>>,
+    Who(who): Who,
     Params(params): Params<ListParams>,
 ) -> Result<Json<CommandList>, Problem> {
     let limit = params.limit.unwrap_or(PAGE).clamp(1, MAX_PAGE);
     let filter = Filter {
         state: params.state,
+        status: params.status.map(|status| status.word().to_owned()),
         text: params.q,
         before: params.cursor,
-        requested_by: None,
+        requested_by: params.agent,
+        approved_by: params.by,
+        session: params.session,
+        sandbox: params.sandbox,
+        since: params.since.as_deref().map(when).transpose()?,
+        until: params.until.as_deref().map(when).transpose()?,
         open: params.open,
         limit: limit + 1,
+        ..Filter::default()
     };
-    let mut commands = blocking(move || Ok(engine.list(&filter)?)).await?;
+    let mut commands = blocking(move || Ok(engine.list(filter, &who)?)).await?;
     let more = commands.len() > limit;
     commands.truncate(limit);
     let cursor = commands
@@ -250,15 +317,16 @@ pub(crate) fn list_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
 
 pub(crate) async fn show(
     Shared(engine): Shared<Arc<Engine>>,
-    RunId(id): RunId,
+    Who(who): Who,
+    Id(id): Id,
     Params(params): Params<ShowParams>,
 ) -> Result<Json<CommandView>, Problem> {
     let mut run = {
         let engine = Arc::clone(&engine);
-        blocking(move || Ok(engine.find(&id)?)).await?
+        blocking(move || Ok(engine.find(&id, &who)?)).await?
     };
     if let Some(millis) = params.wait_ms
-        && run.state == State::Running
+        && matches!(run.state, State::Running | State::Waiting | State::Held)
     {
         run = engine
             .wait(&run, Some(Duration::from_millis(millis)))
@@ -275,13 +343,13 @@ pub(crate) fn show_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
 
 pub(crate) async fn stop(
     Shared(engine): Shared<Arc<Engine>>,
-    Extension(principal): Extension<Principal>,
-    RunId(id): RunId,
+    Who(who): Who,
+    Id(id): Id,
     Body(how): Body<StopRequest>,
 ) -> Result<Json<CommandView>, Problem> {
-    let run = engine.find(&id)?;
+    let run = engine.find(&id, &who)?;
     let grace = Duration::from_millis(how.grace_ms.unwrap_or(GRACE_MS));
-    engine.stop(&run, &principal, how.interrupt, grace).await?;
+    engine.stop(&run, &who, how.interrupt, grace).await?;
     let run = engine.closed(&run, grace + Duration::from_secs(5)).await?;
     Ok(Json(view(&engine, run)?))
 }
@@ -294,12 +362,13 @@ pub(crate) fn stop_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
 
 pub(crate) async fn stdin(
     Shared(engine): Shared<Arc<Engine>>,
-    RunId(id): RunId,
+    Who(who): Who,
+    Id(id): Id,
     Params(params): Params<StdinParams>,
     input: Bytes,
 ) -> Result<StatusCode, Problem> {
-    let run = engine.find(&id)?;
-    engine.feed(&run, &input, params.last).await?;
+    let run = engine.find(&id, &who)?;
+    engine.feed(&run, &input, params.last, &who).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -308,7 +377,90 @@ pub(crate) fn stdin_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
         .summary("Hand input to a run that was started with `stdin_open`")
         .description("Answers when the command has taken it.")
         .response_with::<204, (), _>(|res| res.description("Taken"))
-        .default_response::<Json<ProblemDocument>>()
+}
+
+pub(crate) async fn approve(
+    Shared(engine): Shared<Arc<Engine>>,
+    Who(who): Who,
+    Id(id): Id,
+    Optional(yes): Optional<ApproveRequest>,
+) -> Result<Json<CommandView>, Problem> {
+    let decision = Decision {
+        kind: DecisionKind::ApproveOnce,
+        fingerprint: yes.fingerprint,
+        reason: yes.reason,
+        command: None,
+        grants: vec![],
+    };
+    decided(&engine, &id, decision, &who).await
+}
+
+pub(crate) fn approve_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
+    op.id("approveCommand")
+        .summary("Allow a command that waits, once")
+        .description("Answers when it was started. Identical requests that wait start with it.")
+}
+
+pub(crate) async fn reject(
+    Shared(engine): Shared<Arc<Engine>>,
+    Who(who): Who,
+    Id(id): Id,
+    Optional(no): Optional<RejectRequest>,
+) -> Result<Json<CommandView>, Problem> {
+    let decision = Decision {
+        kind: DecisionKind::Reject,
+        fingerprint: None,
+        reason: no.reason,
+        command: None,
+        grants: vec![],
+    };
+    decided(&engine, &id, decision, &who).await
+}
+
+pub(crate) fn reject_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
+    op.id("rejectCommand")
+        .summary("Refuse a command that waits")
+}
+
+async fn decided(
+    engine: &Arc<Engine>,
+    id: &str,
+    decision: Decision,
+    who: &Principal,
+) -> Result<Json<CommandView>, Problem> {
+    let run = engine.decide_run(id, decision, who).await?;
+    Ok(Json(view(engine, run)?))
+}
+
+pub(crate) async fn finalize(
+    Shared(engine): Shared<Arc<Engine>>,
+    Who(who): Who,
+    Id(id): Id,
+    Body(report): Body<Report>,
+) -> Result<Json<CommandView>, Problem> {
+    let run = engine.finalize(&id, report, &who).await?;
+    Ok(Json(view(&engine, run)?))
+}
+
+pub(crate) fn finalize_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
+    op.id("finalizeCommand")
+        .summary("Record what a command did that its requester has run")
+        .description("Exactly once, for a command with `executor` `external` that may run.")
+}
+
+pub(crate) async fn withdraw(
+    Shared(engine): Shared<Arc<Engine>>,
+    Who(who): Who,
+    Id(id): Id,
+) -> Result<Json<CommandView>, Problem> {
+    let run = engine.find(&id, &who)?;
+    let run = engine.withdraw(&run, &who).await?;
+    Ok(Json(view(&engine, run)?))
+}
+
+pub(crate) fn withdraw_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
+    op.id("withdrawCommand")
+        .summary("Take a request back that has not begun")
 }
 
 /// Adds what a run said.
@@ -348,11 +500,8 @@ fn request(new: NewCommand, principal: Principal) -> Request {
         env: new.env.into_iter().collect(),
         agent: new.agent,
         shell: new.shell.map(Shell::from),
-        answer: new.approval.map(|approval| Answer {
-            fingerprint: approval.fingerprint,
-            approved: approval.approved,
-            reason: approval.reason,
-        }),
+        external: new.executor == Some(Executor::External),
+        key: None,
         input: match new.stdin {
             Some(text) => Input::Text(text.into_bytes()),
             None if new.stdin_open => Input::Open,
@@ -363,6 +512,51 @@ fn request(new: NewCommand, principal: Principal) -> Request {
         wait_ms: new.wait_ms,
         background: new.background,
         keep: new.keep,
+    }
+}
+
+/// The client's own name for a request.
+pub(crate) struct IdempotencyKey(Option<String>);
+
+#[derive(Deserialize, JsonSchema)]
+struct KeyParam {
+    /// The client's own name for this request, such as a UUID: made twice, it
+    /// runs once, and both get the same run.
+    #[expect(dead_code, reason = "only describes the header")]
+    #[serde(rename = "idempotency-key")]
+    #[schemars(length(min = 1, max = 255))]
+    key: Option<String>,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for IdempotencyKey {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        let key = parts.headers.get(KEY);
+        Ok(Self(key.map(|key| {
+            String::from_utf8_lossy(key.as_bytes()).into_owned()
+        })))
+    }
+}
+
+impl OperationInput for IdempotencyKey {
+    fn operation_input(
+        ctx: &mut aide::generate::GenContext,
+        operation: &mut aide::openapi::Operation,
+    ) {
+        describe_headers::<KeyParam>(ctx, operation);
+    }
+}
+
+impl Status {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Approved => "approved",
+            Self::Rejected => "rejected",
+            Self::Executed => "executed",
+            Self::Failed => "failed",
+        }
     }
 }
 

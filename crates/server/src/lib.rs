@@ -1,19 +1,35 @@
 //! The doors: REST over a Unix socket and TCP. The only crate that knows HTTP.
 
 mod api;
+mod approvals;
+mod audit;
 mod auth;
 mod commands;
+mod events;
 mod listen;
 mod output;
+mod people;
 mod policies;
 mod problem;
+mod rate;
+mod sandboxes;
+mod sessions;
+mod signin;
 mod system;
 
 pub use api::{app, openapi};
+pub use approvals::{ApprovalList, DecisionRequest, ExtendRequest};
 pub use auth::Peer;
-pub use commands::{Approval, CommandList, CommandView, NewCommand, ShellName, StopRequest};
+pub use commands::{
+    ApproveRequest, CommandList, CommandView, Executor, NewCommand, RejectRequest, ShellName,
+    StopRequest,
+};
 pub use listen::{Doors, serve};
 pub use output::{FRAME_HEADER, FoundLines, Frame, LineView, LinesView};
+pub use people::{Me, PauseList, PauseRequest, PeopleList, RotateRequest, TokenRequest};
 pub use policies::{ExplainRequest, NewGrant};
 pub use problem::ProblemDocument;
+pub use sandboxes::SandboxList;
+pub use sessions::{CloseRequest, SessionList};
+pub use signin::LinkView;
 pub use system::BlacklistView;

@@ -1,17 +1,27 @@
 //! Opening the doors and closing them in order.
+//!
+//! The loop is our own because `axum::serve` has no limits: whoever connects
+//! and says nothing would keep a connection for ever.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::io;
-use std::net::SocketAddr;
-use std::pin::Pin;
+use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use axum::serve::Listener;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::{TcpListener, TcpStream, UnixListener};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use axum::Router;
+use axum::extract::ConnectInfo;
+use hyper::Request;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, UnixListener};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::task::JoinSet;
 use weighlock_engine::Engine;
 
 use crate::api::app;
@@ -21,78 +31,31 @@ use crate::auth::Peer;
 /// Most wait for a run, and a run goes on without us.
 const FINISH_WITHIN: Duration = Duration::from_millis(500);
 
+/// Connections over TCP at once. Anyone on this machine can open them without
+/// a token; the descriptors that are left are for the owner's socket and runs.
+const TCP_CONNECTIONS: usize = 256;
+
+/// How long a connection over TCP may be without a request that is whole, from
+/// its beginning or from the last answer. Whoever waits for one of the places
+/// waits about as long when all are taken by those who say nothing.
+const HEAD_WITHIN: Duration = Duration::from_secs(10);
+
+/// Bytes of a request before its body. The longest address that the parser
+/// takes is 64 KiB, and nobody sends more than a few.
+const HEAD_BYTES: usize = 64 * 1024;
+
+/// How long to wait when nobody can be let in, most likely because there are
+/// no descriptors: without this, the loop would spin until there are.
+const ACCEPT_AGAIN: Duration = Duration::from_secs(1);
+
 /// What the server listens on.
 pub struct Doors {
     /// For local users.
     pub socket: UnixListener,
     /// For everyone with a token.
     pub tcp: Option<TcpListener>,
-}
-
-/// Connections over TCP at once. Anyone on this machine can open them without
-/// a token; the descriptors that are left are for the owner's socket and runs.
-const TCP_CONNECTIONS: usize = 256;
-
-/// A listener that takes so many and no more.
-pub(crate) struct Tcp {
-    listener: TcpListener,
-    places: Arc<Semaphore>,
-}
-
-/// A connection and its place among those that may be.
-pub(crate) struct Placed {
-    stream: TcpStream,
-    _place: OwnedSemaphorePermit,
-}
-
-impl Listener for Tcp {
-    type Io = Placed;
-    type Addr = SocketAddr;
-
-    async fn accept(&mut self) -> (Placed, SocketAddr) {
-        let place = Arc::clone(&self.places).acquire_owned().await;
-        let place = place.expect("nobody closes it");
-        let (stream, from) = Listener::accept(&mut self.listener).await;
-        // Held back by the kernel, small answers take up to 40 ms.
-        let _ = stream.set_nodelay(true);
-        let placed = Placed {
-            stream,
-            _place: place,
-        };
-        (placed, from)
-    }
-
-    fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.listener.local_addr()
-    }
-}
-
-impl AsyncRead for Placed {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(context, buffer)
-    }
-}
-
-impl AsyncWrite for Placed {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, bytes)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
-    }
+    /// Names, beside this machine's own, by which a proxy reaches TCP.
+    pub hosts: Vec<String>,
 }
 
 /// Serves until `stop` resolves.
@@ -101,25 +64,117 @@ pub async fn serve(
     doors: Doors,
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
-    let (closing, closed) = tokio::sync::watch::channel(false);
-    let wait = |mut closed: tokio::sync::watch::Receiver<bool>| async move {
-        let _ = closed.wait_for(|&closed| closed).await;
+    let (closing, closed) = watch::channel(false);
+    let host = Host {
+        app: TowerToHyperService::new(app(engine, doors.hosts)),
+        closed,
     };
-    let app = app(Arc::clone(&engine)).into_make_service_with_connect_info::<Peer>();
-    let mut tasks = tokio::task::JoinSet::new();
+    let mut open = JoinSet::new();
     if let Some(tcp) = doors.tcp {
-        let tcp = Tcp {
-            listener: tcp,
-            places: Arc::new(Semaphore::new(TCP_CONNECTIONS)),
-        };
-        let server = axum::serve(tcp, app.clone()).with_graceful_shutdown(wait(closed.clone()));
-        tasks.spawn(server.into_future());
+        open.spawn(host.clone().open_tcp(tcp));
     }
-    let server = axum::serve(doors.socket, app).with_graceful_shutdown(wait(closed));
-    tasks.spawn(server.into_future());
+    open.spawn(host.open_socket(doors.socket));
     stop.await;
+    open.shutdown().await;
     let _ = closing.send(true);
-    let finish = async { while tasks.join_next().await.is_some() {} };
-    let _ = tokio::time::timeout(FINISH_WITHIN, finish).await;
+    // Every connection holds the other end until it is over.
+    let _ = tokio::time::timeout(FINISH_WITHIN, closing.closed()).await;
     Ok(())
+}
+
+/// Answers those who come in.
+#[derive(Clone)]
+struct Host {
+    app: TowerToHyperService<Router>,
+    closed: watch::Receiver<bool>,
+}
+
+impl Host {
+    async fn open_tcp(self, listener: TcpListener) {
+        let http = http(Some(HEAD_WITHIN));
+        let places = Arc::new(Semaphore::new(TCP_CONNECTIONS));
+        loop {
+            let place = Arc::clone(&places).acquire_owned().await;
+            let place = place.expect("nobody closes it");
+            let (stream, _) = next(|context| listener.poll_accept(context)).await;
+            // Held back by the kernel, small answers take up to 40 ms.
+            let _ = stream.set_nodelay(true);
+            self.attend(&http, stream, Peer::Tcp, Some(place));
+        }
+    }
+
+    async fn open_socket(self, listener: UnixListener) {
+        // `weighlock run` keeps a connection beside a run for as long as that
+        // takes; and nobody but the owner is here to be kept out.
+        let http = http(None);
+        loop {
+            let (stream, _) = next(|context| listener.poll_accept(context)).await;
+            let peer = Peer::of(&stream);
+            self.attend(&http, stream, peer, None);
+        }
+    }
+
+    /// Answers on one connection for as long as it lasts, in a task of its own.
+    fn attend<S>(
+        &self,
+        http: &http1::Builder,
+        stream: S,
+        peer: Peer,
+        place: Option<OwnedSemaphorePermit>,
+    ) where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let app = self.app.clone();
+        let answer = service_fn(move |mut request: Request<Incoming>| {
+            request.extensions_mut().insert(ConnectInfo(peer));
+            app.call(request)
+        });
+        let connection = http.serve_connection(TokioIo::new(stream), answer);
+        let mut closed = self.closed.clone();
+        tokio::spawn(async move {
+            let _place = place;
+            let mut connection = pin!(connection);
+            let ended = tokio::select! {
+                ended = connection.as_mut() => ended,
+                () = is_true(&mut closed) => {
+                    connection.as_mut().graceful_shutdown();
+                    connection.await
+                }
+            };
+            if let Err(error) = ended {
+                tracing::debug!(%error, "a connection broke");
+            }
+        });
+    }
+}
+
+/// How HTTP is spoken. More than 100 header lines get a 431 by default, and
+/// asking for that number would move them from the stack to the heap.
+fn http(head_within: Option<Duration>) -> http1::Builder {
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new())
+        .header_read_timeout(head_within)
+        .max_header_size(HEAD_BYTES);
+    http
+}
+
+/// Waits for the next one who comes in, whatever happens to others.
+async fn next<T>(mut accept: impl FnMut(&mut Context<'_>) -> Poll<io::Result<T>>) -> T {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
+    loop {
+        let error = match poll_fn(&mut accept).await {
+            Ok(came) => return came,
+            Err(error) => error,
+        };
+        // Some leave before the door is open.
+        let left = [ConnectionAborted, ConnectionRefused, ConnectionReset];
+        if !left.contains(&error.kind()) {
+            tracing::error!(%error, "cannot let anybody in");
+            tokio::time::sleep(ACCEPT_AGAIN).await;
+        }
+    }
+}
+
+async fn is_true(closed: &mut watch::Receiver<bool>) {
+    let _ = closed.wait_for(|&closed| closed).await;
 }

@@ -1,6 +1,7 @@
 //! What a run said: by lines, by search, and raw.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use aide::transform::TransformOperation;
 use axum::Json;
@@ -13,8 +14,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weighlock_engine::{Engine, Follow, Item, Line, Stream, Until};
 
-use crate::problem::{Problem, ProblemDocument};
-use crate::system::{Params, RunId};
+use crate::auth::Guest;
+use crate::problem::Problem;
+use crate::system::{Id, Params, Who};
 
 /// How many lines there are when nothing is asked, and at the most.
 const LINES: usize = 1000;
@@ -114,6 +116,9 @@ enum FollowMode {
     Closed,
 }
 
+/// The kind of an answer in frames.
+const FRAMES: &str = "application/vnd.weighlock.frames";
+
 /// Bytes before each frame: the kind, three zeros, and the length of what
 /// follows, in network order. The shape is that of Docker's streams.
 pub const FRAME_HEADER: usize = 8;
@@ -151,11 +156,12 @@ impl Frame {
 
 pub(crate) async fn lines(
     Shared(engine): Shared<Arc<Engine>>,
-    RunId(id): RunId,
+    Who(who): Who,
+    Id(id): Id,
     Params(params): Params<LinesParams>,
 ) -> Result<Json<LinesView>, Problem> {
     blocking(move || {
-        let run = engine.find(&id)?;
+        let run = engine.find(&id, &who)?;
         let count = params.lines.unwrap_or(LINES).min(MAX_LINES);
         let found = engine.lines(&run, params.from.unwrap_or(1), count)?;
         Ok(Json(LinesView {
@@ -174,12 +180,13 @@ pub(crate) fn lines_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
 
 pub(crate) async fn find(
     Shared(engine): Shared<Arc<Engine>>,
-    RunId(id): RunId,
+    Who(who): Who,
+    Id(id): Id,
     Params(params): Params<FindParams>,
 ) -> Result<Json<FoundLines>, Problem> {
     let limit = params.limit.unwrap_or(LINES).clamp(1, MAX_LINES);
     blocking(move || {
-        let run = engine.find(&id)?;
+        let run = engine.find(&id, &who)?;
         let found = engine.search(&run, &params.q, params.from.unwrap_or(1), limit)?;
         Ok(Json(FoundLines {
             more: found.len() == limit,
@@ -195,17 +202,18 @@ pub(crate) fn find_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
 
 pub(crate) async fn raw(
     Shared(engine): Shared<Arc<Engine>>,
-    RunId(id): RunId,
+    guest: Guest,
+    Id(id): Id,
     Params(params): Params<RawParams>,
 ) -> Result<Response, Problem> {
-    let run = engine.find(&id)?;
+    let run = engine.find(&id, &guest.who)?;
     let until = match params.follow {
         FollowMode::No => Until::Now,
         FollowMode::Ended => Until::Ended,
         FollowMode::Closed => Until::Closed,
     };
     let kind = if params.frames {
-        "application/vnd.weighlock.frames"
+        FRAMES
     } else {
         "application/octet-stream"
     };
@@ -213,6 +221,8 @@ pub(crate) async fn raw(
         follow: engine.follow(run, params.from, until),
         left: params.limit.unwrap_or(u64::MAX),
         params,
+        guest,
+        looked: Instant::now(),
     };
     let stream = futures_util::stream::unfold(state, |mut state| async move {
         state.next().await.map(|piece| (piece, state))
@@ -229,8 +239,13 @@ pub(crate) fn raw_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
              3 gap), three zeros, length in network order. A gap is 8 bytes: how many bytes \
              of the output are not kept.",
         )
-        .response_with::<200, Vec<u8>, _>(|res| res.description("The bytes"))
-        .default_response::<Json<ProblemDocument>>()
+        .response_with::<200, Vec<u8>, _>(|mut res| {
+            let content = &mut res.inner().content;
+            if let Some(bytes) = content.values().next().cloned() {
+                content.insert(FRAMES.into(), bytes);
+            }
+            res.description("The bytes, or frames of them")
+        })
 }
 
 /// A raw answer under way.
@@ -238,7 +253,13 @@ struct Sending {
     follow: Follow,
     left: u64,
     params: RawParams,
+    guest: Guest,
+    /// When we last made sure that the reader may read.
+    looked: Instant,
 }
+
+/// How long whoever was let in counts as let in, while much is sent.
+const WELCOME_FOR: Duration = Duration::from_secs(1);
 
 impl Sending {
     async fn next(&mut self) -> Option<std::io::Result<Bytes>> {
@@ -250,6 +271,12 @@ impl Sending {
                 Ok(items) => items?,
                 Err(error) => return Some(Err(std::io::Error::other(error))),
             };
+            if self.looked.elapsed() >= WELCOME_FOR {
+                if !self.guest.is_welcome().await {
+                    return Some(Err(std::io::ErrorKind::PermissionDenied.into()));
+                }
+                self.looked = Instant::now();
+            }
             let mut bytes = vec![];
             for item in items {
                 self.add(item, &mut bytes);

@@ -4,20 +4,19 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use aide::transform::TransformOperation;
-use axum::extract::{Path, State as Shared};
+use axum::Json;
+use axum::extract::State as Shared;
 use axum::http::StatusCode;
-use axum::{Extension, Json};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weighlock_engine::{
-    Engine, Explanation, GrantView, LoadError, PolicyView, Principal, Request, Scope, Shell,
+    Engine, Explanation, GrantView, LoadError, PolicyView, Request, Scope, Shell,
 };
 
-use crate::auth::Peer;
 use crate::commands::ShellName;
 use crate::output::blocking;
-use crate::problem::{Problem, ProblemDocument};
-use crate::system::Body;
+use crate::problem::Problem;
+use crate::system::{Body, Id, Who};
 
 /// A command to say something about. Nothing is run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -25,10 +24,13 @@ use crate::system::Body;
 pub struct ExplainRequest {
     /// The text for the shell.
     pub command: String,
+    /// Who would ask for it; the caller when not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub principal: Option<String>,
     /// The profile that the agent works under.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// The sandbox, by name; the default one when not given.
+    /// The sandbox, by id or name; the default one when not given.
     #[serde(default, alias = "sandbox_id", skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<String>,
     /// The working directory.
@@ -87,7 +89,7 @@ pub struct NewGrant {
     /// Only in this sandbox.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<String>,
-    /// Only in this session.
+    /// Only in this session, by id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
     /// When it ends, in seconds since 1970; when it is taken back if not given.
@@ -97,10 +99,14 @@ pub struct NewGrant {
 
 pub(crate) async fn explain(
     Shared(engine): Shared<Arc<Engine>>,
-    Extension(principal): Extension<Principal>,
+    Who(principal): Who,
     Body(asked): Body<ExplainRequest>,
 ) -> Result<Json<Explanation>, Problem> {
     let draft = asked.draft.clone();
+    let principal = match &asked.principal {
+        Some(name) => engine.stand_in(name, &principal)?,
+        None => principal,
+    };
     let request = Request {
         agent: asked.agent,
         sandbox: asked.sandbox,
@@ -121,15 +127,21 @@ pub(crate) fn explain_docs(op: TransformOperation<'_>) -> TransformOperation<'_>
         )
 }
 
-pub(crate) async fn show(Shared(engine): Shared<Arc<Engine>>) -> Json<PolicyView> {
-    Json(engine.policy())
+pub(crate) async fn show(
+    Shared(engine): Shared<Arc<Engine>>,
+    Who(who): Who,
+) -> Result<Json<PolicyView>, Problem> {
+    Ok(Json(engine.policy(&who)?))
 }
 
 pub(crate) fn show_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("getPolicy").summary("The policy in force")
 }
 
-pub(crate) async fn check(Body(rules): Body<CheckRequest>) -> Result<Json<CheckView>, Problem> {
+pub(crate) async fn check(
+    Who(_): Who,
+    Body(rules): Body<CheckRequest>,
+) -> Result<Json<CheckView>, Problem> {
     blocking(move || {
         let checked = weighlock_engine::check_rules("draft", &rules.text);
         let errors = checked.err().unwrap_or_default();
@@ -156,8 +168,11 @@ pub(crate) fn schema_docs(op: TransformOperation<'_>) -> TransformOperation<'_> 
         .summary("The JSON schema of rule files, for editors")
 }
 
-pub(crate) async fn grants(Shared(engine): Shared<Arc<Engine>>) -> Json<Vec<GrantView>> {
-    Json(engine.grants())
+pub(crate) async fn grants(
+    Shared(engine): Shared<Arc<Engine>>,
+    Who(who): Who,
+) -> Result<Json<Vec<GrantView>>, Problem> {
+    Ok(Json(engine.grants(&who)?))
 }
 
 pub(crate) fn grants_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
@@ -167,33 +182,25 @@ pub(crate) fn grants_docs(op: TransformOperation<'_>) -> TransformOperation<'_> 
 
 pub(crate) async fn grant(
     Shared(engine): Shared<Arc<Engine>>,
-    Extension(principal): Extension<Principal>,
-    Extension(peer): Extension<Peer>,
+    Who(principal): Who,
     Body(new): Body<NewGrant>,
 ) -> Result<Json<GrantView>, Problem> {
-    peer.may_decide()?;
-    let scope = Scope {
-        agent: new.agent,
-        sandbox: new.sandbox,
-        session: new.session,
-    };
-    let given = engine.grant(&new.pattern, scope, new.until, &principal);
+    let given = engine.grant(&new.pattern, new.scope(), new.until, &principal);
     Ok(Json(given.await?))
 }
 
 pub(crate) fn grant_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("createGrant")
         .summary("Allow commands beforehand")
-        .description("A rule that rejects always wins over it. Only over the Unix socket.")
+        .description("A rule that rejects always wins over it. For administrators; approvers allow things in \
+             the sandboxes in which they decide.")
 }
 
 pub(crate) async fn revoke(
     Shared(engine): Shared<Arc<Engine>>,
-    Extension(principal): Extension<Principal>,
-    Extension(peer): Extension<Peer>,
-    Path(id): Path<String>,
+    Who(principal): Who,
+    Id(id): Id,
 ) -> Result<StatusCode, Problem> {
-    peer.may_decide()?;
     engine.revoke(&id, &principal).await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -202,7 +209,16 @@ pub(crate) fn revoke_docs(op: TransformOperation<'_>) -> TransformOperation<'_> 
     op.id("deleteGrant")
         .summary("Take a grant back")
         .response_with::<204, (), _>(|res| res.description("Taken back"))
-        .default_response::<Json<ProblemDocument>>()
+}
+
+impl NewGrant {
+    pub(crate) fn scope(&self) -> Scope {
+        Scope {
+            agent: self.agent.clone(),
+            sandbox: self.sandbox.clone(),
+            session: self.session.clone(),
+        }
+    }
 }
 
 impl From<LoadError> for RuleError {

@@ -1,59 +1,173 @@
 //! Errors as problem documents (RFC 9457).
 
+use std::time::Duration;
+
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weighlock_engine::{Error, Explanation, Kind};
+use weighlock_engine::{ApprovalView, Error, Kind};
+
+/// When what is unavailable may be there again.
+const SOON: Duration = Duration::from_secs(1);
+
+/// Every code that there is, in order: part of the contract.
+const CODES: &[&str] = &[
+    "already_decided",
+    "already_final",
+    "already_running",
+    "ambiguous_id",
+    "answered_already",
+    "bad_base",
+    "bad_cursor",
+    "bad_directory",
+    "bad_link",
+    "bad_person",
+    "bad_rules",
+    "bad_sandbox",
+    "bad_user",
+    "blocked",
+    "body_too_large",
+    "cannot_start",
+    "changed_meanwhile",
+    "command_too_long",
+    "empty_command",
+    "environment_too_large",
+    "file_error",
+    "foreign_origin",
+    "forged",
+    "in_settings",
+    "inside_a_run",
+    "invalid_blacklist",
+    "invalid_body",
+    "invalid_command",
+    "invalid_environment",
+    "invalid_id",
+    "invalid_key",
+    "invalid_pattern",
+    "invalid_query",
+    "invalid_time",
+    "key_reused",
+    "lost_request",
+    "name_taken",
+    "never_agents",
+    "no_command",
+    "no_sandbox_named",
+    "no_store",
+    "no_such_address",
+    "no_such_agent",
+    "no_such_approval",
+    "no_such_grant",
+    "no_such_method",
+    "no_such_person",
+    "no_such_run",
+    "no_such_sandbox",
+    "no_such_session",
+    "no_such_token",
+    "no_token",
+    "not_allowed",
+    "not_available",
+    "not_external",
+    "not_json",
+    "not_waiting",
+    "not_your_profile",
+    "not_yours",
+    "other_sandbox",
+    "outside_base",
+    "own_request",
+    "paused",
+    "payload_changed",
+    "reason_too_long",
+    "repeated",
+    "run_ended",
+    "sandbox_changed",
+    "sandbox_inactive",
+    "sandbox_unavailable",
+    "sandbox_violation",
+    "session_closed",
+    "slow_body",
+    "storage_full",
+    "store_busy",
+    "store_damaged",
+    "store_error",
+    "store_newer",
+    "store_older",
+    "store_vanished",
+    "too_many_requests",
+    "too_many_runs",
+    "too_many_waiting",
+    "two_must_see_it",
+];
 
 /// What went wrong, what did not happen, what to do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(example = serde_json::json!({
+    "title": "Not Found", "status": 404, "code": "no_such_run",
+    "detail": "no run `r_7f3k`", "hint": "`weighlock runs` lists the runs there are",
+}))]
 pub struct ProblemDocument {
     /// The HTTP status in words.
     pub title: String,
     /// The HTTP status.
     pub status: u16,
     /// Stable word for programs.
+    #[schemars(extend("enum" = CODES))]
     pub code: String,
     /// One sentence.
     pub detail: String,
     /// What to do.
     pub hint: String,
-    /// What a person is asked, where that is the problem.
+    /// The question as it is now, where that is the problem.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub question: Option<Box<Explanation>>,
+    pub approval: Option<Box<ApprovalView>>,
 }
 
 /// An answer that is a problem.
 #[derive(Debug)]
-pub(crate) struct Problem(pub(crate) ProblemDocument);
+pub(crate) struct Problem {
+    document: Box<ProblemDocument>,
+    /// When the same may be asked again, where that is all there is to do.
+    retry_after: Option<Duration>,
+}
 
 impl Problem {
     pub(crate) fn new(status: StatusCode, code: &str, detail: String, hint: &str) -> Self {
-        Self(ProblemDocument {
+        debug_assert!(
+            CODES.binary_search(&code).is_ok(),
+            "{code} is not in the contract"
+        );
+        let document = ProblemDocument {
             title: status.canonical_reason().unwrap_or("Error").into(),
             status: status.as_u16(),
             code: code.into(),
             detail,
             hint: hint.into(),
-            question: None,
-        })
+            approval: None,
+        };
+        Self {
+            document: Box::new(document),
+            retry_after: (status == StatusCode::SERVICE_UNAVAILABLE).then_some(SOON),
+        }
     }
 
-    /// A person has to be asked first.
-    pub(crate) fn asked(question: Explanation) -> Self {
-        let why = question.reasons.first();
-        let why = why.map_or("a rule says so", |reason| reason.text.as_str());
-        let mut problem = Self::new(
-            StatusCode::CONFLICT,
-            "pending_approval",
-            format!("a person must allow this first: {why}; nothing was run"),
-            "let a person run it with `weighlock run` in a terminal, which asks, or allow it with \
-             `weighlock policy grant`; or use a command that only reads",
+    /// Others want to be served too.
+    pub(crate) fn too_many(detail: &str, retry_after: Duration) -> Self {
+        let problem = Self::new(
+            StatusCode::TOO_MANY_REQUESTS,
+            "too_many_requests",
+            format!("{detail}; nothing was done"),
+            "wait for as long as `Retry-After` says, and ask less often",
         );
-        problem.0.question = Some(Box::new(question));
-        problem
+        Self {
+            retry_after: Some(retry_after),
+            ..problem
+        }
+    }
+
+    /// Who asked is not known.
+    pub(crate) fn is_unauthorized(&self) -> bool {
+        self.document.status == StatusCode::UNAUTHORIZED.as_u16()
     }
 }
 
@@ -62,8 +176,11 @@ impl From<Error> for Problem {
         let problem = error.problem();
         let status = match problem.kind {
             Kind::Invalid => StatusCode::BAD_REQUEST,
+            Kind::Forbidden => StatusCode::FORBIDDEN,
             Kind::NotFound => StatusCode::NOT_FOUND,
             Kind::Conflict => StatusCode::CONFLICT,
+            Kind::Changed => StatusCode::PRECONDITION_FAILED,
+            Kind::TooMuch => StatusCode::TOO_MANY_REQUESTS,
             Kind::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
             Kind::Full => StatusCode::INSUFFICIENT_STORAGE,
             Kind::Internal => StatusCode::INTERNAL_SERVER_ERROR,
@@ -71,21 +188,29 @@ impl From<Error> for Problem {
         if status.is_server_error() {
             tracing::error!(code = problem.code, "{}", problem.detail);
         }
-        Self::new(status, problem.code, problem.detail, &problem.hint)
+        let mut told = Self::new(status, problem.code, problem.detail, &problem.hint);
+        told.document.approval = match error {
+            Error::Closed { approval } => Some(approval),
+            Error::PayloadChanged { approval } => approval,
+            _ => None,
+        };
+        told
     }
 }
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let status = StatusCode::from_u16(self.0.status).expect("made from a status");
-        let mut response = (status, Json(self.0)).into_response();
+        let status = StatusCode::from_u16(self.document.status).expect("made from a status");
+        let mut response = (status, Json(self.document)).into_response();
         let headers = response.headers_mut();
         headers.insert(
             header::CONTENT_TYPE,
             HeaderValue::from_static("application/problem+json"),
         );
-        if status == StatusCode::SERVICE_UNAVAILABLE {
-            headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        if let Some(after) = self.retry_after {
+            // It knows whole seconds only, and none would invite to try at once.
+            let seconds = after.as_millis().div_ceil(1000).max(1);
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds as u64));
         }
         response
     }

@@ -1,24 +1,22 @@
 //! What is not about one run, and what all handlers share.
 
-use std::io::{self, BufWriter};
 use std::sync::Arc;
+use std::time::Duration;
 
 use aide::OperationInput;
-use aide::transform::TransformOperation;
+use aide::transform::{TransformOperation, TransformResponse};
+use axum::Json;
 use axum::extract::rejection::{JsonRejection, QueryRejection};
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request, State as Shared};
-use axum::http::StatusCode;
 use axum::http::request::Parts;
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::{Extension, Json};
-use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use weighlock_engine::{Blacklist, Checks, Engine, Health, Preset, Principal, Verified};
+use weighlock_engine::{Blacklist, Checks, Engine, Health, Preset, Principal};
 
-use crate::output::blocking;
-use crate::problem::{Problem, ProblemDocument};
+use crate::problem::Problem;
 
 /// The blacklist in force.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -50,40 +48,22 @@ pub(crate) struct NewBlacklist {
     entries: Vec<String>,
 }
 
-/// What a verification of the audit found.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct VerifiedView {
-    /// Entries that are right, counted from the first.
-    entries: u64,
-    /// The hash of the last of them.
-    head: String,
-    /// The first entry that is wrong, and how.
-    fault: Option<FaultView>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct FaultView {
-    seq: u64,
-    what: String,
-}
-
-/// The audit entries of one run.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Entries {
-    /// Oldest first.
-    entries: Vec<serde_json::Value>,
-}
-
-pub(crate) async fn health(Shared(engine): Shared<Arc<Engine>>) -> Json<Health> {
-    Json(engine.health())
+pub(crate) async fn health(
+    Shared(engine): Shared<Arc<Engine>>,
+    Who(principal): Who,
+) -> Json<Health> {
+    Json(engine.health(&principal))
 }
 
 pub(crate) fn health_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("getHealth").summary("Whether the server serves")
 }
 
-pub(crate) async fn checks(Shared(engine): Shared<Arc<Engine>>) -> Json<Checks> {
-    Json(engine.checks().await)
+pub(crate) async fn checks(
+    Shared(engine): Shared<Arc<Engine>>,
+    Who(principal): Who,
+) -> Result<Json<Checks>, Problem> {
+    Ok(Json(engine.checks(&principal).await?))
 }
 
 pub(crate) fn checks_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
@@ -95,7 +75,10 @@ pub(crate) fn checks_docs(op: TransformOperation<'_>) -> TransformOperation<'_> 
         )
 }
 
-pub(crate) async fn blacklist(Shared(engine): Shared<Arc<Engine>>) -> Json<BlacklistView> {
+pub(crate) async fn blacklist(
+    Shared(engine): Shared<Arc<Engine>>,
+    Who(_): Who,
+) -> Json<BlacklistView> {
     Json(blacklist_view(&engine))
 }
 
@@ -105,7 +88,7 @@ pub(crate) fn blacklist_docs(op: TransformOperation<'_>) -> TransformOperation<'
 
 pub(crate) async fn save_blacklist(
     Shared(engine): Shared<Arc<Engine>>,
-    Extension(principal): Extension<Principal>,
+    Who(principal): Who,
     Body(new): Body<NewBlacklist>,
 ) -> Result<Json<BlacklistView>, Problem> {
     let text = serde_json::json!({ "commandBlacklist": new.entries }).to_string();
@@ -128,7 +111,7 @@ pub(crate) fn save_blacklist_docs(op: TransformOperation<'_>) -> TransformOperat
 
 pub(crate) async fn reset_blacklist(
     Shared(engine): Shared<Arc<Engine>>,
-    Extension(principal): Extension<Principal>,
+    Who(principal): Who,
 ) -> Result<Json<BlacklistView>, Problem> {
     engine.reset_blacklist(&principal).await?;
     Ok(Json(blacklist_view(&engine)))
@@ -150,88 +133,9 @@ fn blacklist_view(engine: &Engine) -> BlacklistView {
     }
 }
 
-pub(crate) async fn verify(
-    Shared(engine): Shared<Arc<Engine>>,
-) -> Result<Json<VerifiedView>, Problem> {
-    blocking(move || Ok(Json(engine.verify()?.into()))).await
-}
-
-pub(crate) fn verify_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
-    op.id("verifyAudit").summary("Check the audit's chain")
-}
-
-pub(crate) async fn export(Shared(engine): Shared<Arc<Engine>>) -> Response {
-    // A few pieces ahead of the reader, never the whole record in memory.
-    let (pieces, reader) = tokio::sync::mpsc::channel(4);
-    tokio::task::spawn_blocking(move || {
-        let mut writer = BufWriter::with_capacity(PIECE, Pieces(pieces));
-        if let Err(error) = engine.export(&mut writer) {
-            tracing::error!(%error, "cannot export the audit");
-            // Without its last line, the export shows that it is cut off.
-            let _ = writer.into_parts();
-        }
-    });
-    let stream = futures_util::stream::unfold(reader, |mut reader| async move {
-        let piece = reader.recv().await?;
-        Some((Ok::<_, io::Error>(piece), reader))
-    });
-    let kind = [(axum::http::header::CONTENT_TYPE, "application/jsonl")];
-    (kind, axum::body::Body::from_stream(stream)).into_response()
-}
-
-/// How much of the record is sent at a time.
-const PIECE: usize = 64 * 1024;
-
-/// Writes into a stream; fails when nobody reads it any more.
-struct Pieces(tokio::sync::mpsc::Sender<Bytes>);
-
-impl io::Write for Pieces {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0
-            .blocking_send(Bytes::copy_from_slice(bytes))
-            .map_err(|_| io::ErrorKind::BrokenPipe)?;
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-pub(crate) fn export_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
-    op.id("exportAudit")
-        .summary("The whole audit as JSON Lines, for `weighlock audit verify --file`")
-        .response_with::<200, Vec<u8>, _>(|res| res.description("JSON Lines"))
-        .default_response::<Json<ProblemDocument>>()
-}
-
-pub(crate) async fn audit_of(
-    Shared(engine): Shared<Arc<Engine>>,
-    RunId(id): RunId,
-) -> Result<Json<Entries>, Problem> {
-    let run = engine.find(&id)?;
-    Ok(Json(Entries {
-        entries: engine.entries_of(&run)?,
-    }))
-}
-
-pub(crate) fn audit_of_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
-    op.id("getCommandAudit")
-        .summary("The audit entries of a run")
-}
-
-impl From<Verified> for VerifiedView {
-    fn from(found: Verified) -> Self {
-        Self {
-            entries: found.entries,
-            head: found.head,
-            fault: found.fault.map(|fault| FaultView {
-                seq: fault.seq,
-                what: fault.what,
-            }),
-        }
-    }
-}
+/// How long a JSON body may take to come in. The largest needs 140 kB a
+/// second, and whoever sends byte by byte does not keep a request for ever.
+const BODY_WITHIN: Duration = Duration::from_secs(30);
 
 /// A JSON body whose faults are problem documents.
 pub(crate) struct Body<T>(pub(crate) T);
@@ -240,9 +144,16 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
-        match Json::from_request(request, state).await {
-            Ok(Json(body)) => Ok(Self(body)),
-            Err(rejection) => Err(refuse_body(&rejection)),
+        let read = Json::from_request(request, state);
+        match tokio::time::timeout(BODY_WITHIN, read).await {
+            Ok(Ok(Json(body))) => Ok(Self(body)),
+            Ok(Err(rejection)) => Err(refuse_body(&rejection)),
+            Err(_) => Err(Problem::new(
+                StatusCode::REQUEST_TIMEOUT,
+                "slow_body",
+                "the body did not come in time; nothing was done".into(),
+                "send it whole; what is to be read later goes to `…/stdin`",
+            )),
         }
     }
 }
@@ -265,9 +176,65 @@ fn refuse_body(rejection: &JsonRejection) -> Problem {
     Problem::new(
         rejection.status(),
         code,
-        format!("{}; nothing was done", rejection.body_text()),
+        format!("{}; nothing was done", brief(&rejection.body_text())),
         "see /agent/terminal/openapi.json for what this address takes",
     )
+}
+
+/// The beginning of what is wrong, which may repeat all that was sent.
+fn brief(text: &str) -> String {
+    text.chars().take(500).collect()
+}
+
+/// A JSON body that may be missing.
+pub(crate) struct Optional<T>(pub(crate) T);
+
+impl<T: DeserializeOwned + Default, S: Send + Sync> FromRequest<S> for Optional<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        use axum::body::HttpBody;
+        if request.body().is_end_stream() {
+            return Ok(Self(T::default()));
+        }
+        let Body(body) = Body::from_request(request, state).await?;
+        Ok(Self(body))
+    }
+}
+
+impl<T: JsonSchema> OperationInput for Optional<T> {
+    fn operation_input(
+        ctx: &mut aide::generate::GenContext,
+        operation: &mut aide::openapi::Operation,
+    ) {
+        Json::<T>::operation_input(ctx, operation);
+        if let Some(aide::openapi::ReferenceOr::Item(body)) = &mut operation.request_body {
+            body.required = false;
+        }
+    }
+}
+
+/// Describes an answer that is not JSON.
+pub(crate) fn of_kind<'t>(
+    mut res: TransformResponse<'t, String>,
+    kind: &str,
+) -> TransformResponse<'t, String> {
+    let content = &mut res.inner().content;
+    if let Some((_, text)) = content.shift_remove_index(0) {
+        content.insert(kind.to_owned(), text);
+    }
+    res
+}
+
+/// Describes headers by the fields of a type.
+pub(crate) fn describe_headers<T: JsonSchema>(
+    ctx: &mut aide::generate::GenContext,
+    operation: &mut aide::openapi::Operation,
+) {
+    let schema = ctx.schema.subschema_for::<T>();
+    let headers = aide::operation::ParamLocation::Header;
+    let params = aide::operation::parameters_from_schema(ctx, schema, headers);
+    aide::operation::add_parameters(ctx, operation, params);
 }
 
 /// Query parameters whose faults are problem documents.
@@ -297,42 +264,168 @@ fn refuse_query(rejection: &QueryRejection) -> Problem {
     Problem::new(
         StatusCode::BAD_REQUEST,
         "invalid_query",
-        format!("{}; nothing was done", rejection.body_text()),
+        format!("{}; nothing was done", brief(&rejection.body_text())),
         "see /agent/terminal/openapi.json for what this address takes",
     )
 }
 
+/// Who is at the door.
+pub(crate) struct Who(pub(crate) Principal);
+
+impl<S: Send + Sync> FromRequestParts<S> for Who {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        let found = parts.extensions.get::<Principal>().cloned();
+        found.map(Self).ok_or_else(crate::auth::no_token)
+    }
+}
+
+impl OperationInput for Who {}
+
 /// The id in an address.
-pub(crate) struct RunId(pub(crate) String);
+pub(crate) struct Id(pub(crate) String);
 
 #[derive(Deserialize, JsonSchema)]
 struct IdParam {
-    /// A run's id, or a unique beginning of its short id.
+    /// An id, or a unique beginning of its short form where there is one.
     #[expect(dead_code, reason = "only describes the address")]
     id: String,
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for RunId {
+impl<S: Send + Sync> FromRequestParts<S> for Id {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         match Path::<String>::from_request_parts(parts, state).await {
             Ok(Path(id)) if !id.is_empty() => Ok(Self(id)),
-            _ => Err(Problem::new(
-                StatusCode::BAD_REQUEST,
-                "invalid_id",
-                "the address has no valid id; nothing was done".into(),
-                "`weighlock runs` lists the ids there are",
-            )),
+            _ => Err(no_id()),
         }
     }
 }
 
-impl OperationInput for RunId {
+impl OperationInput for Id {
     fn operation_input(
         ctx: &mut aide::generate::GenContext,
         operation: &mut aide::openapi::Operation,
     ) {
         Path::<IdParam>::operation_input(ctx, operation);
+    }
+}
+
+/// Somebody's name and the id of a token of theirs, in an address.
+pub(crate) struct TokenId(pub(crate) String, pub(crate) String);
+
+#[derive(Deserialize, JsonSchema)]
+struct TokenParam {
+    /// The name of a person or an agent.
+    id: String,
+    /// The id of a token, or its first characters as they are shown.
+    token: String,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for TokenId {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let path = Path::<TokenParam>::from_request_parts(parts, state).await;
+        let Path(TokenParam { id, token }) = path.map_err(|_| no_id())?;
+        Ok(Self(id, token))
+    }
+}
+
+impl OperationInput for TokenId {
+    fn operation_input(
+        ctx: &mut aide::generate::GenContext,
+        operation: &mut aide::openapi::Operation,
+    ) {
+        Path::<TokenParam>::operation_input(ctx, operation);
+    }
+}
+
+fn no_id() -> Problem {
+    Problem::new(
+        StatusCode::BAD_REQUEST,
+        "invalid_id",
+        "the address has no valid id; nothing was done".into(),
+        "lists tell the ids there are",
+    )
+}
+
+/// The version that a change is meant for, if one is named.
+pub(crate) struct IfMatch(pub(crate) Option<i64>);
+
+#[derive(Deserialize, JsonSchema)]
+struct IfMatchParam {
+    /// The `ETag` that was read: a change that somebody else made since is not
+    /// lost, the answer is 412.
+    #[expect(dead_code, reason = "only describes the header")]
+    #[serde(rename = "if-match")]
+    if_match: Option<String>,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for IfMatch {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        let Some(value) = parts.headers.get(header::IF_MATCH) else {
+            return Ok(Self(None));
+        };
+        let text = value.to_str().unwrap_or_default().trim();
+        if text == "*" {
+            return Ok(Self(None));
+        }
+        // One that is no version of ours matches nothing.
+        let version = text.trim_matches('"').parse().unwrap_or(-1);
+        Ok(Self(Some(version)))
+    }
+}
+
+impl OperationInput for IfMatch {
+    fn operation_input(
+        ctx: &mut aide::generate::GenContext,
+        operation: &mut aide::openapi::Operation,
+    ) {
+        describe_headers::<IfMatchParam>(ctx, operation);
+    }
+}
+
+/// An answer with the version that a later change can name.
+pub(crate) fn tagged<T: Serialize>(status: StatusCode, version: i64, body: T) -> Response {
+    let tag = [(header::ETAG, format!("\"{version}\""))];
+    (status, tag, Json(body)).into_response()
+}
+
+/// Reads a time.
+pub(crate) fn when(text: &str) -> Result<i64, Problem> {
+    let read = text.parse::<jiff::Timestamp>();
+    read.map(jiff::Timestamp::as_microsecond).map_err(|error| {
+        Problem::new(
+            StatusCode::BAD_REQUEST,
+            "invalid_time",
+            format!("{error}; nothing was done"),
+            "write times as 2026-01-15T10:00:00Z",
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::{StreamExt, stream};
+
+    use std::io;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_dribbles_in_is_given_up() {
+        let pieces = stream::iter([Ok::<_, io::Error>("{")]).chain(stream::pending());
+        let request = Request::builder()
+            .header("content-type", "application/json")
+            .body(axum::body::Body::from_stream(pieces))
+            .unwrap();
+        let refused = Body::<serde_json::Value>::from_request(request, &()).await;
+        let status = refused.err().unwrap().into_response().status();
+        assert_eq!(status, StatusCode::REQUEST_TIMEOUT);
     }
 }

@@ -1,11 +1,13 @@
 //! Commands: what was asked, and what became of it.
 
-use rusqlite::{Connection, Row, ToSql, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::audit::Entry;
+use crate::key::{self, Inserted, Key};
 use crate::open::{Error, Store};
+use crate::session;
 
 /// The exact state of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -15,6 +17,14 @@ pub enum State {
     Blocked,
     /// A person said no.
     Rejected,
+    /// A person has been asked.
+    Waiting,
+    /// All work, or its agent's, is paused.
+    Held,
+    /// Nobody answered in time.
+    Expired,
+    /// The requester took it back or left.
+    Withdrawn,
     /// It runs.
     Running,
     /// It ended with exit code 0.
@@ -36,6 +46,10 @@ pub struct Command {
     pub id: String,
     /// The session it belongs to.
     pub session: Option<String>,
+    /// The sandbox it runs in.
+    pub sandbox: Option<String>,
+    /// The approval it waits or waited for.
+    pub approval: Option<String>,
     /// The text.
     pub command: String,
     /// The directory it runs in, resolved.
@@ -60,35 +74,21 @@ pub struct Command {
     pub ended_at: Option<i64>,
     /// A keeper may still be alive.
     pub open: bool,
+    /// It runs elsewhere; here it is only judged and remembered.
+    pub external: bool,
     /// Bytes of its output that are on disk.
     pub kept_bytes: u64,
     /// What has no column, as JSON.
     pub detail: serde_json::Value,
 }
 
-/// Which commands to list, newest first.
-#[derive(Debug, Clone, Default)]
-pub struct Filter {
-    /// Only those in this state.
-    pub state: Option<State>,
-    /// Only those whose text contains this, whatever its case.
-    pub text: Option<String>,
-    /// Only those older than this id.
-    pub before: Option<String>,
-    /// Only those of this requester; all but `doctor` when not given.
-    pub requested_by: Option<String>,
-    /// Only those whose keeper may still be alive.
-    pub open: bool,
-    /// At most so many.
-    pub limit: usize,
-}
-
 impl State {
     /// Returns the coarse status that follows from the state.
     pub fn status(self) -> &'static str {
         match self {
+            Self::Waiting | Self::Held => "pending",
             Self::Running => "approved",
-            Self::Blocked | Self::Rejected => "rejected",
+            Self::Blocked | Self::Rejected | Self::Expired | Self::Withdrawn => "rejected",
             Self::Succeeded => "executed",
             Self::Failed | Self::TimedOut | Self::Killed | Self::Lost => "failed",
         }
@@ -99,6 +99,10 @@ impl State {
         match self {
             Self::Blocked => "blocked",
             Self::Rejected => "rejected",
+            Self::Waiting => "waiting",
+            Self::Held => "held",
+            Self::Expired => "expired",
+            Self::Withdrawn => "withdrawn",
             Self::Running => "running",
             Self::Succeeded => "succeeded",
             Self::Failed => "failed",
@@ -108,30 +112,44 @@ impl State {
         }
     }
 
-    fn from_word(word: &str) -> Option<Self> {
+    pub(crate) fn from_word(word: &str) -> Option<Self> {
         serde_json::from_value(word.into()).ok()
     }
 }
 
 /// Random characters at the end of an id; what comes before is its time.
-const ID_TAIL: usize = 10;
+pub(crate) const ID_TAIL: usize = 10;
 
 /// The columns in the order that `read` expects.
-const COLUMNS: &str = "command_id, session_id, command, cwd, state, exit_code, signal, \
-     requested_by, approved_by, created_at, updated_at, started_at, ended_at, detail, open, kept_bytes";
+pub(crate) const COLUMNS: &str = "command_id, session_id, command, cwd, state, exit_code, \
+     signal, requested_by, approved_by, created_at, updated_at, started_at, ended_at, detail, \
+     open, kept_bytes, sandbox_id, approval_id, external";
 
 impl Store {
-    /// Remembers a new command together with its entries.
-    pub async fn insert(&self, command: Command, entries: Vec<Entry>) -> Result<(), Error> {
+    /// Remembers a new command together with its entries, unless its key was
+    /// used before.
+    pub async fn insert(
+        &self,
+        command: Command,
+        key: Option<Key>,
+        entries: Vec<Entry>,
+    ) -> Result<Inserted, Error> {
         self.writer
-            .write(entries, move |to| insert(to, &command))
+            .write(move |to| {
+                if let Some(before) = key::before(to, key.as_ref())? {
+                    return Ok((before, vec![]));
+                }
+                insert(to, &command)?;
+                key::keep(to, key.as_ref(), &command)?;
+                Ok((Inserted::New, entries))
+            })
             .await
     }
 
     /// Remembers what became of a command together with its entries.
     pub async fn update(&self, command: Command, entries: Vec<Entry>) -> Result<(), Error> {
         self.writer
-            .write(entries, move |to| update(to, &command))
+            .write(move |to| Ok((update(to, &command)?, entries)))
             .await
     }
 
@@ -149,47 +167,10 @@ impl Store {
         let reader = self.lock_reader();
         let sql = format!(
             "SELECT {COLUMNS} FROM terminal_commands \
-             WHERE {column} >= ?1 AND {column} < ?2 ORDER BY command_id DESC LIMIT 2"
+             WHERE {column} >= ?1 AND {column} < ?2 ORDER BY {column} LIMIT 2"
         );
         let mut query = reader.prepare_cached(&sql)?;
         let rows = query.query_map(params![from, to], read)?;
-        Ok(rows.collect::<Result<_, _>>()?)
-    }
-
-    /// Lists commands, newest first.
-    pub fn list(&self, filter: &Filter) -> Result<Vec<Command>, Error> {
-        // Only what is asked for stands in the query, so that the index that
-        // fits is used: a page of a million commands must not read them all.
-        let mut values: Vec<&dyn ToSql> = vec![];
-        let mut sql = format!("SELECT {COLUMNS} FROM terminal_commands WHERE TRUE");
-        let state = filter.state.map(State::word);
-        let mut add = |condition: &str, value| {
-            values.push(value);
-            sql.push_str(&format!(" AND {condition} ?{}", values.len()));
-        };
-        if let Some(state) = &state {
-            add("state =", state);
-        }
-        if let Some(before) = &filter.before {
-            add("command_id <", before);
-        }
-        match &filter.requested_by {
-            Some(who) => add("requested_by =", who),
-            None => add("requested_by <>", &"doctor"),
-        }
-        // SQLite knows only the case of ASCII letters.
-        let text = filter.text.as_ref().map(|text| text.to_ascii_lowercase());
-        if let Some(text) = &text {
-            add("0 < instr(lower(command),", text);
-            sql.push(')');
-        }
-        if filter.open {
-            sql.push_str(" AND open = 1");
-        }
-        sql.push_str(&format!(" ORDER BY command_id DESC LIMIT {}", filter.limit));
-        let reader = self.lock_reader();
-        let mut query = reader.prepare_cached(&sql)?;
-        let rows = query.query_map(values.as_slice(), read)?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
@@ -221,12 +202,13 @@ impl Store {
     }
 }
 
-fn insert(to: &Connection, command: &Command) -> Result<(), rusqlite::Error> {
+pub(crate) fn insert(to: &Connection, command: &Command) -> Result<(), Error> {
     to.prepare_cached(
         "INSERT INTO terminal_commands (command_id, session_id, command, cwd, state, \
          exit_code, signal, requested_by, approved_by, created_at, updated_at, started_at, \
-         ended_at, detail, status, tail, open, kept_bytes) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)",
+         ended_at, detail, status, tail, open, kept_bytes, sandbox_id, approval_id, external) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, \
+         ?18, ?19, ?20, ?21)",
     )?
     .execute(params![
         command.id,
@@ -247,15 +229,21 @@ fn insert(to: &Connection, command: &Command) -> Result<(), rusqlite::Error> {
         tail(&command.id),
         command.open,
         command.kept_bytes,
+        command.sandbox,
+        command.approval,
+        command.external,
     ])?;
-    Ok(())
+    session::follow(to, command)
 }
 
-fn update(to: &Connection, command: &Command) -> Result<(), rusqlite::Error> {
+/// An approver and an approval, once there, stay: the store puts them there,
+/// and a caller's copy may be from before.
+pub(crate) fn update(to: &Connection, command: &Command) -> Result<(), Error> {
     to.prepare_cached(
         "UPDATE terminal_commands SET state = ?2, status = ?3, exit_code = ?4, signal = ?5, \
          updated_at = ?6, started_at = ?7, ended_at = ?8, detail = ?9, open = ?10, \
-         kept_bytes = ?11 WHERE command_id = ?1",
+         kept_bytes = ?11, command = ?12, approved_by = coalesce(?13, approved_by), \
+         approval_id = coalesce(?14, approval_id) WHERE command_id = ?1",
     )?
     .execute(params![
         command.id,
@@ -269,11 +257,20 @@ fn update(to: &Connection, command: &Command) -> Result<(), rusqlite::Error> {
         command.detail.to_string(),
         command.open,
         command.kept_bytes,
+        command.command,
+        command.approved_by,
+        command.approval,
     ])?;
-    Ok(())
+    session::follow(to, command)
 }
 
-fn read(row: &Row<'_>) -> Result<Command, rusqlite::Error> {
+pub(crate) fn one(from: &Connection, id: &str) -> Result<Option<Command>, Error> {
+    let sql = format!("SELECT {COLUMNS} FROM terminal_commands WHERE command_id = ?1");
+    let mut query = from.prepare_cached(&sql)?;
+    Ok(query.query_row([id], read).optional()?)
+}
+
+pub(crate) fn read(row: &Row<'_>) -> Result<Command, rusqlite::Error> {
     let state: String = row.get(4)?;
     let detail: String = row.get(13)?;
     Ok(Command {
@@ -293,10 +290,13 @@ fn read(row: &Row<'_>) -> Result<Command, rusqlite::Error> {
         detail: serde_json::from_str(&detail).unwrap_or_default(),
         open: row.get(14)?,
         kept_bytes: row.get(15)?,
+        sandbox: row.get(16)?,
+        approval: row.get(17)?,
+        external: row.get(18)?,
     })
 }
 
 /// The part of an id that people type: its random end.
-fn tail(id: &str) -> &str {
-    &id[id.len().saturating_sub(ID_TAIL)..]
+pub(crate) fn tail(id: &str) -> &str {
+    id.get(id.len().saturating_sub(ID_TAIL)..).unwrap_or(id)
 }

@@ -8,14 +8,13 @@ use crate::open::{Error, Store};
 impl Store {
     /// Remembers a grant, which comes as JSON.
     pub async fn add_grant(&self, id: String, body: String, entry: Entry) -> Result<(), Error> {
-        let time = entry.time;
         self.writer
-            .write(vec![entry], move |to| {
+            .write(move |to| {
                 to.execute(
                     "INSERT INTO grants (grant_id, body, created_at) VALUES (?1, ?2, ?3)",
-                    params![id, body, time],
+                    params![id, body, entry.time],
                 )?;
-                Ok(())
+                Ok(((), vec![entry]))
             })
             .await
     }
@@ -23,9 +22,9 @@ impl Store {
     /// Takes a grant back.
     pub async fn remove_grant(&self, id: String, entry: Entry) -> Result<(), Error> {
         self.writer
-            .write(vec![entry], move |to| {
+            .write(move |to| {
                 to.execute("DELETE FROM grants WHERE grant_id = ?1", [id])?;
-                Ok(())
+                Ok(((), vec![entry]))
             })
             .await
     }

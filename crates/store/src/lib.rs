@@ -1,16 +1,53 @@
-//! What is remembered: commands, tokens and the hash-chained audit.
+//! What is remembered: people, sandboxes, commands, approvals and the
+//! hash-chained audit.
 //!
 //! One SQLite file in the state directory. All writes go through one thread,
 //! which puts whatever waits into one transaction, so that many callers share
 //! the cost. A write whose audit entry cannot be stored does not happen.
 
+mod answer;
+mod approval;
+mod ask;
 mod audit;
 mod command;
+mod cursor;
+mod entries;
 mod grant;
+mod head;
+mod history;
+mod inbox;
+mod key;
+mod login;
 mod open;
+mod pause;
+mod pending;
+#[cfg(test)]
+mod plans;
+mod principal;
+mod sandbox;
+mod session;
+mod span;
 mod token;
+mod verify;
+mod visible;
 mod writer;
 
-pub use audit::{Entry, Fault, Verified, verify_export};
-pub use command::{Command, Filter, State};
+pub use answer::{Answer, Answered};
+pub use approval::{Approval, ApprovalState, Risk};
+pub use ask::{Ask, Asked};
+pub use audit::{Entry, Recorded};
+pub use command::{Command, State};
+pub use entries::EntryFilter;
+pub use history::Filter;
+pub use inbox::ApprovalFilter;
+pub use key::{Inserted, Key};
+pub use login::LoginRow;
 pub use open::{Durability, Error, Store};
+pub use pause::PauseRow;
+pub use pending::Hold;
+pub use principal::PrincipalRow;
+pub use sandbox::{Changed, SandboxRow};
+pub use session::SessionRow;
+pub use token::TokenRow;
+pub use verify::{Fault, Verified, verify_export};
+pub use visible::Visible;

@@ -8,14 +8,18 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
-use crate::audit::Head;
+use crate::head::Head;
 use crate::writer::Writer;
 
 /// The database's name in the state directory.
 const FILE: &str = "weighlock.db";
 
 /// Every change of the schema, in order. The version is how many were made.
-const MIGRATIONS: &[&str] = &[include_str!("schema/1.sql"), include_str!("schema/2.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("schema/1.sql"),
+    include_str!("schema/2.sql"),
+    include_str!("schema/3.sql"),
+];
 
 /// How long another process may hold the database before we say so.
 const BUSY: Duration = Duration::from_secs(5);
@@ -36,6 +40,9 @@ pub enum Error {
     /// A newer program has changed the schema.
     #[error("the database {} was made by a newer version", .path.display())]
     Newer { path: PathBuf },
+    /// An older program made it, and nobody has opened it for writing since.
+    #[error("the database {} was made by an older version; start the server once", .path.display())]
+    Older { path: PathBuf },
     /// There is no room to write.
     #[error("the disk is full")]
     Full,
@@ -51,6 +58,9 @@ pub enum Error {
     /// A file beside the database could not be used.
     #[error("cannot use {}", .path.display())]
     File { path: PathBuf, source: io::Error },
+    /// A place in a list that this store has not given out.
+    #[error("the cursor is not one that was given out for this list")]
+    Cursor,
     /// The store is shutting down.
     #[error("the store is closed")]
     Closed,
@@ -105,6 +115,9 @@ impl Store {
             return Err(Error::Missing { path });
         }
         let connection = connect(&path, read_only())?;
+        if version(&connection)? < MIGRATIONS.len() {
+            return Err(Error::Older { path });
+        }
         Ok(Self {
             writer: Writer::none(dir),
             reader: Mutex::new(connection),
@@ -202,8 +215,13 @@ fn quick_check(connection: &Connection) -> Result<Option<String>, Error> {
     Ok((answer != "ok").then_some(answer))
 }
 
+/// Returns how many migrations were made.
+fn version(connection: &Connection) -> Result<usize, Error> {
+    Ok(connection.pragma_query_value(None, "user_version", |row| row.get(0))?)
+}
+
 fn migrate(connection: &mut Connection, path: &Path) -> Result<(), Error> {
-    let version: usize = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    let version = version(connection)?;
     if version > MIGRATIONS.len() {
         return Err(Error::Newer {
             path: path.to_owned(),

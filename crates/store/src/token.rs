@@ -1,48 +1,157 @@
-//! Tokens for the TCP door: only their hashes.
+//! Tokens, with which a principal shows who it is: only their hashes.
 
-use rusqlite::{OptionalExtension, params};
+use rusqlite::{Params, Row, params};
 
 use crate::audit::Entry;
 use crate::open::{Error, Store};
+use crate::writer::only_if;
+
+/// A token as it is remembered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TokenRow {
+    /// Names it, and is no secret.
+    pub id: String,
+    /// Of the secret, which is nowhere.
+    pub hash: String,
+    /// The secret's beginning, to recognise it by.
+    pub prefix: String,
+    /// What its owner calls it.
+    pub label: String,
+    /// Whose it is.
+    pub principal: String,
+    /// Who made it.
+    pub created_by: String,
+    /// Microseconds since 1970.
+    pub created_at: i64,
+    /// See `created_at`.
+    pub expires_at: Option<i64>,
+    /// See `created_at`.
+    pub last_used_at: Option<i64>,
+    /// See `created_at`.
+    pub revoked_at: Option<i64>,
+}
+
+/// The columns in the order that `read` expects.
+const COLUMNS: &str = "token_id, hash, prefix, label, principal_id, created_by, created_at, \
+     expires_at, last_used_at, revoked_at";
 
 impl Store {
-    /// Remembers a token by its hash.
-    pub async fn add_token(
-        &self,
-        hash: String,
-        prefix: String,
-        principal: String,
-        entry: Entry,
-    ) -> Result<(), Error> {
-        let time = entry.time;
+    /// Remembers a token of a principal that is known.
+    pub async fn add_token(&self, row: TokenRow, entries: Vec<Entry>) -> Result<(), Error> {
         self.writer
-            .write(vec![entry], move |to| {
+            .write(move |to| {
+                let sql = format!(
+                    "INSERT INTO tokens ({COLUMNS}) \
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"
+                );
                 to.execute(
-                    "INSERT INTO tokens (hash, prefix, principal, created_at) \
-                     VALUES (?1, ?2, ?3, ?4)",
-                    params![hash, prefix, principal, time],
+                    &sql,
+                    params![
+                        row.id,
+                        row.hash,
+                        row.prefix,
+                        row.label,
+                        row.principal,
+                        row.created_by,
+                        row.created_at,
+                        row.expires_at,
+                        row.last_used_at,
+                        row.revoked_at,
+                    ],
                 )?;
-                Ok(())
+                Ok(((), entries))
             })
             .await
     }
 
-    /// Returns whose token has this hash.
-    pub fn token_owner(&self, hash: &str) -> Result<Option<String>, Error> {
-        Ok(self
-            .lock_reader()
-            .query_row(
-                "SELECT principal FROM tokens WHERE hash = ?1",
-                [hash],
-                |row| row.get(0),
-            )
-            .optional()?)
+    /// Lists a principal's tokens, newest first.
+    pub fn tokens_of(&self, principal: &str) -> Result<Vec<TokenRow>, Error> {
+        let which = "WHERE principal_id = ?1 ORDER BY created_at DESC, token_id DESC";
+        self.tokens_where(which, [principal])
     }
 
-    /// Returns whether there is any token.
-    pub fn has_tokens(&self) -> Result<bool, Error> {
-        Ok(self
-            .lock_reader()
-            .query_row("SELECT EXISTS (SELECT 1 FROM tokens)", [], |row| row.get(0))?)
+    /// Recalls the token whose secret has this hash.
+    pub fn token_by_hash(&self, hash: &str) -> Result<Option<TokenRow>, Error> {
+        Ok(self.tokens_where("WHERE hash = ?1", [hash])?.pop())
     }
+
+    /// Recalls a token.
+    pub fn token(&self, id: &str) -> Result<Option<TokenRow>, Error> {
+        Ok(self.tokens_where("WHERE token_id = ?1", [id])?.pop())
+    }
+
+    /// Returns whether there is any token that was not revoked.
+    pub fn has_tokens(&self) -> Result<bool, Error> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM tokens WHERE revoked_at IS NULL)";
+        Ok(self.lock_reader().query_row(sql, [], |row| row.get(0))?)
+    }
+
+    /// Lets a token end at a time, or when it would have anyway; false when
+    /// there is none that could.
+    pub async fn expire_token(
+        &self,
+        id: String,
+        at: i64,
+        entries: Vec<Entry>,
+    ) -> Result<bool, Error> {
+        let sql = "UPDATE tokens SET expires_at = min(coalesce(expires_at, ?2), ?2) \
+                   WHERE token_id = ?1 AND revoked_at IS NULL";
+        self.change_token(sql, id, at, entries).await
+    }
+
+    /// Revokes a token; false when there is none, or none any more.
+    pub async fn revoke_token(
+        &self,
+        id: String,
+        at: i64,
+        entries: Vec<Entry>,
+    ) -> Result<bool, Error> {
+        let sql = "UPDATE tokens SET revoked_at = ?2 WHERE token_id = ?1 AND revoked_at IS NULL";
+        self.change_token(sql, id, at, entries).await
+    }
+
+    /// Remembers when a token was used last.
+    pub async fn used_token(&self, id: String, at: i64) -> Result<(), Error> {
+        let sql = "UPDATE tokens SET last_used_at = max(coalesce(last_used_at, ?2), ?2) \
+                   WHERE token_id = ?1";
+        self.writer.execute(sql, (id, at)).await
+    }
+
+    async fn change_token(
+        &self,
+        sql: &'static str,
+        id: String,
+        at: i64,
+        entries: Vec<Entry>,
+    ) -> Result<bool, Error> {
+        self.writer
+            .write(move |to| {
+                let changed = to.execute(sql, params![id, at])?;
+                Ok(only_if(changed == 1, entries))
+            })
+            .await
+    }
+
+    fn tokens_where(&self, which: &str, values: impl Params) -> Result<Vec<TokenRow>, Error> {
+        let reader = self.lock_reader();
+        let sql = format!("SELECT {COLUMNS} FROM tokens {which}");
+        let mut query = reader.prepare_cached(&sql)?;
+        let rows = query.query_map(values, read)?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+}
+
+fn read(row: &Row<'_>) -> Result<TokenRow, rusqlite::Error> {
+    Ok(TokenRow {
+        id: row.get(0)?,
+        hash: row.get(1)?,
+        prefix: row.get(2)?,
+        label: row.get(3)?,
+        principal: row.get(4)?,
+        created_by: row.get(5)?,
+        created_at: row.get(6)?,
+        expires_at: row.get(7)?,
+        last_used_at: row.get(8)?,
+        revoked_at: row.get(9)?,
+    })
 }

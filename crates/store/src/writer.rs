@@ -2,13 +2,14 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
-use tokio::sync::oneshot;
+use tokio::sync::{broadcast, oneshot};
 
-use crate::audit::{Chain, Entry, Head};
+use crate::audit::{Chain, Entry, Recorded};
+use crate::head::Head;
 use crate::open::Error;
 
 /// At most this many writes share a transaction, so that the first does not
@@ -18,31 +19,45 @@ const BATCH: usize = 256;
 /// How often what was written is pushed to the disk.
 const SYNC_EVERY: Duration = Duration::from_secs(1);
 
-/// What a caller wants done, with the entries that must go along.
-type Deed = Box<dyn FnOnce(&Connection) -> Result<(), rusqlite::Error> + Send>;
+/// How many events a subscriber may be behind before it must read them from
+/// the audit: a few seconds of a busy server.
+const EVENTS: usize = 1024;
+
+/// What a caller wants done; gives the entries that must go along.
+type Deed = Box<dyn FnOnce(&Connection) -> Result<Vec<Entry>, Error> + Send>;
 
 struct Wish {
     deed: Deed,
-    entries: Vec<Entry>,
     answer: oneshot::Sender<Result<(), Error>>,
 }
 
 /// A handle to the writing thread.
 pub(crate) struct Writer {
     pub(crate) dir: PathBuf,
+    pub(crate) events: Events,
     wishes: Option<mpsc::Sender<Wish>>,
 }
+
+/// Where what was appended is told.
+type Events = broadcast::Sender<Arc<Recorded>>;
 
 impl Writer {
     pub(crate) fn start(connection: Connection, head: Head, dir: &Path) -> Self {
         let (wishes, inbox) = mpsc::channel();
         let log = PathBuf::from(format!("{}-wal", connection.path().unwrap_or_default()));
+        let events = broadcast::Sender::new(EVENTS);
+        let scribe = Scribe {
+            connection,
+            head,
+            events: events.clone(),
+        };
         std::thread::Builder::new()
             .name("store".into())
-            .spawn(move || serve(connection, head, &inbox, log))
+            .spawn(move || scribe.serve(&inbox, log))
             .expect("a thread can be started at start-up");
         Self {
             dir: dir.to_owned(),
+            events,
             wishes: Some(wishes),
         }
     }
@@ -51,103 +66,140 @@ impl Writer {
     pub(crate) fn none(dir: &Path) -> Self {
         Self {
             dir: dir.to_owned(),
+            events: broadcast::Sender::new(1),
             wishes: None,
         }
     }
 
-    /// Does the deed and appends the entries, both or neither.
-    pub(crate) async fn write(
+    /// Does the deed and appends its entries, both or neither. What the deed
+    /// gives comes back once that is certain.
+    pub(crate) async fn write<T: Send + 'static>(
         &self,
-        entries: Vec<Entry>,
-        deed: impl FnOnce(&Connection) -> Result<(), rusqlite::Error> + Send + 'static,
-    ) -> Result<(), Error> {
+        deed: impl FnOnce(&Connection) -> Result<(T, Vec<Entry>), Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let (give, take) = oneshot::channel();
         let (answer, done) = oneshot::channel();
-        let wish = Wish {
-            deed: Box::new(deed),
-            entries,
-            answer,
-        };
-        let wishes = self.wishes.as_ref().ok_or(Error::Closed)?;
-        wishes.send(wish).map_err(|_| Error::Closed)?;
-        done.await.map_err(|_| Error::Closed)?
-    }
-}
-
-fn serve(mut connection: Connection, mut head: Head, inbox: &mpsc::Receiver<Wish>, log: PathBuf) {
-    let (dirty, syncs) = mpsc::channel();
-    let _ = std::thread::Builder::new()
-        .name("store-sync".into())
-        .spawn(move || sync(&syncs, &log));
-    while let Ok(first) = inbox.recv() {
-        let mut batch = vec![first];
-        while batch.len() < BATCH
-            && let Ok(next) = inbox.try_recv()
-        {
-            batch.push(next);
-        }
-        commit(&mut connection, &mut head, batch);
-        let _ = dirty.send(());
-    }
-}
-
-/// Writes a batch in one transaction. A wish that cannot be granted does not
-/// spoil the others.
-fn commit(connection: &mut Connection, head: &mut Head, batch: Vec<Wish>) {
-    let mut answers = vec![];
-    let written = attempt(connection, head, batch, &mut answers);
-    for (answer, result) in answers {
-        // A caller that went away does not need to know.
-        let _ = answer.send(match &written {
-            Ok(()) => result,
-            Err(error) => Err(again(error)),
+        let deed = Box::new(move |to: &Connection| {
+            let (value, entries) = deed(to)?;
+            // A caller that went away does not need it.
+            let _ = give.send(value);
+            Ok(entries)
         });
+        let wishes = self.wishes.as_ref().ok_or(Error::Closed)?;
+        wishes
+            .send(Wish { deed, answer })
+            .map_err(|_| Error::Closed)?;
+        done.await.map_err(|_| Error::Closed)??;
+        take.await.map_err(|_| Error::Closed)
     }
+
+    /// Does what needs no entry.
+    pub(crate) async fn execute(
+        &self,
+        sql: &'static str,
+        values: impl rusqlite::Params + Send + 'static,
+    ) -> Result<(), Error> {
+        self.write(move |to| {
+            to.prepare_cached(sql)?.execute(values)?;
+            Ok(((), vec![]))
+        })
+        .await
+    }
+}
+
+/// Pairs what a deed did with its entries, which are left out when it did
+/// nothing.
+pub(crate) fn only_if(done: bool, entries: Vec<Entry>) -> (bool, Vec<Entry>) {
+    (done, if done { entries } else { vec![] })
+}
+
+/// What the writing thread owns.
+struct Scribe {
+    connection: Connection,
+    head: Head,
+    events: Events,
 }
 
 type Answers = Vec<(oneshot::Sender<Result<(), Error>>, Result<(), Error>)>;
 
-fn attempt(
-    connection: &mut Connection,
-    head: &mut Head,
-    batch: Vec<Wish>,
-    answers: &mut Answers,
-) -> Result<(), Error> {
-    let begun = connection.transaction_with_behavior(TransactionBehavior::Immediate);
-    let mut transaction = match begun {
-        Ok(transaction) => transaction,
-        Err(error) => {
-            answers.extend(batch.into_iter().map(|wish| (wish.answer, Ok(()))));
-            return Err(error.into());
+impl Scribe {
+    fn serve(mut self, inbox: &mpsc::Receiver<Wish>, log: PathBuf) {
+        let (dirty, syncs) = mpsc::channel();
+        let _ = std::thread::Builder::new()
+            .name("store-sync".into())
+            .spawn(move || sync(&syncs, &log));
+        while let Ok(first) = inbox.recv() {
+            let mut batch = vec![first];
+            while batch.len() < BATCH
+                && let Ok(next) = inbox.try_recv()
+            {
+                batch.push(next);
+            }
+            self.commit(batch);
+            let _ = dirty.send(());
         }
-    };
-    let mut chain = head.chain();
-    for wish in batch {
-        let mut grown = chain.clone();
-        let result = grant(&mut transaction, &mut grown, wish.deed, wish.entries);
-        if result.is_ok() {
-            chain = grown;
-        }
-        answers.push((wish.answer, result));
     }
-    transaction.commit()?;
-    head.advance(chain);
-    Ok(())
+
+    /// Writes a batch in one transaction. A wish that cannot be granted does
+    /// not spoil the others.
+    fn commit(&mut self, batch: Vec<Wish>) {
+        let mut answers = vec![];
+        let written = self.attempt(batch, &mut answers);
+        for (answer, result) in answers {
+            // A caller that went away does not need to know.
+            let _ = answer.send(match &written {
+                Ok(()) => result,
+                Err(error) => Err(again(error)),
+            });
+        }
+    }
+
+    fn attempt(&mut self, batch: Vec<Wish>, answers: &mut Answers) -> Result<(), Error> {
+        let begun = self
+            .connection
+            .transaction_with_behavior(TransactionBehavior::Immediate);
+        let mut transaction = match begun {
+            Ok(transaction) => transaction,
+            Err(error) => {
+                answers.extend(batch.into_iter().map(|wish| (wish.answer, Ok(()))));
+                return Err(error.into());
+            }
+        };
+        let mut chain = self.head.chain();
+        let mut appended = vec![];
+        for wish in batch {
+            let mut grown = chain.clone();
+            let result = grant(&mut transaction, &mut grown, wish.deed);
+            if result.is_ok() {
+                chain = grown;
+            }
+            answers.push((wish.answer, result.map(|new| appended.extend(new))));
+        }
+        transaction.commit()?;
+        self.head.advance(chain);
+        // Before the callers hear of it, so that whoever has an answer finds
+        // its events told. Nobody may be listening.
+        for recorded in appended {
+            let _ = self.events.send(Arc::new(recorded));
+        }
+        Ok(())
+    }
 }
 
 fn grant(
     transaction: &mut Transaction<'_>,
     chain: &mut Chain,
     deed: Deed,
-    entries: Vec<Entry>,
-) -> Result<(), Error> {
+) -> Result<Vec<Recorded>, Error> {
     // Dropped without commit, a savepoint takes back what was done since.
     let mut savepoint = transaction.savepoint()?;
     savepoint.set_drop_behavior(rusqlite::DropBehavior::Rollback);
-    deed(&savepoint)?;
-    for entry in entries {
-        chain.append(&savepoint, entry)?;
+    let mut appended = vec![];
+    for entry in deed(&savepoint)? {
+        appended.push(chain.append(&savepoint, entry)?);
     }
-    Ok(savepoint.commit()?)
+    savepoint.commit()?;
+    Ok(appended)
 }
 
 /// The same failure for each caller of a batch.

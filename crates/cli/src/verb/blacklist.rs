@@ -7,6 +7,7 @@ use weighlock_engine::Blacklist;
 use weighlock_server::BlacklistView;
 
 use crate::client::{Client, Failure, block_on};
+use crate::ourselves;
 use crate::paths::Paths;
 use crate::text;
 
@@ -35,6 +36,9 @@ enum Deed {
 }
 
 pub(crate) fn blacklist(args: Args, paths: &Paths) -> Result<ExitCode, Failure> {
+    if args.deed.is_some() {
+        ourselves::may_decide()?;
+    }
     block_on(async {
         let mut client = Client::open(paths).await?;
         let mut view: BlacklistView = client.get("/blacklist").await?;

@@ -134,7 +134,7 @@ fn request(args: &Args, command: String, cwd: Option<String>) -> Result<Request,
         cwd: here,
         agent: args.agent.clone(),
         sandbox: args.sandbox.clone(),
-        ..Request::new(Principal::named("check"), command)
+        ..Request::new(Principal::library("check"), command)
     })
 }
 

@@ -56,8 +56,8 @@ pub(crate) fn doctor(args: &Args, paths: &Paths) -> Result<ExitCode, Failure> {
         }
         println!(
             "{}, {}",
-            counted(problems, "problem"),
-            counted(hints, "hint")
+            text::counted(problems as u64, "problem"),
+            text::counted(hints as u64, "hint")
         );
     }
     Ok(ExitCode::from(u8::from(problems > 0)))
@@ -150,7 +150,8 @@ fn policy(rules: &PolicyView) -> Check {
     }
 }
 
-fn print(check: &Check) {
+/// Prints one line, and what to do about it.
+pub(crate) fn print(check: &Check) {
     let mark = match check.level {
         Level::Ok => '✓',
         Level::Hint => '!',
@@ -182,8 +183,4 @@ fn explain(primitive: &PrimitiveView) {
     if let Some(fix) = &primitive.fix {
         println!("  {:<17} fix: {}", "", text::safe(fix));
     }
-}
-
-fn counted(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }

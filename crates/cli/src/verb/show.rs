@@ -31,7 +31,7 @@ pub(crate) fn show(args: &Args, paths: &Paths) -> Result<ExitCode, Failure> {
     if args.json {
         text::print_json(&view);
     } else {
-        print(&view);
+        lines(&view).iter().for_each(|line| println!("{line}"));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -51,15 +51,20 @@ pub(crate) async fn resolve(client: &mut Client, id: &str) -> Result<String, Fai
     }
 }
 
-fn print(view: &CommandView) {
+/// Returns everything about a run, one thing on each line.
+pub(crate) fn lines(view: &CommandView) -> Vec<String> {
     let run = &view.run;
     let detail = &run.detail;
     let mut rows: Vec<(&str, String)> = vec![
         ("run", format!("{}  ({})", run.short_id, run.command_id)),
-        ("command", text::safe(&run.command)),
+        ("command", text::safe_command(&run.command)),
         ("state", ending(run)),
     ];
     let mut add = |name, value: Option<String>| rows.extend(value.map(|value| (name, value)));
+    add(
+        "asked for",
+        detail.original.as_deref().map(text::safe_command),
+    );
     add("what for", detail.description.as_deref().map(text::safe));
     add(
         "why",
@@ -93,8 +98,16 @@ fn print(view: &CommandView) {
             run.created_at
         )),
     );
+    add("approved by", run.approved_by.as_deref().map(text::safe));
+    add("approval", run.approval_id.clone());
+    add("session", run.session_id.clone());
     add("ended", run.ended_at.clone());
-    add("limit", Some(text::duration(detail.timeout_ms as f64)));
+    add(
+        "limit",
+        Some(detail.timeout_ms)
+            .filter(|&ms| ms > 0)
+            .map(|ms| text::duration(ms as f64)),
+    );
     add(
         "pipeline",
         detail.pipestatus.as_ref().map(|codes| {
@@ -144,7 +157,7 @@ fn print(view: &CommandView) {
             "left",
             Some(format!(
                 "{} (pid {}), {}",
-                text::safe(&left.command),
+                text::safe_command(&left.command),
                 left.pid,
                 left.fate
             )),
@@ -154,10 +167,12 @@ fn print(view: &CommandView) {
     for warning in &detail.warnings {
         add("warning", Some(text::safe(warning)));
     }
-    for (name, value) in rows {
-        let value = value.replace('\n', "\n             ");
-        println!("{name:<12} {value}");
-    }
+    { rows.into_iter() }
+        .map(|(name, value)| {
+            let value = value.replace('\n', "\n             ");
+            format!("{name:<12} {value}")
+        })
+        .collect()
 }
 
 fn in_words(sandbox: &SandboxView) -> String {
@@ -215,6 +230,10 @@ pub(crate) fn ending(run: &Run) -> String {
         .map_or(String::new(), |ms| format!(" in {}", text::duration(ms)));
     let reason = run.detail.reason.as_ref();
     match run.state {
+        State::Waiting => "◔ waiting for approval".into(),
+        State::Held => "◔ held until work is resumed".into(),
+        State::Expired => "◌ expired, nothing was run".into(),
+        State::Withdrawn => "◌ withdrawn, nothing was run".into(),
         State::Running => "● running".into(),
         State::Succeeded => format!("✓ exit 0{took}"),
         State::Failed => match run.exit_code {

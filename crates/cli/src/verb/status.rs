@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use weighlock_engine::Health;
-use weighlock_server::CommandList;
+use weighlock_server::{CommandList, Me};
 
 use crate::client::{Client, Failure, block_on};
 use crate::paths::Paths;
@@ -25,12 +25,19 @@ pub(crate) fn status(paths: &Paths) -> Result<ExitCode, Failure> {
             health.running,
             text::safe(&health.base)
         );
+        let me: Me = client.get("/me").await?;
+        for pause in &me.pauses {
+            println!("{}", super::pause::in_words(pause));
+        }
+        if me.waiting > 0 {
+            println!("{}", super::inbox::waiting(me.waiting));
+        }
         let last: CommandList = client.get("/commands?limit=1").await?;
         match last.commands.first() {
             Some(run) => println!(
                 "last: {}  {}  {}",
                 run.short_id,
-                text::one_line(&run.command, 50),
+                text::command_line(&run.command, 50),
                 super::show::ending(run)
             ),
             None => println!("Nothing was run yet: weighlock run -- git status"),

@@ -1,20 +1,22 @@
 //! A person at a terminal, who is asked whether a command may run.
 
+use std::process::Stdio;
+
 use serde_json::{Value, json};
 
-use crate::support::Home;
+use crate::support::{Home, eventually, signal};
 use crate::tty::Tty;
 
-const QUESTION: &str = "\
-◔ Needs approval                                                      in default
-
+/// What follows the lines that say who asks, where and when.
+const QUESTION: &str = "
   $ touch made
 
-Why:  `touch` writes files                                    default (built-in)
+Why    `touch` writes files                                   default (built-in)
   touch made  makes files, or gives them another time  Needs approval  default
      writes: made
 
-  [o] run once   [w] always…   [r] reject…   [x] explain   [q] quit
+  [o] run once   [w] always…   [e] edit   [r] reject…
+  [x] explain   [q] quit
 > ";
 
 fn run(home: &Home, command: &str) -> Tty {
@@ -29,7 +31,14 @@ fn made(home: &Home) -> bool {
 fn o_and_enter_run_it_once() {
     let home = Home::strict();
     let mut tty = run(&home, "touch made");
-    assert_eq!(tty.expect("[q] quit\n> "), QUESTION);
+    let card = tty.expect("[q] quit\n> ");
+    let mut lines = card.splitn(4, '\n');
+    let mut next = || lines.next().unwrap();
+    let header = format!("◔ Needs approval · {} in default · waiting 0:0", home.me());
+    assert!(next().starts_with(&header), "{card}");
+    assert_eq!(next(), "Writes made");
+    assert_eq!(next(), format!("{} · network off", home.base().display()));
+    assert_eq!(next(), QUESTION);
     tty.press("o");
     tty.expect("Enter = yes, any other key = no");
     assert!(!made(&home));
@@ -38,14 +47,9 @@ fn o_and_enter_run_it_once() {
     assert_eq!(tty.end(), Some(0));
     assert!(made(&home));
     let last = home.show("@last");
-    assert!(
-        last["approved_by"]
-            .as_str()
-            .is_some_and(|who| who.starts_with("uid:")),
-        "{last}"
-    );
+    assert_eq!(last["approved_by"], home.me(), "{last}");
     // Once is once.
-    let done = home.run(&[], "touch made");
+    let done = home.run(&["--no-wait"], "touch made");
     assert_eq!(done.code, Some(75));
     home.assert_audit_verifies();
 }
@@ -73,7 +77,7 @@ fn keys_that_were_meant_for_something_else_decide_nothing() {
     tty.expect("nothing was run");
     assert_eq!(tty.end(), Some(75));
     assert!(!made(&home));
-    assert_eq!(home.call(&["runs"]).out, "No runs.\n");
+    assert_eq!(home.show("@last")["state"], "withdrawn");
 }
 
 #[test]
@@ -83,7 +87,7 @@ fn ctrl_c_leaves_without_a_decision() {
     tty.expect("> ");
     tty.send("\x03");
     assert_eq!(tty.end(), Some(75));
-    assert_eq!(home.call(&["runs"]).out, "No runs.\n");
+    assert_eq!(home.show("@last")["state"], "withdrawn");
 }
 
 #[test]
@@ -116,12 +120,13 @@ fn always_makes_a_grant_and_runs() {
     tty.press("\r");
     tty.expect("for how long? (or revoked) 8h");
     tty.press("\r");
-    tty.expect("Allowed beforehand: g_");
+    tty.expect("save this rule and run it? Enter = yes, any other key = no");
+    tty.press("\r");
     tty.expect("exit 0");
     assert_eq!(tty.end(), Some(0));
     assert!(made(&home));
     assert_eq!(home.run(&[], "touch made").code, Some(0));
-    assert_eq!(home.run(&[], "touch other").code, Some(75));
+    assert_eq!(home.run(&["--no-wait"], "touch other").code, Some(75));
     let grants = home.call(&["policy", "grants", "--json"]);
     let grants: Value = serde_json::from_str(&grants.out).unwrap();
     assert_eq!(grants[0]["pattern"], "touch made");
@@ -133,7 +138,7 @@ fn what_cannot_be_foreseen_cannot_be_allowed_beforehand() {
     let home = Home::strict();
     for command in ["cat > made <<X\n1\nX", "$TOOL x"] {
         let mut tty = run(&home, command);
-        tty.expect("[o] run once   [r] reject…   [x] explain   [q] quit\n> ");
+        tty.expect("[o] run once   [e] edit   [r] reject…\n  [x] explain   [q] quit\n> ");
         tty.press("w");
         tty.press("q");
         assert_eq!(tty.end(), Some(75), "{command}");
@@ -143,21 +148,62 @@ fn what_cannot_be_foreseen_cannot_be_allowed_beforehand() {
 #[test]
 fn nobody_is_asked_without_a_terminal() {
     let home = Home::strict();
-    let done = home.run(&[], "rm -r x");
-    assert_eq!((done.code, done.out.as_str()), (Some(75), ""));
-    assert_eq!(
-        done.err,
-        "◔ Needs approval — nothing was run (pending_approval)\n  \
-         Why:  `rm` removes files                                                          \
-         default (built-in)\n\
-         hint: let a person run it with `weighlock run` in a terminal, which asks, or allow it \
-         with `weighlock policy grant`; or use a command that only reads\n"
+    let done = home.run(&["--no-wait"], "rm -r x");
+    let run = home.show("@last");
+    let id = run["short_id"].as_str().unwrap();
+    let (_, inbox) = home.api("GET", "/approvals", &Value::Null);
+    let approval = inbox["approvals"][0]["short_id"].as_str().unwrap();
+    assert_eq!((done.code, done.out), (Some(75), format!("{id}\n")));
+    let lines: Vec<&str> = done.err.lines().collect();
+    let asked = format!(" {approval}, expires in ");
+    assert!(
+        lines[0].starts_with("◔ Needs approval — asked a person "),
+        "{lines:?}"
     );
-    let done = home.run(&["--json"], "rm -r x");
-    let problem: Value = serde_json::from_str(&done.out).unwrap();
+    assert!(lines[0].contains(&asked), "{lines:?}");
+    assert_eq!(
+        lines[1..],
+        [
+            "   `rm` removes files                                 default (built-in)",
+            &format!("  weighlock show {id}    weighlock output {id} --follow"),
+        ]
+    );
+    let done = home.run(&["--no-wait", "--json"], "rm -r x");
+    let waiting: Value = serde_json::from_str(&done.out).unwrap();
     assert_eq!(done.code, Some(75));
-    assert_eq!(problem["code"], "pending_approval");
-    assert_eq!(problem["question"]["verdict"], "ask");
+    assert_eq!(waiting["state"], "waiting");
+    assert_eq!(waiting["reason"]["code"], "pending_approval");
+}
+
+#[test]
+fn whoever_asks_without_a_terminal_waits_for_the_answer() {
+    let home = Home::strict();
+    let server = home.serve(&[]);
+    let mut asking = home.weighlock(&["run", "--", "touch made && echo ran"]);
+    let asking = asking.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let mut approval = Value::Null;
+    eventually("a person is asked", || {
+        let (_, list) = home.api("GET", "/approvals", &Value::Null);
+        approval = list["approvals"][0].clone();
+        approval.is_object()
+    });
+    let id = approval["approval_id"].as_str().unwrap();
+    let decision = json!({ "kind": "approve_once", "fingerprint": approval["fingerprint"] });
+    let (status, _) = home.api("POST", &format!("/approvals/{id}/decision"), &decision);
+    assert_eq!(status, 200);
+    let done = asking.unwrap().wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert_eq!(
+        (done.status.code(), done.stdout),
+        (Some(0), b"ran\n".to_vec()),
+        "{said}"
+    );
+    assert!(
+        said.contains(&format!("✓ approved by {}", home.me())),
+        "{said}"
+    );
+    assert!(made(&home));
+    drop(server);
 }
 
 #[test]
@@ -165,11 +211,23 @@ fn a_run_decides_nothing() {
     let mut home = Home::strict();
     home.set("WEIGHLOCK_RUN", "r_1");
     let mut tty = run(&home, "touch made");
-    tty.expect("nothing is decided inside a run of weighlock");
+    // Whoever sits there is not asked: it could be the run.
+    tty.expect("◔ Needs approval — asked a person");
+    tty.expect("(Ctrl C withdraws the request)");
+    signal(tty.pid(), "INT");
+    tty.expect("◌ Withdrawn — nothing was run");
     assert_eq!(tty.end(), Some(75));
-    let done = home.call(&["policy", "grant", "touch *"]);
-    assert_eq!(done.code, Some(1));
-    assert!(done.err.contains("inside a run"), "{}", done.err);
+    for verb in [
+        &["policy", "grant", "touch *"][..],
+        &["approve"],
+        &["inbox"],
+    ] {
+        let done = home.call(verb);
+        let decides = verb != ["inbox"];
+        assert_eq!(done.code, Some(i32::from(decides)), "{done:?}");
+        assert_eq!(done.err.contains("inside a run"), decides, "{done:?}");
+    }
+    assert!(!made(&home));
 }
 
 #[test]
@@ -197,55 +255,43 @@ fn blocked_names_the_part_the_rule_and_what_to_do() {
 }
 
 #[test]
-fn an_answer_counts_for_what_was_asked_and_only_from_this_machine() {
+fn an_answer_counts_for_what_was_asked() {
     let home = Home::strict();
-    let server = home.serve(&["--listen", "127.0.0.1:0", "--new-token"]);
-    let (status, problem) = home.ask("touch made", json!({}));
-    assert_eq!(status, 409, "{problem}");
-    let fingerprint = problem["question"]["fingerprint"].clone();
-    let approval = json!({ "fingerprint": fingerprint, "approved": true });
-    let (status, other) = home.ask("touch other", json!({ "approval": approval }));
-    assert_eq!((status, &other["code"]), (409, &json!("stale_approval")));
-
-    let word = |name: &str| {
-        let line = server
-            .said
-            .lines()
-            .find(|line| line.trim().starts_with(name));
-        line.unwrap().split_whitespace().nth(1).unwrap().to_owned()
-    };
-    let (address, token) = (word("address"), word("token"));
-    let address = address.split('/').nth(2).unwrap().to_owned();
-    let body = home
-        .wish("touch made", json!({ "approval": approval }))
-        .to_string();
-    let said = post(&address, &token, "/commands", &body);
-    assert!(said.starts_with("HTTP/1.1 403"), "{said}");
-    assert!(said.contains("not_for_tokens"), "{said}");
-    let said = post(
-        &address,
-        &token,
-        "/policies/grants",
-        r#"{"pattern": "touch *"}"#,
+    let _server = home.serve(&[]);
+    let (status, run) = home.ask("touch made", json!({}));
+    assert_eq!((status, &run["state"]), (202, &json!("waiting")), "{run}");
+    let path = format!("/approvals/{}", run["approval_id"].as_str().unwrap());
+    let (_, asked) = home.api("GET", &path, &Value::Null);
+    let (_, other) = home.ask("touch other", json!({}));
+    let other = format!(
+        "/approvals/{}/decision",
+        other["approval_id"].as_str().unwrap()
     );
-    assert!(said.starts_with("HTTP/1.1 403"), "{said}");
-    assert!(!made(&home));
-
-    let (status, run) = home.ask("touch made", json!({ "approval": approval }));
-    assert_eq!((status, &run["state"]), (200, &json!("succeeded")), "{run}");
+    let decision = json!({ "kind": "approve_once", "fingerprint": asked["fingerprint"] });
+    let (status, problem) = home.api("POST", &other, &decision);
+    assert_eq!(
+        (status, &problem["code"]),
+        (409, &json!("payload_changed")),
+        "{problem}"
+    );
+    assert_eq!(problem["approval"]["command"], "touch other", "{problem}");
+    let (status, answered) = home.api("POST", &format!("{path}/decision"), &decision);
+    assert_eq!(
+        (status, &answered["state"]),
+        (200, &json!("approved")),
+        "{answered}"
+    );
+    let run = home.ended(run["command_id"].as_str().unwrap());
+    assert_eq!(
+        (&run["state"], &run["approved_by"]),
+        (&json!("succeeded"), &json!(home.me()))
+    );
     assert!(made(&home));
-}
-
-fn post(address: &str, token: &str, path: &str, body: &str) -> String {
-    use std::io::{Read, Write};
-    let mut stream = std::net::TcpStream::connect(address).unwrap();
-    let head = format!(
-        "POST /agent/terminal{path} HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {token}\r\n\
-         content-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
-        body.len()
+    assert!(!home.base().join("other").exists());
+    let (status, problem) = home.api("POST", &format!("{path}/decision"), &decision);
+    assert_eq!(
+        (status, &problem["code"]),
+        (409, &json!("already_decided")),
+        "{problem}"
     );
-    stream.write_all(head.as_bytes()).unwrap();
-    let mut said = String::new();
-    stream.read_to_string(&mut said).unwrap();
-    said
 }

@@ -58,7 +58,8 @@ fn what_is_auto_does_inside_what_it_does_outside() {
         }
         let body = json!({ "command": line.command, "cwd": home.base() });
         let (status, run) = home.api("POST", "/commands", &body);
-        if run["code"] == "pending_approval" && line.also_ok.iter().any(|ok| ok == "ask") {
+        if run["reason"]["code"] == "pending_approval" && line.also_ok.iter().any(|ok| ok == "ask")
+        {
             continue;
         }
         let runs = status == 200 && run["state"] != "rejected" && !run["exit_code"].is_null();

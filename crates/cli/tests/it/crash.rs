@@ -324,7 +324,7 @@ fn a_server_killed_anywhere_between_record_and_start_runs_it_at_most_once() {
 }
 
 /// Lets strace kill the server at its n-th call from now on.
-fn kill_at(server: &Server, call: &str, nth: u32) -> Option<Child> {
+pub(crate) fn kill_at(server: &Server, call: &str, nth: u32) -> Option<Child> {
     let strace = Command::new("strace")
         .args(["-f", "-o", "/dev/null"])
         .arg(format!("--inject={call}:signal=KILL:when={nth}"))
@@ -351,7 +351,7 @@ fn kill_at(server: &Server, call: &str, nth: u32) -> Option<Child> {
     None
 }
 
-fn end(mut child: Child) {
+pub(crate) fn end(mut child: Child) {
     let _ = child.kill();
     child.wait().unwrap();
 }

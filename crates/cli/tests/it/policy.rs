@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::caller::{Caller, add, sandbox};
 use crate::support::{Done, Home, eventually};
 
 const RULES: &str = "settings/weighlock/rules.toml";
@@ -237,4 +238,87 @@ fn a_sandbox_makes_the_rules_stricter() {
     let there = home.call(&["explain", "-s", "shop", "git status"]);
     assert!(there.out.starts_with("⛔ Blocked"), "{}", there.out);
     assert!(there.took < Duration::from_secs(20));
+}
+
+#[test]
+fn a_grant_counts_where_it_was_given() {
+    let home = Home::strict();
+    let _server = home.serve(&[]);
+    let owner = Caller::owner(&home);
+    let id = sandbox(&home, "shop", json!({}))["sandbox_id"].clone();
+    let in_shop = |command: &str| verdict_of(&home, command, json!({ "sandbox": "shop" }));
+    // By name and by id alike.
+    for (pattern, name) in [("touch a", json!("shop")), ("touch b", id.clone())] {
+        let grant = json!({ "pattern": pattern, "sandbox": name });
+        let given = owner.post("/policies/grants", &grant).expect(200);
+        assert_eq!(given["sandbox"], id);
+        assert_eq!(
+            (in_shop(pattern), verdict(&home, pattern)),
+            (json!("auto"), json!("ask"))
+        );
+    }
+    // It stays with the sandbox, whatever that is called.
+    let renamed = json!({ "label": "webshop" });
+    owner.ask("PATCH", "/sandboxes/shop", &renamed).expect(200);
+    sandbox(&home, "shop", json!({}));
+    assert_eq!(in_shop("touch a"), "ask");
+    let there = json!({ "sandbox": "webshop" });
+    assert_eq!(verdict_of(&home, "touch a", there), "auto");
+    let nowhere = json!({ "pattern": "touch c", "sandbox": "nowhere" });
+    assert_eq!(owner.post("/policies/grants", &nowhere).status, 404);
+}
+
+#[test]
+fn a_grant_for_a_session_counts_in_that_one_only() {
+    let home = Home::strict();
+    let _server = home.serve(&[]);
+    let owner = Caller::owner(&home);
+    let agent = |name: &str| {
+        let more = json!({ "default_sandbox": "default" });
+        owner.bearing(&add(&home, name, "agent", more))
+    };
+    let (coder, other) = (agent("coder"), agent("other"));
+    let ask = |who: &Caller, command: &str, session: Option<&str>| {
+        let mut body = json!({ "command": command, "wait_ms": 0 });
+        if let Some(session) = session {
+            body["session_id"] = session.into();
+        }
+        who.post("/commands", &body).json()
+    };
+    for (command, own, others) in [
+        ("touch a", Some("talk"), Some("work")),
+        ("touch b", None, Some("talk")),
+    ] {
+        let ask = |who: &Caller, session| ask(who, command, session);
+        let asked = ask(&coder, own);
+        assert_eq!(asked["state"], "waiting", "{asked}");
+        let path = format!("/approvals/{}", asked["approval_id"].as_str().unwrap());
+        let shown = owner.get(&path).expect(200);
+        assert_eq!(shown["session"], asked["session_id"]);
+        let rule = json!({ "pattern": command, "session": shown["session"] });
+        let decision = json!({ "kind": "approve_always", "fingerprint": shown["fingerprint"],
+                               "rules": [rule] });
+        owner
+            .post(&format!("{path}/decision"), &decision)
+            .expect(200);
+        let id = asked["command_id"].as_str().unwrap();
+        assert_eq!(home.ended(id)["state"], "succeeded", "it runs, too");
+        let again = ask(&coder, own);
+        assert_ne!(again["state"], "waiting", "{again}");
+        assert_eq!(again["session_id"], asked["session_id"]);
+        // Neither in another of its own, nor in one of the same name.
+        assert_eq!(ask(&coder, others)["state"], "waiting", "{own:?}");
+        assert_eq!(ask(&other, own)["state"], "waiting", "{own:?}");
+        let close = format!("/sessions/{}/close", asked["session_id"].as_str().unwrap());
+        coder.post(&close, &Value::Null).expect(200);
+        assert_eq!(
+            ask(&coder, own)["state"],
+            "waiting",
+            "it is over with its session"
+        );
+        assert_eq!(owner.get("/policies/grants").json(), json!([]));
+    }
+    let nowhere = json!({ "pattern": "touch made", "session": "talk" });
+    let said = owner.post("/policies/grants", &nowhere);
+    assert_eq!(said.outcome(), (404, "no_such_session".into()));
 }

@@ -292,6 +292,22 @@ impl Home {
         }
     }
 
+    /// Who we are to the server.
+    pub(crate) fn me(&self) -> String {
+        let (status, me) = self.api("GET", "/me", &Value::Null);
+        assert_eq!(status, 200, "{me}");
+        me["principal_id"].as_str().expect("a name").to_owned()
+    }
+
+    /// Makes a token for somebody.
+    #[track_caller]
+    pub(crate) fn token(&self, name: &str) -> String {
+        let path = format!("/people/{name}/tokens");
+        let (status, made) = self.api("POST", &path, &Value::Null);
+        assert_eq!(status, 201, "{made}");
+        made["token"].as_str().expect("a secret").to_owned()
+    }
+
     /// Asks the server over its socket.
     pub(crate) fn api(&self, method: &str, path: &str, body: &Value) -> (u16, Value) {
         let text = match body {
@@ -487,13 +503,14 @@ impl Drop for Home {
 }
 
 /// A connection that is kept for many requests.
-pub(crate) struct Talk(BufReader<UnixStream>);
+pub(crate) struct Talk<S = UnixStream>(pub(crate) BufReader<S>);
 
 /// One answer on such a connection.
 pub(crate) struct Answer {
     pub(crate) status: u16,
     /// In lower case.
     pub(crate) head: String,
+    /// Null when there is none.
     pub(crate) body: Value,
 }
 
@@ -502,7 +519,9 @@ impl Talk {
         let socket = UnixStream::connect(home.state().join("weighlock.sock")).unwrap();
         Self(BufReader::new(socket))
     }
+}
 
+impl<S: Read + Write> Talk<S> {
     /// Asks and waits for the answer.
     pub(crate) fn ask(&mut self, method: &str, path: &str, body: &Value) -> Answer {
         self.send(method, path, body);
@@ -527,19 +546,41 @@ impl Talk {
         let head = head.to_lowercase();
         let length = head
             .lines()
-            .find_map(|line| line.strip_prefix("content-length: "))
-            .expect("a length");
-        let mut body = vec![0; length.parse().unwrap()];
+            .find_map(|line| line.strip_prefix("content-length: "));
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        let length = match status {
+            204 => 0,
+            _ => length.expect("a length").parse().unwrap(),
+        };
+        let mut body = vec![0; length];
         self.0.read_exact(&mut body).unwrap();
         Answer {
-            status: head.split(' ').nth(1).unwrap().parse().unwrap(),
+            status,
             head,
-            body: serde_json::from_slice(&body).unwrap(),
+            body: match length {
+                0 => Value::Null,
+                _ => serde_json::from_slice(&body).unwrap(),
+            },
         }
     }
 }
 
 impl Server {
+    /// Where it listens on TCP.
+    pub(crate) fn address(&self) -> String {
+        let mut lines = self.said.lines().map(str::trim);
+        let line = lines.find_map(|line| line.strip_prefix("address  http://"));
+        let address = line.expect("it listens on TCP").split('/').next();
+        address.unwrap().to_owned()
+    }
+
+    /// The secret of the link that signs its owner in.
+    pub(crate) fn code(&self) -> String {
+        let mut words = self.said.split_whitespace();
+        let code = words.find_map(|word| word.split_once("/signin#"));
+        code.expect("a link").1.to_owned()
+    }
+
     /// Ends it as a crash would.
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();

@@ -101,8 +101,8 @@ fn the_first_changed_entry_of_the_database_is_named() {
     let record = Record::new();
     let last = record.entries;
     record.check(
-        "UPDATE audit SET body = replace(body, 'echo', 'exec') WHERE seq IN (6, 8)",
-        6,
+        "UPDATE audit SET body = replace(body, 'echo', 'exec') WHERE seq IN (7, 9)",
+        7,
         "its content was changed",
     );
     record.check(
@@ -148,12 +148,12 @@ fn the_first_changed_entry_is_named_to_people_too() {
     let record = Record::new();
     let database = Connection::open(record.home.state().join("weighlock.db")).unwrap();
     database
-        .execute_batch("UPDATE audit SET body = replace(body, 'echo', 'exec') WHERE seq = 6")
+        .execute_batch("UPDATE audit SET body = replace(body, 'echo', 'exec') WHERE seq = 7")
         .unwrap();
     drop(database);
     let done = record.home.call(&["audit", "verify"]);
     assert_eq!(done.code, Some(1), "{done:?}");
-    assert!(done.out.contains("entry 6 is wrong"), "{done:?}");
+    assert!(done.out.contains("entry 7 is wrong"), "{done:?}");
 }
 
 #[test]
@@ -164,8 +164,8 @@ fn the_first_changed_line_of_an_export_is_named() {
     let path = whole.to_str().expect("plain");
     let done = record.home.call(&["audit", "verify", "--file", path]);
     assert_eq!(done.code, Some(0), "{done:?}");
-    let edit = |lines: &mut Vec<String>| lines[5] = lines[5].replace("echo", "exec");
-    record.check_export(edit, 6, "its content was changed");
+    let edit = |lines: &mut Vec<String>| lines[6] = lines[6].replace("echo", "exec");
+    record.check_export(edit, 7, "its content was changed");
     let forge =
         |lines: &mut Vec<String>| lines[5] = lines[5].replacen(r#""hash":""#, r#""hash":"0"#, 1);
     record.check_export(forge, 6, "its content was changed");

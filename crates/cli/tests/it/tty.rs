@@ -71,16 +71,24 @@ impl Tty {
     /// Waits until this appears, and returns everything from the last look up
     /// to it.
     pub(crate) fn expect(&mut self, text: &str) -> String {
+        self.expect_any(&[text])
+    }
+
+    /// The same with the first of several texts.
+    pub(crate) fn expect_any(&mut self, texts: &[&str]) -> String {
         let deadline = Instant::now() + Duration::from_secs(20);
         loop {
             let screen = self.screen();
-            if let Some(at) = screen[self.seen..].find(text) {
-                let end = self.seen + at + text.len();
-                let shown = screen[self.seen..end].to_owned();
-                self.seen = end;
+            let new = &screen[self.seen..];
+            let ends = texts
+                .iter()
+                .filter_map(|text| Some(new.find(text)? + text.len()));
+            if let Some(end) = ends.min() {
+                let shown = new[..end].to_owned();
+                self.seen += end;
                 return shown;
             }
-            assert!(Instant::now() < deadline, "no {text:?} in {screen}");
+            assert!(Instant::now() < deadline, "no {texts:?} in {screen}");
             std::thread::sleep(Duration::from_millis(5));
         }
     }
@@ -100,6 +108,11 @@ impl Tty {
     pub(crate) fn press(&mut self, key: &str) {
         std::thread::sleep(Duration::from_millis(500));
         self.send(key);
+    }
+
+    /// Its process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
     }
 
     /// Waits for its end.

@@ -114,7 +114,7 @@ fn an_export_is_verified_anywhere() {
     let elsewhere = Home::new();
     let done = elsewhere.call(&["audit", "verify", "--file", path]);
     assert_eq!(done.code, Some(0), "{done:?}");
-    assert!(done.out.starts_with("✓ 3 entries, chain ok"), "{done:?}");
+    assert!(done.out.starts_with("✓ 4 entries, chain ok"), "{done:?}");
     assert_eq!(
         elsewhere.call(&["audit", "verify"]).code,
         Some(1),

@@ -21,7 +21,7 @@ const OWN: &[&str] = &[".cache", ".cargo", ".config", ".local", ".npm", "go"];
 impl Engine {
     /// Names the walls that a failed run has met, as its words suggest.
     pub(crate) fn denials(&self, log: &Log, view: &SandboxView, cwd: &str) -> Vec<Denial> {
-        let Ok(sandbox) = self.sandbox(Some(&view.name)) else {
+        let Some(sandbox) = self.sandbox_called(&view.name) else {
             return vec![];
         };
         let said = log.tail(Stream::Stderr, LOOK_AT).unwrap_or_default();
@@ -29,7 +29,7 @@ impl Engine {
             return vec![];
         }
         let dir = view.directory.as_ref().map(PathBuf::from);
-        let Ok(person) = Person::find(sandbox, dir.as_deref(), &self.home) else {
+        let Ok(person) = Person::find(&sandbox, dir.as_deref(), &self.home) else {
             return vec![];
         };
         let in_home = |path: &PathBuf| person.resolve(path);

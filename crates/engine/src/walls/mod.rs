@@ -29,7 +29,7 @@ use crate::id::path_hash;
 use crate::live::lock;
 use crate::place::Place;
 use crate::protect::{self, Guard, Surface};
-use crate::sandbox::{Sandbox, is_too_wide};
+use crate::sandbox::{Sandbox, Source, is_too_wide};
 use crate::view::SandboxView;
 
 /// How long toolchains that were found count: dozens of places are looked at.
@@ -103,7 +103,7 @@ impl Engine {
         }
         // After the directory: a person may say more about a part of it.
         files.extend(self.extras(sandbox, &person, &mut warnings));
-        self.hide(&mut files);
+        self.hide(sandbox, &mut files);
         let (cwd, cwd_is) = if is_seen(&place.path, &files) {
             (place.path.clone(), file_id(&place.fd)?)
         } else {
@@ -185,6 +185,13 @@ impl Engine {
         Some(dir.to_owned())
     }
 
+    /// The directories that stand for the home directory in a sandbox.
+    pub(crate) fn homes_of(&self, sandbox: &str) -> Vec<PathBuf> {
+        let homes = self.config.state_dir.join("homes").join(sandbox);
+        let homes = std::fs::read_dir(homes).into_iter().flatten().flatten();
+        homes.map(|entry| entry.path()).collect()
+    }
+
     /// The directory that stands for the home directory in a sandbox. Caches
     /// live there from run to run.
     ///
@@ -196,7 +203,7 @@ impl Engine {
         person: &Person,
         part: Option<&Path>,
     ) -> Result<PathBuf, Error> {
-        let homes = self.config.state_dir.join("homes").join(&sandbox.name);
+        let homes = self.config.state_dir.join("homes").join(&sandbox.id);
         let uid = person.identity.uid;
         let layer = homes.join(match part {
             Some(dir) => format!("{uid}-{:016x}", path_hash(dir)),
@@ -362,18 +369,17 @@ impl Engine {
 
     /// Tells whether a path is in another sandbox, or ours.
     fn is_anothers(&self, path: &Path, sandbox: &Sandbox) -> bool {
-        let others = self.config.sandboxes.iter();
-        path.starts_with(&self.config.state_dir) || { others }
-            .filter(|other| other.name != sandbox.name)
-            .filter_map(|other| other.directory.as_ref())
-            .any(|dir| path.starts_with(dir))
+        path.starts_with(&self.config.state_dir) || self.is_in_another(path, sandbox)
     }
 
     /// Hides what is ours, wherever it could be seen.
-    fn hide(&self, files: &mut Vec<Mount>) {
+    fn hide(&self, sandbox: &Sandbox, files: &mut Vec<Mount>) {
+        let private = self.private_dirs();
+        let private = private.filter(|_| sandbox.source != Source::Private);
         let ours = [&self.config.state_dir]
             .into_iter()
-            .chain(&self.config.hidden);
+            .chain(&self.config.hidden)
+            .chain(&private);
         for path in ours {
             let Ok(path) = path.canonicalize() else {
                 continue;

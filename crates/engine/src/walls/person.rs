@@ -41,9 +41,7 @@ impl Person {
             });
         }
         if let Some(name) = &sandbox.user {
-            let entry = Entry::find(|entry| entry.name == *name);
-            let user = entry.filter(|entry| entry.uid != 0 && entry.gid != 0);
-            return user.map(Self::from).ok_or_else(|| {
+            return Entry::ordinary(name).map(Self::from).ok_or_else(|| {
                 Error::invalid(
                     "bad_user",
                     format!(

@@ -16,3 +16,4 @@ mod write;
 pub use format::Stream;
 pub use read::{Item, Line, Lines, Log, Piece};
 pub(crate) use write::Writer;
+pub use write::record;

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::io::AsyncReadExt;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use weighlock_engine::State;
 use weighlock_server::{CommandView, Frame, StopRequest};
 
@@ -14,6 +13,7 @@ use super::show::Show;
 use crate::client::{Client, Failure};
 use crate::frames::Frames;
 use crate::paths::Paths;
+use crate::signals::Signals;
 
 /// A pipe on standard input that says nothing for so long is one that somebody
 /// forgot to close; waiting for it would hang the command.
@@ -216,39 +216,10 @@ fn flushed(to: &mut impl Write, bytes: &[u8]) -> std::io::Result<()> {
     to.flush()
 }
 
-async fn until(deadline: Option<tokio::time::Instant>) {
+/// Waits for a time that may never come.
+pub(super) async fn until(deadline: Option<tokio::time::Instant>) {
     match deadline {
         Some(deadline) => tokio::time::sleep_until(deadline).await,
         None => std::future::pending().await,
-    }
-}
-
-/// The signals that mean "stop it".
-pub(super) struct Signals {
-    interrupt: Signal,
-    terminate: Signal,
-    hang_up: Signal,
-}
-
-impl Signals {
-    pub(super) fn new() -> Result<Self, Failure> {
-        let listen = |kind| {
-            signal(kind)
-                .map_err(|error| Failure::new(format!("cannot listen for signals: {error}"), ""))
-        };
-        Ok(Self {
-            interrupt: listen(SignalKind::interrupt())?,
-            terminate: listen(SignalKind::terminate())?,
-            hang_up: listen(SignalKind::hangup())?,
-        })
-    }
-
-    /// Returns whether it was Ctrl C.
-    pub(super) async fn next(&mut self) -> bool {
-        tokio::select! {
-            _ = self.interrupt.recv() => true,
-            _ = self.terminate.recv() => false,
-            _ = self.hang_up.recv() => false,
-        }
     }
 }

@@ -2,8 +2,9 @@
 
 mod ask;
 mod attend;
-mod keys;
 mod show;
+mod told;
+mod wait;
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
@@ -11,14 +12,15 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use weighlock_engine::{Run, State};
-use weighlock_server::NewCommand;
+use weighlock_server::{CommandView, NewCommand};
 
 use crate::client::{Client, Failure, block_on};
 use crate::given;
 use crate::paths::Paths;
+use crate::signals::Signals;
 use crate::text;
-use ask::Asked;
-use attend::{Attending, Signals};
+use ask::Asking;
+use attend::Attending;
 use show::Show;
 
 /// Most commands end at once, and then one answer tells all. Longer, and the
@@ -35,17 +37,19 @@ const FIRST_WAIT_MS: i64 = 10;
   weighlock run -d 'Run the tests' --timeout 10m -- npm test
   weighlock run --bg -- npm run dev
   weighlock run --sandbox webshop -- make          in another directory's walls
+  weighlock run --no-wait -- rm -r build           leave it to a person, and go on
   weighlock run --json -- make",
     after_help = "Exit codes: the command's own; 2 wrong usage; 124 time limit; 125 weighlock itself failed; \
-126 blocked or rejected; 127 command not found; 128+n ended by signal n; 75 still running after \
---wait, or a person has to allow it first and nobody did.
+126 blocked or rejected; 127 command not found; 128+n ended by signal n; 75 it still waits, \
+nobody answered in time, it was withdrawn, or it still runs after --wait.
 
-Where a person has to allow a command first, the terminal is asked. Without one nothing is run, \
-and standard error says why; with --json, standard output."
+Where a person has to allow a command first, the terminal is asked if whoever sits there may \
+decide. Otherwise the request waits in the inbox, and this command waits for the answer; Ctrl C \
+withdraws the request."
 )]
 pub(crate) struct Args {
-    /// The sandbox to run in, by its name in the settings [default: the one
-    /// for the base directory]
+    /// The sandbox to run in [default: your own default, usually the one for
+    /// the base directory]
     #[arg(short, long, value_name = "NAME")]
     sandbox: Option<String>,
     /// What it is for, in a few words
@@ -58,12 +62,16 @@ pub(crate) struct Args {
     /// End it after this time without output
     #[arg(long, value_name = "TIME", value_parser = text::parse_time, allow_hyphen_values = true)]
     idle: Option<i64>,
-    /// Wait at most this long, then leave it running in the background
+    /// Wait at most this long, then leave it running, or waiting
     #[arg(long, value_name = "TIME", value_parser = text::parse_patience, conflicts_with = "bg")]
     wait: Option<Duration>,
     /// Run it in the background and return at once
-    #[arg(long, alias = "no-wait", conflicts_with = "stdin")]
+    #[arg(long, conflicts_with = "stdin")]
     bg: bool,
+    /// Where a person elsewhere has to allow it first, print the run's id and
+    /// return at once
+    #[arg(long)]
+    no_wait: bool,
     /// Let what the shell leaves running go on
     #[arg(long)]
     keep: bool,
@@ -109,24 +117,16 @@ pub(crate) fn run(args: Args, paths: &Paths) -> Result<ExitCode, Failure> {
         // From before the start: no Ctrl C may end us and leave the command.
         let mut signals = Signals::new()?;
         let mut show = Show::new(&args);
-        let asked = ask::request(&mut client, &request, &mut signals, paths, &show);
-        let begun = match asked.await? {
-            Asked::Answered(begun) => *begun,
-            Asked::Undecided(code) => return Ok(code),
+        let mut asking = Asking {
+            paths,
+            signals: &mut signals,
+            show: &mut show,
+            at_once: args.no_wait || args.bg,
+            patience: args.wait,
         };
-        if matches!(begun.run.state, State::Blocked | State::Rejected) {
-            show.blocked(&begun);
-            return Ok(ExitCode::from(126));
-        }
-        show.warnings(&begun.run);
-        if args.bg {
-            show.in_background(&begun);
-            return Ok(ExitCode::SUCCESS);
-        }
-        show.begun(&begun.run);
-        if begun.run.state != State::Running && begun.run.detail.output.bytes == 0 {
-            show.ended(&begun);
-            return Ok(exit_code(&begun.run));
+        let begun = asking.request(&mut client, &request).await?;
+        if let Some(code) = settled(&args, &begun, &mut show) {
+            return Ok(code);
         }
         let mut attending = Attending {
             client,
@@ -141,6 +141,28 @@ pub(crate) fn run(args: Args, paths: &Paths) -> Result<ExitCode, Failure> {
         attending.show.ended(&ended);
         Ok(exit_code(&ended.run))
     })
+}
+
+/// Says what became of a request; returns how we end, unless there is more to
+/// come.
+fn settled(args: &Args, begun: &CommandView, show: &mut Show) -> Option<ExitCode> {
+    show.warnings(&begun.run);
+    match begun.run.state {
+        State::Waiting | State::Held => show.left_waiting(begun),
+        State::Blocked | State::Rejected | State::Expired | State::Withdrawn => show.refused(begun),
+        _ if args.bg => {
+            show.in_background(begun);
+            return Some(ExitCode::SUCCESS);
+        }
+        state => {
+            show.begun(&begun.run);
+            if state == State::Running || begun.run.detail.output.bytes > 0 {
+                return None;
+            }
+            show.ended(begun);
+        }
+    }
+    Some(exit_code(&begun.run))
 }
 
 fn request(args: &Args, input: Source) -> Result<NewCommand, Failure> {
@@ -224,7 +246,7 @@ fn held_by_an_ancestor() -> bool {
 
 fn exit_code(run: &Run) -> ExitCode {
     let code = match run.state {
-        State::Running => 75,
+        State::Running | State::Waiting | State::Held | State::Expired | State::Withdrawn => 75,
         State::TimedOut => 124,
         State::Blocked | State::Rejected => 126,
         State::Lost => 125,

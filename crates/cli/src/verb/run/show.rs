@@ -9,17 +9,12 @@ use weighlock_engine::{DEFAULT_SANDBOX, Run, State};
 use weighlock_server::CommandView;
 
 use super::Args;
-use crate::judged;
+use crate::term::say;
 use crate::text::{self, print_json};
 use crate::verb::show::ending;
 
-/// Prints a line of our own. That nobody reads it does not matter.
-macro_rules! say {
-    ($($word:tt)*) => {{
-        let _ = std::io::Write::write_fmt(&mut std::io::stderr(), format_args!("{}\n", format_args!($($word)*)));
-    }};
-}
-pub(super) use say;
+/// What stands at the right end of a line ends here.
+pub(super) const WIDTH: usize = 72;
 
 /// After so long without output, a line says that the command still runs.
 const QUIET: Duration = Duration::from_secs(1);
@@ -29,12 +24,14 @@ const QUIET: Duration = Duration::from_secs(1);
 #[derive(Clone)]
 pub(super) struct Show {
     pub(super) json: bool,
-    quiet: bool,
-    terminal: bool,
+    pub(super) quiet: bool,
+    pub(super) terminal: bool,
     began: Instant,
     screen: Rc<Cell<Screen>>,
     /// How many warnings were said.
     warned: Rc<Cell<usize>>,
+    /// What it is was said when a person was asked.
+    pub(super) introduced: Rc<Cell<bool>>,
 }
 
 /// What is on the terminal, whoever put it there.
@@ -54,6 +51,7 @@ impl Show {
             terminal: std::io::stderr().is_terminal(),
             began: now,
             warned: Rc::default(),
+            introduced: Rc::default(),
             screen: Rc::new(Cell::new(Screen {
                 last_output: now,
                 last_status: None,
@@ -79,13 +77,14 @@ impl Show {
 
     /// One line with something at its right end.
     fn aligned(&mut self, left: &str, right: &str) {
-        let pad = 72_usize.saturating_sub(left.chars().count() + right.chars().count());
-        self.say(&format!("{left}{}{right}", " ".repeat(pad.max(2))));
+        self.say(&text::aligned(left, right, WIDTH));
     }
 
     fn title(run: &Run) -> String {
-        let title = run.detail.description.as_ref().unwrap_or(&run.command);
-        text::one_line(title, 50)
+        match &run.detail.description {
+            Some(description) => text::one_line(description, 50),
+            None => text::command_line(&run.command, 50),
+        }
     }
 
     /// Says the warnings that were not said before.
@@ -97,6 +96,15 @@ impl Show {
     }
 
     pub(super) fn begun(&mut self, run: &Run) {
+        // A person may have thought about it for a while.
+        self.began = Instant::now();
+        self.screen.set(Screen {
+            last_output: self.began,
+            ..self.screen.get()
+        });
+        if self.introduced.get() {
+            return;
+        }
         let place = std::path::Path::new(&run.cwd);
         let place = place
             .file_name()
@@ -127,36 +135,6 @@ impl Show {
         }
     }
 
-    pub(super) fn blocked(&mut self, view: &CommandView) {
-        if self.json {
-            return print_json(view);
-        }
-        // Said even when asked to be quiet: nothing else tells what happened.
-        let reason = view.run.detail.reason.as_ref();
-        if view.run.state == State::Rejected {
-            say!("⊘ Rejected — nothing was run");
-            if let Some(reason) = reason {
-                say!("   {}", text::safe(&reason.text));
-            }
-            return;
-        }
-        say!("⛔ Blocked — nothing was run");
-        let Some(reason) = reason else { return };
-        let part = reason.part.as_ref().unwrap_or(&view.run.command);
-        let rule = reason.rule.as_deref().unwrap_or("default");
-        let layer = reason.layer.as_deref().unwrap_or("built-in");
-        let what = format!(
-            "   {}   {}",
-            text::one_line(part, 60),
-            text::safe(&reason.text)
-        );
-        let rule = format!("rule {} ({})", text::safe(rule), text::safe(layer));
-        say!("{}", judged::aligned(&what, &rule, 72));
-        if let Some(remedy) = &reason.remedy {
-            say!("   {}", text::safe(remedy));
-        }
-    }
-
     pub(super) fn heard(&mut self, bytes: &[u8]) {
         self.screen.set(Screen {
             last_output: Instant::now(),
@@ -167,21 +145,18 @@ impl Show {
 
     pub(super) fn wants_status(&self) -> bool {
         let screen = self.screen.get();
-        let due = screen
-            .last_status
-            .is_none_or(|last| last.elapsed() >= QUIET);
         let silent = screen.at_line_start && screen.last_output.elapsed() >= QUIET;
-        self.terminal && !self.quiet && due && silent
+        self.terminal && !self.quiet && self.is_due() && silent
+    }
+
+    /// Whether the line that says so is old.
+    pub(super) fn is_due(&self) -> bool {
+        let last = self.screen.get().last_status;
+        last.is_none_or(|last| last.elapsed() >= QUIET)
     }
 
     pub(super) fn status(&mut self, now: &CommandView) {
-        const SPINNER: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
-        let seconds = self.began.elapsed().as_secs();
-        let spinner = SPINNER[seconds as usize % SPINNER.len()];
-        let mut line = format!(
-            "{spinner} {}",
-            text::duration(self.began.elapsed().as_millis() as f64)
-        );
+        let mut line = text::duration(self.began.elapsed().as_millis() as f64);
         if let Some(load) = &now.load {
             let plural = if load.processes == 1 { "" } else { "es" };
             line.push_str(&format!(
@@ -190,7 +165,15 @@ impl Show {
                 text::size(load.memory_bytes)
             ));
         }
-        let _ = write!(std::io::stderr(), "\r\x1b[K{line}");
+        self.turn(&line);
+    }
+
+    /// Says that we wait, in a line that goes away.
+    pub(super) fn turn(&mut self, line: &str) {
+        const SPINNER: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
+        let seconds = self.began.elapsed().as_secs();
+        let spinner = SPINNER[seconds as usize % SPINNER.len()];
+        let _ = write!(std::io::stderr(), "\r\x1b[K{spinner} {line}");
         self.screen.set(Screen {
             last_status: Some(Instant::now()),
             ..self.screen.get()
@@ -227,7 +210,7 @@ impl Show {
             };
             self.say(&format!(
                 "  left running, {fate}: {} (pid {})",
-                text::one_line(&left.command, 60),
+                text::command_line(&left.command, 60),
                 left.pid
             ));
         }

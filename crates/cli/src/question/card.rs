@@ -1,0 +1,165 @@
+//! A question as a person reads it at a terminal.
+
+use weighlock_engine::{ApprovalView, Explanation, Risk, Situation};
+
+use super::Put;
+use crate::judged;
+use crate::text::{aligned, one_line, safe, safe_command};
+use crate::when::{counter, seconds_since};
+
+/// Lines about parts that a card has at the most; a terminal shows about twice
+/// as many.
+const MAX_PARTS: usize = 12;
+
+/// Returns the whole card.
+pub(crate) fn lines(asked: &ApprovalView, put: Put, width: usize) -> Vec<String> {
+    let id = one_line(&asked.short_id, 20);
+    let mut lines = vec![aligned(&header(asked, put), &id, width)];
+    lines.push(safe(&asked.summary));
+    lines.extend(claim(asked, width));
+    lines.push(conditions(asked, put));
+    lines.extend(company(asked));
+    if let Some(explanation) = &asked.explanation {
+        let warnings = explanation.warnings.iter();
+        lines.extend(warnings.map(|warning| format!("warning: {}", safe(warning))));
+    }
+    lines.push(String::new());
+    lines.extend(
+        asked
+            .environment
+            .iter()
+            .map(|set| format!("  {}", safe_command(set))),
+    );
+    lines.extend(command(&asked.command));
+    lines.extend(input(asked));
+    lines.push(String::new());
+    lines.extend(judged::why("Why    ", &asked.reasons, width));
+    lines.extend(
+        asked
+            .explanation
+            .as_deref()
+            .map_or_else(Vec::new, |asked| parts(asked, width)),
+    );
+    lines
+}
+
+/// What it is given to read: to a shell that is a command, too.
+fn input(asked: &ApprovalView) -> Vec<String> {
+    let Some(text) = &asked.input else {
+        return vec![];
+    };
+    let mut lines = vec!["  reads".to_owned()];
+    lines.extend(safe_command(text).lines().map(|line| format!("  < {line}")));
+    if asked.more_input > 0 {
+        lines.push(format!("  < … and {} bytes more", asked.more_input));
+    }
+    lines
+}
+
+/// What it does part by part, as long as that does not hide the rest.
+fn parts(asked: &Explanation, width: usize) -> Vec<String> {
+    let lines = judged::parts(asked, width);
+    match lines.len() {
+        0..=MAX_PARTS => lines,
+        _ => vec![format!(
+            "       {} parts: [x] explains each",
+            asked.parts.len()
+        )],
+    }
+}
+
+/// Who asks for what, and how long already.
+fn header(asked: &ApprovalView, put: Put) -> String {
+    let mut said = vec![match put.place {
+        Some((at, of)) => format!("{at} of {of}"),
+        None => "◔ Needs approval".into(),
+    }];
+    if asked.risk == Risk::High {
+        said.push("High risk".into());
+    }
+    said.push(format!(
+        "{} in {}",
+        requester(asked),
+        one_line(&asked.sandbox, 30)
+    ));
+    let waits = counter(seconds_since(&asked.created_at));
+    let left = counter(asked.expires_in_seconds);
+    said.push(format!("waiting {waits}, expires in {left}"));
+    said.join(" · ")
+}
+
+/// Who asks, and where it is another, under whose profile.
+pub(crate) fn requester(asked: &ApprovalView) -> String {
+    let by = one_line(&asked.requested_by, 30);
+    match &asked.agent {
+        Some(agent) if *agent != asked.requested_by => {
+            format!("{by} as {}", one_line(agent, 30))
+        }
+        _ => by,
+    }
+}
+
+/// What the requester says: a claim, and so at most two lines of it.
+fn claim(asked: &ApprovalView, width: usize) -> Option<String> {
+    let claim = asked.claim.as_deref()?;
+    let claim = one_line(claim, width * 2 - 40);
+    Some(format!(
+        "{} says “{claim}”",
+        one_line(&asked.requested_by, 30)
+    ))
+}
+
+/// Where it would run and with what, beside its text.
+fn conditions(asked: &ApprovalView, put: Put) -> String {
+    let mut said = vec![
+        safe(&asked.cwd),
+        format!("network {}", safe(&asked.network)),
+    ];
+    if asked.files != "write" {
+        said.push(format!("files {}", safe(&asked.files)));
+    }
+    if asked.input_follows {
+        said.push("can be given any input later".into());
+    }
+    let who = one_line(&asked.requested_by, 30);
+    said.extend(match asked.situation {
+        _ if put.own => None,
+        Situation::Waiting => Some(format!("{who} is waiting")),
+        Situation::WentOn => Some(format!("{who} went on, it will get the answer later")),
+        Situation::Over => None,
+    });
+    said.join(" · ")
+}
+
+/// What else hangs on the answer, and who else has to give it.
+fn company(asked: &ApprovalView) -> Vec<String> {
+    let mut lines = vec![];
+    if asked.count > 1 {
+        lines.push(format!(
+            "×{}: the decision applies to all of them",
+            asked.count
+        ));
+    }
+    if asked.needed > 1 {
+        let yes = asked.answers.iter().filter(|answer| answer.approved);
+        let yes: Vec<String> = yes.map(|answer| one_line(&answer.by, 30)).collect();
+        let so_far = match yes.as_slice() {
+            [] => "nobody has yet".into(),
+            names => format!("{} did", names.join(", ")),
+        };
+        lines.push(format!(
+            "{} people have to approve it; {so_far}",
+            asked.needed
+        ));
+    }
+    lines
+}
+
+/// The text that would run, whole.
+pub(super) fn command(text: &str) -> Vec<String> {
+    let text = safe_command(text);
+    let signs = std::iter::once("$").chain(std::iter::repeat(" "));
+    { signs.zip(text.split('\n')) }
+        .map(|(sign, line)| format!("  {sign} {line}"))
+        .collect()
+}

@@ -1,0 +1,41 @@
+//! Text that is shown whole, however long it is.
+
+use crate::keys::{Key, Keys};
+use crate::term::{self, prompt, say};
+use crate::text::broken;
+
+/// Shows lines, page by page where they are more than the terminal has room
+/// for. Returns whether their end was reached.
+pub(crate) async fn page(keys: &mut Keys<'_>, lines: &[String]) -> bool {
+    let (rows, columns) = term::size();
+    let lines: Vec<String> = lines
+        .iter()
+        .flat_map(|line| broken(line, columns))
+        .collect();
+    // Room for our own line, and for one of the page before.
+    let height = rows.saturating_sub(2).max(1);
+    let mut shown = 0;
+    for page in lines.chunks(height) {
+        page.iter().for_each(|line| say!("{line}"));
+        shown += page.len();
+        if shown < lines.len() && !goes_on(keys, shown, lines.len()).await {
+            return false;
+        }
+    }
+    true
+}
+
+async fn goes_on(keys: &mut Keys<'_>, shown: usize, of: usize) -> bool {
+    prompt(&format!(
+        "  — {shown} of {of} lines: Space goes on, q quits — "
+    ));
+    let more = loop {
+        match keys.press().await.key {
+            Key::Quit | Key::Char(b'q') => break false,
+            Key::Char(b' ') | Key::Enter | Key::Down => break true,
+            _ => {}
+        }
+    };
+    prompt("\r\x1b[K");
+    more
+}

@@ -1,0 +1,219 @@
+//! `weighlock people`: who may ask, and who may decide.
+
+mod print;
+mod token;
+
+use std::process::ExitCode;
+
+use weighlock_engine::{NewPerson, PersonPatch, PersonView, Role};
+use weighlock_server::{PauseRequest, PeopleList};
+
+use crate::client::{Client, Failure, block_on, escape};
+use crate::names::Names;
+use crate::ourselves;
+use crate::paths::Paths;
+use crate::text::print_json;
+
+/// Show, add and change people and agents, and their tokens
+#[derive(clap::Args)]
+#[command(before_help = "Examples:
+  weighlock people list
+  weighlock people add coder --agent --sandbox webshop
+  weighlock people add maria --role approver --sandbox notes --uid 1001
+  weighlock people token coder --label laptop --expires 30d
+  weighlock people rotate coder wl_1a2b3c --overlap 1h
+  weighlock people edit maria --off")]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    deed: Option<Deed>,
+    /// Print one JSON object
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(clap::Subcommand)]
+enum Deed {
+    /// List people and agents
+    List,
+    /// Add somebody; an agent gets its first token
+    #[command(before_help = "Examples:
+  weighlock people add coder --agent --sandbox webshop
+  weighlock people add maria --role approver --sandbox notes --uid 1001")]
+    Add(Add),
+    /// Show somebody, with their tokens
+    Show { name: String },
+    /// Change what is given; a list takes the place of the one before
+    #[command(before_help = "Examples:
+  weighlock people edit maria --role operator --everywhere
+  weighlock people edit coder --off")]
+    Edit(Edit),
+    /// Make a token
+    Token(token::Token),
+    /// Make a token in the place of another
+    Rotate(token::Rotate),
+    /// Take a token away, at once
+    Revoke(token::Revoke),
+    /// Hold somebody's new runs
+    Pause {
+        name: String,
+        /// Why
+        #[arg(short = 'm', long = "message", value_name = "WHY")]
+        why: Option<String>,
+    },
+    /// Let somebody's runs go on
+    Resume { name: String },
+}
+
+#[derive(clap::Args)]
+struct Add {
+    /// Small letters, digits, `.`, `-` and `_`
+    name: String,
+    /// An agent: it runs, and never decides
+    #[arg(long, conflicts_with_all = ["role", "uid"], required_unless_present = "role")]
+    agent: bool,
+    /// A person: viewer, approver, operator or administrator
+    #[arg(long, value_parser = role)]
+    role: Option<Role>,
+    /// The user of this machine who they are
+    #[arg(long, value_name = "N")]
+    uid: Option<u32>,
+    /// Where the role counts; may be given several times, and the first is
+    /// meant when none is named [default: everywhere]
+    #[arg(short, long = "sandbox", value_name = "NAME")]
+    sandboxes: Vec<String>,
+    /// The sandbox that is meant when none is named
+    #[arg(long, value_name = "NAME")]
+    default_sandbox: Option<String>,
+}
+
+#[derive(clap::Args)]
+struct Edit {
+    name: String,
+    /// What they may do
+    #[arg(long, value_parser = role)]
+    role: Option<Role>,
+    /// Where the role counts; may be given several times
+    #[arg(short, long = "sandbox", value_name = "NAME")]
+    sandboxes: Vec<String>,
+    /// The role counts everywhere
+    #[arg(long, conflicts_with = "sandboxes")]
+    everywhere: bool,
+    /// The sandbox that is meant when none is named; empty for none
+    #[arg(long, value_name = "NAME")]
+    default_sandbox: Option<String>,
+    /// Let them in no more: tokens and sign-ins count no more
+    #[arg(long, conflicts_with = "on")]
+    off: bool,
+    /// Let them in again
+    #[arg(long)]
+    on: bool,
+}
+
+fn role(word: &str) -> Result<Role, String> {
+    let read = serde_json::from_value(word.into());
+    read.map_err(|_| "write viewer, approver, operator or administrator".into())
+}
+
+pub(crate) fn people(args: Args, paths: &Paths) -> Result<ExitCode, Failure> {
+    let json = args.json;
+    let deed = match args.deed.unwrap_or(Deed::List) {
+        Deed::Pause { name, why } => return hold("/pause", name, why, json, paths),
+        Deed::Resume { name } => return hold("/resume", name, None, json, paths),
+        deed => deed,
+    };
+    if !matches!(deed, Deed::List | Deed::Show { .. }) {
+        ourselves::may_decide()?;
+    }
+    block_on(async {
+        let mut client = Client::open(paths).await?;
+        match deed {
+            Deed::Add(add) => self::add(&mut client, add, json).await?,
+            Deed::Edit(edit) => {
+                let changed = change(&mut client, edit).await?;
+                shown(&mut client, &changed, json).await?;
+            }
+            Deed::Show { name } => {
+                let person = fetch(&mut client, &name).await?;
+                shown(&mut client, &person, json).await?;
+            }
+            Deed::Token(deed) => token::make(&mut client, deed, json).await?,
+            Deed::Rotate(deed) => token::rotate(&mut client, deed, json).await?,
+            Deed::Revoke(deed) => token::revoke(&mut client, &deed).await?,
+            Deed::List | Deed::Pause { .. } | Deed::Resume { .. } => {
+                list(&mut client, json).await?;
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+fn hold(
+    path: &str,
+    name: String,
+    reason: Option<String>,
+    json: bool,
+    paths: &Paths,
+) -> Result<ExitCode, Failure> {
+    let request = PauseRequest {
+        principal: Some(name),
+        reason,
+    };
+    super::pause::set(path, &request, json, paths)
+}
+
+async fn list(client: &mut Client, json: bool) -> Result<(), Failure> {
+    let list: PeopleList = client.get("/people").await?;
+    match json {
+        true => print_json(&list),
+        false => print::table(&list.people, &Names::fetch(client).await?),
+    }
+    Ok(())
+}
+
+async fn shown(client: &mut Client, person: &PersonView, json: bool) -> Result<(), Failure> {
+    match json {
+        true => print_json(person),
+        false => print::whole(person, &Names::fetch(client).await?),
+    }
+    Ok(())
+}
+
+async fn add(client: &mut Client, add: Add, json: bool) -> Result<(), Failure> {
+    let role = add.role.filter(|_| !add.agent).unwrap_or(Role::Agent);
+    let first = add.sandboxes.first().cloned();
+    let new = NewPerson {
+        principal_id: add.name,
+        role,
+        uid: add.uid,
+        default_sandbox: add.default_sandbox.or(first),
+        sandboxes: Some(add.sandboxes).filter(|named| !named.is_empty()),
+    };
+    let added: PersonView = client.post("/people", &new).await?;
+    if role == Role::Agent {
+        let names = Names::fetch(client).await?;
+        return token::first(client, &added, &names, json).await;
+    }
+    shown(client, &added, json).await
+}
+
+async fn change(client: &mut Client, edit: Edit) -> Result<PersonView, Failure> {
+    let patch = PersonPatch {
+        role: edit.role,
+        is_active: (edit.on || edit.off).then_some(edit.on),
+        sandboxes: Some(edit.sandboxes).filter(|named| !named.is_empty()),
+        everywhere: edit.everywhere,
+        default_sandbox: edit.default_sandbox,
+    };
+    let person = fetch(client, &edit.name).await?;
+    client
+        .patch(&address(&edit.name), person.version, &patch)
+        .await
+}
+
+async fn fetch(client: &mut Client, name: &str) -> Result<PersonView, Failure> {
+    client.get(&address(name)).await
+}
+
+fn address(name: &str) -> String {
+    format!("/people/{}", escape(name))
+}

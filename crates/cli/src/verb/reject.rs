@@ -1,0 +1,45 @@
+//! `weighlock reject`: say no to one thing that waits.
+
+use std::process::ExitCode;
+
+use weighlock_engine::DecisionKind;
+use weighlock_server::DecisionRequest;
+
+use crate::client::{Failure, block_on};
+use crate::ourselves;
+use crate::paths::Paths;
+use crate::question;
+use crate::text::{one_line, print_json};
+
+/// Reject what waits for a person
+#[derive(clap::Args)]
+#[command(before_help = "Examples:
+  weighlock reject ap_7f3kq2
+  weighlock reject ap_7f3kq2 -m 'Keep build/reports, delete only build/cache.'")]
+pub(crate) struct Args {
+    /// The approval: an id, or a unique beginning of one
+    id: String,
+    /// What the requester is told, word for word
+    #[arg(short = 'm', long = "message", value_name = "WHY")]
+    why: Option<String>,
+    /// Print the approval as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn reject(args: Args, paths: &Paths) -> Result<ExitCode, Failure> {
+    ourselves::may_decide()?;
+    let rejected = block_on(async {
+        let asked = question::fetch(paths, &args.id).await?;
+        let decision = DecisionRequest {
+            reason: args.why.clone(),
+            ..question::decision(&asked, DecisionKind::Reject)
+        };
+        question::decide(paths, &asked.approval_id, &decision).await
+    })?;
+    match args.json {
+        true => print_json(&rejected),
+        false => eprintln!("⊘ rejected  {}", one_line(&rejected.short_id, 20)),
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,112 @@
+//! What `run` prints of what has not begun, or never will.
+
+use std::io::Write;
+use std::time::Duration;
+
+use weighlock_engine::{ApprovalView, Reason, Run, State};
+use weighlock_server::CommandView;
+
+use super::show::{Show, WIDTH};
+use crate::client::Failure;
+use crate::judged;
+use crate::paths::Paths;
+use crate::question;
+use crate::term::say;
+use crate::text::{self, aligned, print_json};
+use crate::when::counter;
+
+impl Show {
+    /// Says that it waits, and for what. Said even when asked to be quiet:
+    /// nothing else tells what happens.
+    pub(super) async fn waits(&mut self, paths: &Paths, view: &CommandView) -> Result<(), Failure> {
+        if self.json && !self.terminal {
+            return Ok(());
+        }
+        self.hide_status();
+        match (view.run.state, &view.run.approval_id) {
+            (State::Waiting, Some(id)) => asked(&question::fetch(paths, id).await?),
+            _ => say!("◔ {}", reason(&view.run)),
+        }
+        Ok(())
+    }
+
+    /// A line that says how long already.
+    pub(super) fn patience(&mut self, waited: Duration) {
+        if self.terminal && !self.quiet && self.is_due() {
+            let waited = counter(waited.as_secs());
+            self.turn(&format!(
+                "waiting {waited}   (Ctrl C withdraws the request)"
+            ));
+        }
+    }
+
+    /// Says who has allowed it.
+    pub(super) fn answered(&mut self, run: &Run) {
+        if let Some(by) = &run.approved_by {
+            self.say(&format!("✓ approved by {}", text::one_line(by, 40)));
+            self.introduced.set(true);
+        }
+    }
+
+    /// Hands over what names a run that still waits.
+    pub(super) fn left_waiting(&mut self, view: &CommandView) {
+        if self.json {
+            return print_json(view);
+        }
+        let id = &view.run.short_id;
+        self.say(&format!(
+            "  weighlock show {id}    weighlock output {id} --follow"
+        ));
+        let _ = writeln!(std::io::stdout(), "{id}");
+    }
+
+    /// Says why nothing was run, even when asked to be quiet.
+    pub(super) fn refused(&mut self, view: &CommandView) {
+        if self.json {
+            return print_json(view);
+        }
+        let run = &view.run;
+        match run.state {
+            State::Blocked => blocked(run),
+            State::Rejected => say!("⊘ Rejected — nothing was run\n   {}", reason(run)),
+            State::Expired => say!("◌ Expired — nothing was run\n   {}", reason(run)),
+            _ => say!("◌ Withdrawn — nothing was run"),
+        }
+    }
+}
+
+fn asked(approval: &ApprovalView) {
+    let left = counter(approval.expires_in_seconds);
+    let right = format!("{}, expires in {left}", approval.short_id);
+    let head = "◔ Needs approval — asked a person";
+    say!("{}", aligned(head, &right, WIDTH));
+    for reason in &approval.reasons {
+        let what = format!("   {}", text::safe(&reason.text));
+        say!("{}", aligned(&what, &judged::source(reason), WIDTH));
+    }
+}
+
+fn blocked(run: &Run) {
+    say!("⛔ Blocked — nothing was run");
+    let Some(reason) = &run.detail.reason else {
+        return;
+    };
+    let part = reason.part.as_ref().unwrap_or(&run.command);
+    let part = text::command_line(part, 60);
+    let what = format!("   {part}   {}", text::safe(&reason.text));
+    say!("{}", aligned(&what, &rule(reason), WIDTH));
+    if let Some(remedy) = &reason.remedy {
+        say!("   {}", text::safe(remedy));
+    }
+}
+
+fn rule(reason: &Reason) -> String {
+    let rule = reason.rule.as_deref().unwrap_or("default");
+    let layer = reason.layer.as_deref().unwrap_or("built-in");
+    format!("rule {} ({})", text::safe(rule), text::safe(layer))
+}
+
+fn reason(run: &Run) -> String {
+    let reason = run.detail.reason.as_ref();
+    reason.map_or_else(String::new, |reason| text::safe(&reason.text))
+}

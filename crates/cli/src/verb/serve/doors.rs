@@ -1,0 +1,126 @@
+//! What the server listens on.
+
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
+use tokio::net::{TcpListener, UnixListener};
+use weighlock_engine::Config;
+
+use super::address_path;
+use crate::client::{Failure, short};
+use crate::paths::Paths;
+
+/// Makes the socket. Its own is for the owner only. One that was named is for
+/// every user of this machine: the kernel says who connects, and whoever was
+/// not added is refused.
+pub(super) fn bind(paths: &Paths) -> Result<UnixListener, Failure> {
+    let _ = std::fs::remove_file(&paths.own_socket);
+    if !paths.is_foreign() {
+        return bind_at(&paths.own_socket, 0o600);
+    }
+    let taken = short(&paths.socket).and_then(|address| UnixStream::connect(&address));
+    if taken.is_ok() {
+        return Err(Failure::new(
+            format!("another server listens on {}", paths.socket.display()),
+            "name another path",
+        ));
+    }
+    let _ = std::fs::remove_file(&paths.socket);
+    let listener = bind_at(&paths.socket, 0o666)?;
+    // The owner's commands find it where they always look.
+    let linked = symlink(&paths.socket, &paths.own_socket);
+    linked.map_err(|error| cannot(&paths.own_socket, &error))?;
+    Ok(listener)
+}
+
+/// Refuses a socket in a directory that commands can use: they must not reach
+/// it, and what hides it from them goes away with the file when it is made
+/// anew.
+pub(super) fn check_place(paths: &Paths, config: &Config) -> Result<(), Failure> {
+    if !paths.is_foreign() {
+        return Ok(());
+    }
+    let dir = paths
+        .socket
+        .parent()
+        .and_then(|dir| dir.canonicalize().ok());
+    let dir = dir.ok_or_else(|| cannot(&paths.socket, &std::io::ErrorKind::NotFound.into()))?;
+    let used = config
+        .sandboxes
+        .iter()
+        .filter_map(|one| one.directory.as_ref());
+    let used = used.chain([&config.base]);
+    match { used }.find(|used| dir.starts_with(used)) {
+        None => Ok(()),
+        Some(used) => Err(Failure::new(
+            format!(
+                "{} is in {}, which commands can use",
+                paths.socket.display(),
+                used.display()
+            ),
+            "put the socket elsewhere, as below /run",
+        )),
+    }
+}
+
+fn bind_at(path: &Path, mode: u32) -> Result<UnixListener, Failure> {
+    let bind = || -> std::io::Result<UnixListener> {
+        let address = short(path)?;
+        let listener = UnixListener::bind(&address)?;
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode))?;
+        Ok(listener)
+    };
+    bind().map_err(|error| cannot(path, &error))
+}
+
+fn cannot(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::new(
+        format!("cannot listen on {}: {error}", path.display()),
+        "check the directory and its permissions",
+    )
+}
+
+/// Takes away what nobody listens on any more.
+pub(super) fn close(paths: &Paths) {
+    for path in [&paths.socket, &paths.own_socket, &address_path(paths)] {
+        let _ = std::fs::remove_file(path);
+    }
+}
+
+/// Writes down where a browser reaches us, for `weighlock signin`. Without it
+/// the link is shown without an address.
+pub(super) fn note_address(paths: &Paths, tcp: Option<&TcpListener>) {
+    let path = address_path(paths);
+    let noted = match tcp.and_then(|tcp| tcp.local_addr().ok()) {
+        Some(address) => std::fs::write(&path, format!("http://{address}\n")),
+        None => std::fs::remove_file(&path),
+    };
+    if let Err(error) = noted {
+        tracing::debug!(%error, "the address is not written down");
+    }
+}
+
+/// Opens TCP, to this machine only. An address that was asked for must do.
+pub(super) async fn bind_tcp(address: &str, insist: bool) -> Result<Option<TcpListener>, Failure> {
+    match TcpListener::bind(address).await {
+        Ok(listener) => {
+            let at = listener.local_addr().ok();
+            if at.is_some_and(|at| !at.ip().is_loopback()) {
+                return Err(Failure::new(
+                    format!("{address} can be reached from other machines"),
+                    "listen on 127.0.0.1; for others, put a TLS proxy before it",
+                ));
+            }
+            Ok(Some(listener))
+        }
+        Err(error) if insist => Err(Failure::new(
+            format!("cannot listen on {address}: {error}"),
+            "give another --listen ADDRESS, or --listen off",
+        )),
+        Err(error) => {
+            eprintln!("warning: cannot listen on {address}: {error}; only the socket is served");
+            Ok(None)
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! Ending the server that runs.
+
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::sockopt::socket_peercred;
+use rustix::process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+use crate::client::{Failure, short};
+use crate::paths::Paths;
+
+/// A server that was asked to end does so at once; this bounds one that hangs.
+const STOP_WITHIN: Duration = Duration::from_secs(10);
+
+/// Ends the server that runs; returns whether there was one. Whoever listens
+/// on its socket is the one, by the kernel's word.
+pub(super) fn stop_running(paths: &Paths) -> Result<bool, Failure> {
+    let Ok(line) = short(&paths.own_socket).and_then(|address| UnixStream::connect(&address))
+    else {
+        return Ok(false);
+    };
+    let stop = || -> std::io::Result<bool> {
+        let server = socket_peercred(&line)?.pid;
+        let server = pidfd_open(server, PidfdFlags::empty())?;
+        pidfd_send_signal(&server, Signal::TERM)?;
+        let limit = Timespec::try_from(STOP_WITHIN).expect("a few seconds fit");
+        let mut ended = [PollFd::new(&server, PollFlags::IN)];
+        Ok(poll(&mut ended, Some(&limit))? > 0)
+    };
+    match stop() {
+        Ok(true) => Ok(true),
+        Ok(false) => Err(Failure::new("the server that runs did not end", "")),
+        Err(error) => Err(Failure::new(
+            format!("cannot end the server that runs: {error}"),
+            "",
+        )),
+    }
+}

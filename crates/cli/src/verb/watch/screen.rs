@@ -1,0 +1,81 @@
+//! A whole screen, of which only what changed is written.
+
+use std::io::Write;
+use std::sync::Once;
+
+/// The other screen, without a cursor; and back.
+const ENTER: &str = "\x1b[?1049h\x1b[?25l\x1b[2J";
+const LEAVE: &str = "\x1b[?25h\x1b[?1049l";
+
+/// The terminal's other screen, as long as this lives.
+pub(super) struct Screen {
+    shown: Vec<String>,
+}
+
+impl Screen {
+    pub(super) fn enter() -> Self {
+        static HOOK: Once = Once::new();
+        // What went wrong must be read on the screen that stays.
+        HOOK.call_once(|| {
+            let before = std::panic::take_hook();
+            std::panic::set_hook(Box::new(move |info| {
+                write(LEAVE);
+                before(info);
+            }));
+        });
+        write(ENTER);
+        Self { shown: vec![] }
+    }
+
+    /// Returns rows and columns.
+    pub(super) fn size(&self) -> (usize, usize) {
+        crate::term::size()
+    }
+
+    /// Writes the lines that are not there already.
+    pub(super) fn draw(&mut self, lines: &[String]) {
+        write(&changes(&self.shown, lines));
+        self.shown = lines.to_vec();
+    }
+
+    /// The terminal is another: everything has to be written.
+    pub(super) fn forget(&mut self) {
+        write("\x1b[2J");
+        self.shown.clear();
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        write(LEAVE);
+    }
+}
+
+fn changes(shown: &[String], lines: &[String]) -> String {
+    let changed = lines
+        .iter()
+        .enumerate()
+        .filter(|(at, line)| shown.get(*at) != Some(line));
+    changed
+        .map(|(at, line)| format!("\x1b[{};1H{line}\x1b[K", at + 1))
+        .collect()
+}
+
+fn write(text: &str) {
+    let mut stdout = std::io::stdout();
+    let _ = stdout.write_all(text.as_bytes());
+    let _ = stdout.flush();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::changes;
+
+    #[test]
+    fn only_what_changed_is_written() {
+        let lines = |text: &str| text.lines().map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(changes(&lines("a\nb"), &lines("a\nc")), "\x1b[2;1Hc\x1b[K");
+        assert_eq!(changes(&lines("a"), &lines("a")), "");
+        assert_eq!(changes(&[], &lines("a")), "\x1b[1;1Ha\x1b[K");
+    }
+}

@@ -1,0 +1,168 @@
+//! What happens, as it happens. Every event is an entry of the audit, so that
+//! whoever was away can be told what they have missed, across restarts too.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::RecvError;
+use weighlock_store::Recorded;
+
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::principal::Principal;
+use crate::view::time;
+
+/// Whoever has missed more than this looks again at everything.
+const REPLAYED: u64 = 1000;
+
+/// One thing that happened.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Event {
+    /// The number of its entry in the audit; where to go on from.
+    pub id: u64,
+    /// `approval.created`, `run.updated` and so on; `reset` when so much was
+    /// missed that everything should be looked at again.
+    pub event: String,
+    /// When.
+    pub time: String,
+    /// The exact word of the audit.
+    pub kind: String,
+    /// Who did it.
+    pub actor: String,
+    /// The run it is about.
+    pub command_id: Option<String>,
+    /// The approval it is about.
+    pub approval_id: Option<String>,
+    /// Where.
+    pub sandbox_id: Option<String>,
+}
+
+/// A reader of events.
+pub struct Events {
+    engine: Arc<Engine>,
+    who: Principal,
+    live: Receiver<Arc<Recorded>>,
+    missed: VecDeque<Recorded>,
+    last: u64,
+    reset: bool,
+}
+
+impl Engine {
+    /// Tells what happens from now on; or from after an earlier event on.
+    pub fn events(self: &Arc<Self>, after: Option<u64>, who: &Principal) -> Result<Events, Error> {
+        // First, so that nothing falls between what was and what comes.
+        let live = self.store.events();
+        let newest = self.store.newest_seq()?;
+        let after = after.unwrap_or(newest);
+        let near = newest
+            .checked_sub(after)
+            .is_some_and(|missed| missed <= REPLAYED);
+        let missed = match near {
+            true => self.store.recorded_after(after, REPLAYED as usize)?,
+            false => vec![],
+        };
+        Ok(Events {
+            engine: Arc::clone(self),
+            who: who.clone(),
+            live,
+            missed: missed.into(),
+            last: if near { after } else { newest },
+            reset: !near,
+        })
+    }
+}
+
+impl Events {
+    /// Waits for the next one; none when there will be no more.
+    pub async fn next(&mut self) -> Option<Event> {
+        if std::mem::take(&mut self.reset) {
+            return Some(self.everything());
+        }
+        loop {
+            let recorded = match self.missed.pop_front() {
+                Some(recorded) => recorded,
+                None => match self.live.recv().await {
+                    Ok(recorded) => (*recorded).clone(),
+                    Err(RecvError::Closed) => return None,
+                    Err(RecvError::Lagged(_)) => {
+                        self.last = self.engine.store.newest_seq().unwrap_or(self.last);
+                        return Some(self.everything());
+                    }
+                },
+            };
+            if recorded.seq <= self.last {
+                continue;
+            }
+            self.last = recorded.seq;
+            if let Some(event) = event(recorded, &self.who) {
+                return Some(event);
+            }
+        }
+    }
+
+    fn everything(&self) -> Event {
+        Event {
+            id: self.last,
+            event: "reset".into(),
+            time: time(self.engine.clock.micros()),
+            kind: "reset".into(),
+            actor: "weighlock".into(),
+            command_id: None,
+            approval_id: None,
+            sandbox_id: None,
+        }
+    }
+}
+
+/// What somebody is told of an entry, if anything.
+fn event(recorded: Recorded, who: &Principal) -> Option<Event> {
+    let name = name_of(&recorded.kind)?;
+    let seen = match &recorded.owner {
+        Some(owner) => who.sees(owner, recorded.sandbox.as_deref()),
+        // What is nobody's concerns everybody who may look.
+        None if !who.is_agent() => true,
+        None => name.starts_with("principal.") && is_for(&recorded.detail, who),
+    };
+    let approval = recorded.detail.get("approval").and_then(|id| id.as_str());
+    seen.then(|| Event {
+        id: recorded.seq,
+        event: name.into(),
+        time: time(recorded.time),
+        approval_id: approval.map(str::to_owned),
+        kind: recorded.kind,
+        actor: recorded.actor,
+        command_id: recorded.run,
+        sandbox_id: recorded.sandbox,
+    })
+}
+
+/// Whether a pause is of everybody, or of this one.
+fn is_for(detail: &serde_json::Value, who: &Principal) -> bool {
+    let whose = detail.get("principal").and_then(|name| name.as_str());
+    whose.is_none_or(|name| name == who.name())
+}
+
+fn name_of(kind: &str) -> Option<&'static str> {
+    Some(match kind {
+        "approval.asked" => "approval.created",
+        "approval.joined" | "approval.extended" | "approval.renewed" | "approval.one_of_two" => {
+            "approval.updated"
+        }
+        kind if kind.starts_with("approval.") => "approval.closed",
+        "run.started" | "run.blocked" | "run.waiting" | "run.held" => "run.created",
+        "run.refused" => return None,
+        kind if kind.starts_with("run.") => "run.updated",
+        "principal.paused" => "principal.paused",
+        "principal.resumed" => "principal.resumed",
+        kind if ["rules.", "grant.", "blacklist."]
+            .iter()
+            .any(|of| kind.starts_with(of)) =>
+        {
+            "policy.changed"
+        }
+        _ => return None,
+    })
+}

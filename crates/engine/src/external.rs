@@ -1,0 +1,102 @@
+//! Commands that whoever asked runs itself: judged and asked about like any
+//! other, and on record with what is reported.
+
+use std::sync::atomic::Ordering;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use weighlock_exec as exec;
+use weighlock_policy::Permit;
+use weighlock_store::State;
+
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::principal::{Principal, Right};
+use crate::run::{Beginning, Case};
+use crate::view::{Run, stored};
+
+/// What a command did that was run elsewhere.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Report {
+    /// Its standard output.
+    pub stdout: String,
+    /// Its standard error.
+    pub stderr: String,
+    /// Its exit code.
+    pub exit_code: i32,
+}
+
+impl Engine {
+    /// Records that the requester may run it.
+    pub(crate) async fn hand_over(
+        &self,
+        case: Case,
+        permit: &Permit,
+        beginning: Beginning,
+    ) -> Result<Run, Error> {
+        let mut command = self.command(&case, permit, &beginning);
+        command.started_at = Some(self.clock.micros());
+        let told = json!({ "command": command.command, "cwd": command.cwd, "executor": "external",
+                           "approved_by": command.approved_by, "approval": command.approval });
+        let entry = self.entry_of("run.started", &command.requested_by, &command, told);
+        self.record_start(command.clone(), beginning.from(), case.key(), entry)
+            .await?;
+        Ok(Run::from_command(command))
+    }
+
+    /// Records what a command did that its requester has run, exactly once.
+    pub async fn finalize(&self, id: &str, report: Report, who: &Principal) -> Result<Run, Error> {
+        // One at a time: what is written to the disk is what is recorded.
+        let _one = self.finalizing.lock().await;
+        let run = self.find(id, who)?;
+        if run.requested_by != who.name() {
+            who.check(Right::Administer)?;
+        }
+        let found = self.store.named(&run.command_id)?;
+        let command = found.into_iter().next().filter(|command| command.external);
+        let Some(mut command) = command else {
+            return Err(Error::NotExternal { id: run.short_id });
+        };
+        if command.state != State::Running {
+            return Err(Error::Final { id: run.short_id });
+        }
+        let dir = self.dir_of(&command.id);
+        let texts = (report.stdout.into_bytes(), report.stderr.into_bytes());
+        let bound = self.grant_bytes();
+        let written = exec::record(&dir, &texts.0, &texts.1, bound);
+        let totals = written.map_err(|source| Error::File { path: dir, source })?;
+        let mut detail = Run::from_command(command.clone()).detail;
+        detail.output.learn(&totals);
+        detail.output.kept_bytes = totals.bytes().saturating_sub(totals.lost_bytes);
+        command.kept_bytes = detail.output.kept_bytes;
+        let now = self.clock.micros();
+        detail.duration_ms = { command.started_at }.map(|began| (now - began) as f64 / 1000.0);
+        command.detail = stored(detail);
+        command.exit_code = Some(report.exit_code);
+        command.state = match report.exit_code {
+            0 => State::Succeeded,
+            _ => State::Failed,
+        };
+        command.updated_at = now;
+        command.ended_at = Some(now);
+        let told = json!({ "state": command.state, "exit_code": command.exit_code,
+                           "executor": "external", "bytes": totals.bytes() });
+        let entry = self.entry_of("run.ended", who.name(), &command, told);
+        let (id, kept) = (command.id.clone(), command.kept_bytes);
+        if !self
+            .store
+            .begin(command, State::Running, vec![entry])
+            .await?
+        {
+            return Err(Error::Final { id: run.short_id });
+        }
+        self.kept.fetch_add(kept, Ordering::Relaxed);
+        self.waiters.tell(&id);
+        if let Err(error) = self.tidy().await {
+            tracing::warn!(%error, "cannot remove old output");
+        }
+        self.recall(&id)
+    }
+}

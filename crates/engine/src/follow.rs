@@ -1,0 +1,281 @@
+//! The end of a run: waiting for it, and recording it whatever happens.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+use weighlock_exec::{self as exec, Status};
+use weighlock_store::{Command, Entry, State};
+
+use crate::engine::Engine;
+use crate::env;
+use crate::error::{Error, Problem};
+use crate::live::Live;
+use crate::view::{Reason, Run, state, stored};
+use crate::walls::Guarded;
+
+/// How often an end that could not be recorded is tried again.
+pub(crate) const RETRY_EVERY: Duration = Duration::from_secs(1);
+
+/// Follows a run to its end and records it.
+pub(crate) async fn follow(engine: Arc<Engine>, live: Arc<Live>, mut command: Command) {
+    let ended = live.job.ended().await;
+    let last = match ended {
+        Some(status) if status.closed => Some(status),
+        Some(status) => {
+            // The shell has ended, and what it left goes on.
+            let by = live.stopper();
+            engine
+                .learn(&mut command, &status, by.as_deref(), &live.end)
+                .await;
+            live.job.closed().await
+        }
+        None => None,
+    };
+    // A keeper whose line was cut may have left its last word on disk.
+    let last = last.or_else(|| {
+        let status = Status::load(&engine.dir_of(&command.id)).ok().flatten()?;
+        status.closed.then_some(status)
+    });
+    if let Some(guarded) = &live.guarded {
+        engine.warn_of_traps(&mut command, guarded);
+    }
+    match last {
+        Some(status) => {
+            // Before the answer: what is written after it is a person's.
+            live.guarded.iter().for_each(Guarded::release);
+            let by = live.stopper();
+            engine
+                .learn(&mut command, &status, by.as_deref(), &live.end)
+                .await;
+            // Whoever waits for the end hears of it before we tidy up.
+            tokio::task::yield_now().await;
+            engine.put_away(&command);
+        }
+        None => {
+            let (last, by) = (live.job.status(), live.stopper());
+            engine
+                .bury(&mut command, last, by.as_deref(), &live.end)
+                .await;
+        }
+    }
+    engine.lives.remove(&command.id);
+    live.over.send_replace(true);
+    if let Some(guarded) = &live.guarded {
+        let (engine, dir) = (Arc::clone(&engine), guarded.dir.clone());
+        tokio::task::spawn_blocking(move || engine.found.repositories.look_again(&dir));
+    }
+    if let Err(error) = engine.tidy().await {
+        tracing::warn!(%error, "cannot remove old output");
+    }
+}
+
+impl Engine {
+    pub(crate) async fn never_began(&self, command: Command, problem: Problem) {
+        let reason = Reason::new(
+            problem.code,
+            format!("{}. Nothing was run.", problem.detail),
+        )
+        .with_remedy(problem.hint);
+        let run = self.settle(command, State::Failed, reason).await;
+        self.waiters.tell(&run.command_id);
+    }
+
+    /// Closes a run of which there is no last word.
+    pub(crate) async fn settle(&self, mut command: Command, state: State, reason: Reason) -> Run {
+        let detail = json!({ "state": state, "reason": reason.text });
+        let entry = self.entry_of("run.ended", "weighlock", &command, detail);
+        let mut detail = Run::from_command(command.clone()).detail;
+        detail.reason = Some(reason);
+        let log = exec::Log::open(&self.dir_of(&command.id));
+        if let Ok(totals) = log.totals() {
+            detail.output.learn(&totals);
+        }
+        if let Ok((kept, gap)) = log.kept() {
+            detail.output.kept_bytes = kept;
+            detail.output.dropped_bytes = gap.map_or(0, |(from, to)| to - from);
+        }
+        command.kept_bytes = detail.output.kept_bytes;
+        command.state = state;
+        command.ended_at = Some(self.clock.micros());
+        command.updated_at = self.clock.micros();
+        command.open = false;
+        command.detail = stored(detail);
+        self.write_until_done(&command, entry).await;
+        self.put_away(&command);
+        Run::from_command(command)
+    }
+
+    /// Takes over a keeper's word and records it.
+    pub(crate) async fn learn(
+        &self,
+        command: &mut Command,
+        status: &Status,
+        stopped_by: Option<&str>,
+        end: &tokio::sync::watch::Sender<Option<Run>>,
+    ) {
+        let first = command.ended_at.is_none();
+        let mut detail = Run::from_command(command.clone()).detail;
+        detail.learn(status, stopped_by);
+        let log = exec::Log::open(&self.dir_of(&command.id));
+        if status.output.bytes() > 0
+            && let Ok((kept, gap)) = log.kept()
+        {
+            detail.output.kept_bytes = kept;
+            detail.output.dropped_bytes = gap.map_or(0, |(from, to)| to - from);
+        }
+        (command.state, command.exit_code, command.signal) = state(status);
+        if command.state == State::Failed
+            && let Some(sandbox) = &detail.sandbox
+        {
+            detail.denials = self.denials(&log, sandbox, &command.cwd);
+        }
+        command.kept_bytes = detail.output.kept_bytes;
+        command.updated_at = self.clock.micros();
+        command.open = !status.closed;
+        if first {
+            command.ended_at = Some(command.updated_at);
+        }
+        let entry = self.entry_of(
+            if first { "run.ended" } else { "run.closed" },
+            stopped_by.unwrap_or("weighlock"),
+            command,
+            json!({ "state": command.state, "exit_code": command.exit_code,
+                    "signal": command.signal, "duration_ms": detail.duration_ms,
+                    "walls": detail.sandbox.as_ref().map(|sandbox| &sandbox.level),
+                    "bytes": detail.output.bytes,
+                    "left_running": detail.left_running, "reason": detail.reason.as_ref()
+                        .map(|reason| &reason.text) }),
+        );
+        command.detail = stored(detail.clone());
+        if let Err(error) = self
+            .store
+            .update(command.clone(), vec![entry.clone()])
+            .await
+        {
+            // The caller gets its answer; the record follows when it can.
+            detail.warnings.push(format!(
+                "the end is not recorded yet, and will be: {}",
+                Error::from(error).problem().detail
+            ));
+            let unrecorded = Command {
+                detail: stored(detail),
+                ..command.clone()
+            };
+            end.send_replace(Some(Run::from_command(unrecorded)));
+            self.write_until_done(command, entry).await;
+        }
+        end.send_replace(Some(Run::from_command(command.clone())));
+    }
+
+    /// Writes an end, however long the disk is full or the database locked.
+    async fn write_until_done(&self, command: &Command, entry: Entry) {
+        while let Err(error) = self
+            .store
+            .update(command.clone(), vec![entry.clone()])
+            .await
+        {
+            tracing::error!(run = command.id, %error, "cannot record the end of a run yet");
+            tokio::time::sleep(RETRY_EVERY).await;
+        }
+    }
+
+    /// Removes what is not needed once a run is recorded, and its directory
+    /// when that leaves nothing.
+    pub(crate) fn put_away(&self, command: &Command) {
+        exec::forget(&self.dir_of(&command.id));
+        self.kept
+            .fetch_add(command.kept_bytes, std::sync::atomic::Ordering::Relaxed);
+    }
+
+    /// Says what a run has made that other programs will run, outside of all
+    /// walls. What decides about later runs is set aside.
+    fn warn_of_traps(&self, command: &mut Command, guarded: &Guarded) {
+        let mut detail = Run::from_command(command.clone()).detail;
+        for path in guarded.appeared() {
+            let whole = guarded.dir.join(&path);
+            if whole == self.forgery.dir() {
+                if !self.forgery.is_forged() {
+                    continue;
+                }
+                let Ok(aside) = self.forgery.set_aside() else {
+                    continue;
+                };
+                detail.warnings.push(format!(
+                    "it made {}, which says what agents may run; that was set aside as {}",
+                    path.display(),
+                    aside.display()
+                ));
+                continue;
+            }
+            detail.warnings.push(format!(
+                "it made or changed {}, which other programs run outside the walls: look at it",
+                path.display()
+            ));
+        }
+        for name in guarded.left_at_home() {
+            detail.warnings.push(format!(
+                "it made ~/{} in the sandbox's own home directory; yours is unchanged",
+                name.to_string_lossy()
+            ));
+        }
+        command.detail = stored(detail);
+    }
+
+    /// Settles a run whose keeper was killed. How its shell ended stands, if
+    /// it had; then only what it left running was lost.
+    pub(crate) async fn bury(
+        &self,
+        command: &mut Command,
+        mut last: Status,
+        stopped_by: Option<&str>,
+        end: &tokio::sync::watch::Sender<Option<Run>>,
+    ) {
+        // Whatever cut the line to it: what is written off does not go on.
+        last.keeper.end();
+        if last.end.is_none() {
+            let why = if last.keeper.is_of_earlier_boot() {
+                "the machine was restarted while it ran"
+            } else {
+                "its keeper was killed, and with it everything inside"
+            };
+            end.send_replace(Some(self.lose(command.clone(), why).await));
+            return;
+        }
+        exec::kill_tagged(&tag(&command.id));
+        if let Ok(totals) = exec::Log::open(&self.dir_of(&command.id)).totals()
+            && totals.bytes() > last.output.bytes()
+        {
+            last.output = totals;
+        }
+        last.closed = true;
+        self.learn(command, &last, stopped_by, end).await;
+        self.put_away(command);
+    }
+
+    /// Settles a run whose end nobody saw.
+    pub(crate) async fn lose(&self, command: Command, why: &str) -> Run {
+        // Without a PID namespace, what was inside may have outlived its keeper.
+        let survivors = exec::kill_tagged(&tag(&command.id));
+        let mut text = format!("Lost: {why}.");
+        if survivors > 0 {
+            text.push_str(&format!(" {survivors} processes left of it were ended."));
+        }
+        let reason = Reason {
+            code: "lost".into(),
+            text,
+            rule: None,
+            layer: None,
+            part: None,
+            remedy: Some(
+                "Its output up to then is kept. Check what it did before running it again.".into(),
+            ),
+        };
+        self.settle(command, State::Lost, reason).await
+    }
+}
+
+/// What every process of a run has in its environment.
+fn tag(id: &str) -> String {
+    format!("{}={id}", env::RUN)
+}

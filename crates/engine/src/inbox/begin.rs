@@ -1,0 +1,177 @@
+//! Beginning what has waited: approved, or held until work went on.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use weighlock_policy::Settled;
+use weighlock_store::{Approval, Command, Error as StoreError, State};
+
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::follow::RETRY_EVERY;
+use crate::run::Beginning;
+use crate::view::Reason;
+
+/// Something that waited, and may begin.
+struct Left {
+    command: Command,
+    /// Its request.
+    kept: String,
+    /// The question, answered with yes; none for what was held.
+    approval: Option<Approval>,
+    /// What to run instead.
+    edited: Option<String>,
+}
+
+impl Engine {
+    /// Begins what was approved; each once.
+    pub(super) async fn begin_approved(
+        self: &Arc<Self>,
+        approval: &Approval,
+        commands: Vec<(Command, String)>,
+        edited: Option<&str>,
+    ) {
+        for (command, kept) in commands {
+            let left = Left {
+                command,
+                kept,
+                approval: Some(approval.clone()),
+                edited: edited.map(str::to_owned),
+            };
+            self.begin(left).await;
+        }
+    }
+
+    /// Begins what was approved before an earlier server ended.
+    pub(crate) async fn begin_left_over(
+        self: &Arc<Self>,
+        command: Command,
+        kept: String,
+    ) -> Result<(), Error> {
+        let id = command.approval.clone().unwrap_or_default();
+        let Some(approval) = self.store.approvals_named(&id)?.pop() else {
+            return Ok(());
+        };
+        let answers = self.store.answers(&approval.id)?;
+        let edited = answers
+            .into_iter()
+            .filter_map(|answer| answer.edited)
+            .next_back();
+        let left = Left {
+            command,
+            kept,
+            approval: Some(approval),
+            edited,
+        };
+        self.begin(left).await;
+        Ok(())
+    }
+
+    /// Goes on with what was held: it is judged as if it came now.
+    pub(crate) async fn go_on(self: &Arc<Self>, command: Command, kept: String) {
+        let left = Left {
+            command,
+            kept,
+            approval: None,
+            edited: None,
+        };
+        self.begin(left).await;
+    }
+
+    /// Begins something that waited. As long as there is no room, work is
+    /// paused, or it cannot be written down, it goes on waiting, for it may
+    /// begin.
+    async fn begin(self: &Arc<Self>, left: Left) {
+        if self.begin_now(&left).await.is_ok() {
+            return;
+        }
+        let engine = Arc::clone(self);
+        tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(RETRY_EVERY).await;
+                if engine.begin_now(&left).await.is_ok() {
+                    return;
+                }
+            }
+        });
+    }
+
+    /// Begins something that waited, or says on its record why it cannot.
+    async fn begin_now(self: &Arc<Self>, left: &Left) -> Result<(), Error> {
+        let command = left.command.clone();
+        let id = command.id.clone();
+        match self.try_begin(left).await {
+            // Somebody else has begun it, or it was taken back.
+            Ok(()) | Err(Error::NotWaiting { .. }) => {}
+            Err(
+                error @ (Error::TooMany { .. }
+                | Error::Paused { .. }
+                | Error::Store(StoreError::Busy | StoreError::Full)),
+            ) => {
+                tracing::warn!(run = id, %error, "it cannot begin yet");
+                return Err(error);
+            }
+            Err(error) => {
+                let problem = error.problem();
+                tracing::warn!(run = id, code = problem.code, "{}", problem.detail);
+                self.cannot_begin(command, problem.code, &problem.detail)
+                    .await?;
+            }
+        }
+        self.waiters.tell(&id);
+        Ok(())
+    }
+
+    async fn try_begin(self: &Arc<Self>, left: &Left) -> Result<(), Error> {
+        let (approval, edited) = (left.approval.as_ref(), left.edited.as_deref());
+        if let Some(pause) = self.pauses.of(&left.command.requested_by) {
+            return Err(Error::Paused { by: pause.by });
+        }
+        let mut case = self.case(self.revive(&left.kept)?).await?;
+        if let Some(approval) = approval {
+            if case.is_another(approval) {
+                return Err(Error::PayloadChanged { approval: None });
+            }
+            if let Some(text) = edited {
+                case = self.edited(case, text).await?;
+            }
+        }
+        let beginning = Beginning::After {
+            command: Box::new(left.command.clone()),
+            edited: edited.is_some(),
+        };
+        let permit = match (case.judged.judgement.settle(), approval) {
+            (Settled::Allowed(permit), _) => permit,
+            (Settled::Refused, _) => return self.end_blocked(beginning, &case).await,
+            (Settled::Asked(_), None) => return self.ask_after_all(beginning, case).await,
+            (Settled::Asked(question), Some(approval)) => {
+                question.approved_by(approval.decided_by.as_deref().unwrap_or("somebody"))
+            }
+        };
+        self.begin_case(case, permit, beginning).await.map(drop)
+    }
+
+    /// Ends something that was approved, or held, and cannot begin.
+    async fn cannot_begin(
+        &self,
+        command: Command,
+        code: &str,
+        detail: &str,
+    ) -> Result<(), StoreError> {
+        let reason = Reason::new(
+            code,
+            format!("It could not begin: {detail}. Nothing was run."),
+        )
+        .with_remedy("Ask for it again.");
+        let entry = self.entry_of(
+            "run.ended",
+            "weighlock",
+            &command,
+            json!({ "state": State::Failed, "reason": reason.text }),
+        );
+        let was = command.state;
+        let command = self.ended_unbegun(command, State::Failed, reason);
+        self.store.end_unbegun(command, was, vec![entry]).await?;
+        Ok(())
+    }
+}

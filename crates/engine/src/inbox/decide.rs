@@ -1,0 +1,376 @@
+//! A person's answer, exactly once.
+//!
+//! The answer is one transaction of the store: whoever comes second, be it a
+//! person, a clock or the requester itself, hears how it ended. What was
+//! approved is begun by another transaction, which only succeeds while it
+//! still waits. A server that ends between the two begins it when it is back.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use weighlock_policy::{Scope, Verdict};
+use weighlock_store::{Answer, Answered, Approval, ApprovalState, Command, Entry};
+
+use super::card::{self, ApprovalView};
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::principal::{Principal, Right};
+use crate::run::Case;
+use crate::view::{Reason, Run, stored};
+
+/// What a person decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DecisionKind {
+    /// It may run, once.
+    ApproveOnce,
+    /// It may run, and what its like is allowed from now on.
+    ApproveAlways,
+    /// Another text runs instead, once.
+    ApproveEdited,
+    /// It may not run.
+    Reject,
+}
+
+/// A person's answer to a question.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Decision {
+    /// Yes or no.
+    pub kind: DecisionKind,
+    /// Names what the person has seen. Without it the answer counts only if
+    /// the question is the one that was asked first.
+    pub fingerprint: Option<String>,
+    /// What the requester is told.
+    pub reason: Option<String>,
+    /// The text to run instead, for `ApproveEdited`.
+    pub command: Option<String>,
+    /// What is allowed from now on, for `ApproveAlways`: patterns, each for
+    /// whom and until when.
+    pub grants: Vec<(String, Scope, Option<i64>)>,
+}
+
+/// Characters of a reason: a page, which the requester is told word for word.
+const MAX_REASON: usize = 4000;
+
+impl Decision {
+    fn check_reason(&self) -> Result<(), Error> {
+        let long = self
+            .reason
+            .as_ref()
+            .map_or(0, |reason| reason.chars().count());
+        match long <= MAX_REASON {
+            true => Ok(()),
+            false => Err(Error::invalid(
+                "reason_too_long",
+                format!(
+                    "the reason has {long} characters, and {MAX_REASON} is the limit; nothing was \
+                     decided"
+                ),
+                "say it in fewer words",
+            )),
+        }
+    }
+}
+
+impl Engine {
+    /// Takes a person's answer, and starts what was approved.
+    pub async fn decide(
+        self: &Arc<Self>,
+        id: &str,
+        decision: Decision,
+        who: &Principal,
+    ) -> Result<ApprovalView, Error> {
+        let approval = self.to_decide(id, "decide", who).await?;
+        let approve = decision.kind != DecisionKind::Reject;
+        if approve && self.config.approvals.four_eyes && approval.requested_by == who.name() {
+            return Err(Error::OwnRequest);
+        }
+        if self.deadlines.is_over(&approval.id) {
+            // The clock was first, even if it has not said so yet.
+            self.expire(&approval.id).await?;
+            return Err(self.how_it_ended(&approval.id, who)?);
+        }
+        if approval.state != ApprovalState::Pending {
+            return Err(self.how_it_ended(&approval.id, who)?);
+        }
+        let shown = decision.fingerprint.as_ref();
+        if shown.is_some_and(|shown| *shown != approval.fingerprint)
+            || shown.is_none() && approve && approval.version > 1
+        {
+            return Err(self.changed(&approval.id, who)?);
+        }
+        decision.check_reason()?;
+        if approve {
+            self.check_yes(&approval, &decision, who).await?;
+        }
+        // Whoever hangs up now has answered nevertheless, and what was approved
+        // begins.
+        let (engine, who) = (Arc::clone(self), who.clone());
+        let answered = tokio::spawn(async move { engine.answer(approval, decision, &who).await });
+        answered.await.expect("answering does not panic")
+    }
+
+    /// The same by the run that waits. Returns what became of it.
+    pub async fn decide_run(
+        self: &Arc<Self>,
+        id: &str,
+        decision: Decision,
+        who: &Principal,
+    ) -> Result<Run, Error> {
+        let found = self.find(id, who);
+        let run = self.unless_agent(found, "decide", id, who).await?;
+        match &run.approval_id {
+            Some(id) => self.decide(id, decision, who).await?,
+            None => return Err(Error::NotWaiting { id: run.short_id }),
+        };
+        self.find(&run.command_id, who)
+    }
+
+    /// Finds a question in which somebody has a say.
+    pub(super) async fn to_decide(
+        &self,
+        id: &str,
+        what: &str,
+        who: &Principal,
+    ) -> Result<Approval, Error> {
+        let found = self.find_approval(id, who);
+        let approval = self.unless_agent(found, what, id, who).await?;
+        who.check(Right::Decide)?;
+        if !who.reaches(&approval.sandbox) {
+            return Err(Error::Forbidden {
+                name: who.name().into(),
+                role: who.role().word(),
+                needs: "approver for its sandbox",
+            });
+        }
+        Ok(approval)
+    }
+
+    /// Passes on what was found, but not to an agent: that it has tried is on
+    /// record, even where it may not know whether there is such a thing.
+    async fn unless_agent<T>(
+        &self,
+        found: Result<T, Error>,
+        what: &str,
+        about: &str,
+        who: &Principal,
+    ) -> Result<T, Error> {
+        if !who.is_agent() {
+            return found;
+        }
+        let never = self.never_agents(what, Some(about), who).await;
+        found.and(Err(never))
+    }
+
+    /// Makes sure that a yes means what it meant when the person saw it.
+    async fn check_yes(
+        self: &Arc<Self>,
+        approval: &Approval,
+        decision: &Decision,
+        who: &Principal,
+    ) -> Result<(), Error> {
+        if let Some(pause) = self.pauses.of(&approval.requested_by) {
+            return Err(Error::Paused { by: pause.by });
+        }
+        let now = match self.look_again(approval).await {
+            Ok(now) => now,
+            // Nothing of it waits any more.
+            Err(Error::NoSuchApproval { .. }) => return Err(self.how_it_ended(&approval.id, who)?),
+            Err(error) => return Err(error),
+        };
+        if now.judged.judgement.verdict == Verdict::Reject {
+            let reason = now.refusal();
+            self.close_question(&approval.id, ApprovalState::Blocked, "policy", reason)
+                .await?;
+            return Err(self.how_it_ended(&approval.id, who)?);
+        }
+        if now.is_another(approval) {
+            self.renew(approval, &now).await?;
+            return Err(self.changed(&approval.id, who)?);
+        }
+        for (pattern, scope, until) in &decision.grants {
+            self.check_grant(pattern, scope, *until, who)?;
+        }
+        match (decision.kind, &decision.command) {
+            // Whoever writes the text is who asks for it.
+            (DecisionKind::ApproveEdited, Some(_)) if self.config.approvals.four_eyes => {
+                Err(Error::OwnRequest)
+            }
+            (DecisionKind::ApproveAlways, _) if approval.needed > 1 => Err(Error::invalid(
+                "two_must_see_it",
+                "two people have to approve this, and one alone allows nothing for ever; nothing \
+                 was decided"
+                    .into(),
+                "approve it once",
+            )),
+            (DecisionKind::ApproveEdited, Some(_)) if approval.needed > 1 => Err(Error::invalid(
+                "two_must_see_it",
+                "two people have to approve this, and only one has seen the other text; nothing \
+                 was decided"
+                    .into(),
+                "reject it, and say what should be asked for instead",
+            )),
+            (DecisionKind::ApproveEdited, Some(text)) => self.check_edited(now, text).await,
+            (DecisionKind::ApproveEdited, None) => Err(Error::invalid(
+                "no_command",
+                "the text to run instead is missing; nothing was decided".into(),
+                "give `command`",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses an edited text that nobody may run.
+    async fn check_edited(self: &Arc<Self>, original: Case, text: &str) -> Result<(), Error> {
+        let case = self.edited(original, text).await?;
+        match case.judged.judgement.verdict {
+            Verdict::Ask if self.needed(card::risk(&case)) > 1 => Err(Error::invalid(
+                "two_must_see_it",
+                "two people have to approve the other text; nothing was decided".into(),
+                "reject it, and say what should be asked for instead",
+            )),
+            Verdict::Reject => Err(Error::invalid(
+                "blocked",
+                format!("{} Nothing was decided.", case.refusal().text),
+                "write another text, or reject",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Judges the text that a person has put in the place of another.
+    pub(super) async fn edited(
+        self: &Arc<Self>,
+        original: Case,
+        text: &str,
+    ) -> Result<Case, Error> {
+        let mut request = original.request;
+        request.command = text.to_owned();
+        request.check()?;
+        self.case(request).await
+    }
+
+    async fn answer(
+        self: &Arc<Self>,
+        approval: Approval,
+        decision: Decision,
+        who: &Principal,
+    ) -> Result<ApprovalView, Error> {
+        let approve = decision.kind != DecisionKind::Reject;
+        let answer = Answer {
+            by: who.name().to_owned(),
+            approve,
+            how: who.how().to_owned(),
+            origin: who.origin(),
+            reason: decision.reason.clone(),
+            edited: decision
+                .command
+                .clone()
+                .filter(|_| decision.kind == DecisionKind::ApproveEdited),
+            at: self.clock.micros(),
+        };
+        let edited = answer.edited.clone();
+        let reason = rejected(who, answer.reason.as_deref());
+        let detail = move |command: &Command| {
+            let mut detail = Run::from_command(command.clone()).detail;
+            detail.reason = Some(reason.clone());
+            stored(detail)
+        };
+        let template = self.entry_about("approval.approved", who.name(), &approval, json!({}));
+        let told = json!({ "approval": approval.id, "kind": decision.kind, "how": answer.how,
+                           "origin": answer.origin, "reason": answer.reason,
+                           "edited": answer.edited, "fingerprint": approval.fingerprint });
+        let entries = move |approval: &Approval, commands: &[Command]| {
+            entries(template, &told, approve, approval, commands)
+        };
+        let (id, fingerprint) = (approval.id.clone(), approval.fingerprint.clone());
+        let answered = self
+            .store
+            .answer(id, fingerprint, answer, detail, entries)
+            .await?;
+        match answered {
+            Answered::Settled { approval, commands } => {
+                self.deadlines.clear(&approval.id);
+                if approve {
+                    let allowed = self.allow_from_now_on(&decision, who).await;
+                    // In any case: the answer is on record.
+                    self.begin_approved(&approval, commands, edited.as_deref())
+                        .await;
+                    allowed?;
+                } else {
+                    { commands.iter() }.for_each(|(command, _)| self.waiters.tell(&command.id));
+                }
+                self.question(&approval.id, who).await
+            }
+            Answered::More { .. } => self.question(&approval.id, who).await,
+            Answered::Again => Err(Error::AnsweredAlready),
+            Answered::Closed(_) => Err(self.how_it_ended(&approval.id, who)?),
+            Answered::Changed(_) => Err(self.changed(&approval.id, who)?),
+            Answered::Missing => Err(Error::NoSuchApproval { id: approval.id }),
+        }
+    }
+
+    async fn allow_from_now_on(&self, decision: &Decision, who: &Principal) -> Result<(), Error> {
+        if decision.kind != DecisionKind::ApproveAlways {
+            return Ok(());
+        }
+        for (pattern, scope, until) in &decision.grants {
+            self.grant(pattern, scope.clone(), *until, who).await?;
+        }
+        Ok(())
+    }
+
+    /// Returns how a question ended.
+    pub(super) fn how_it_ended(&self, id: &str, who: &Principal) -> Result<Error, Error> {
+        let approval = self.find_approval(id, who)?;
+        Ok(Error::Closed {
+            approval: Box::new(self.card(approval)?),
+        })
+    }
+
+    /// Returns what the question is now.
+    fn changed(&self, id: &str, who: &Principal) -> Result<Error, Error> {
+        let approval = self.find_approval(id, who)?;
+        Ok(Error::PayloadChanged {
+            approval: Some(Box::new(self.card(approval)?)),
+        })
+    }
+}
+
+fn entries(
+    template: Entry,
+    told: &serde_json::Value,
+    approve: bool,
+    approval: &Approval,
+    commands: &[Command],
+) -> Vec<Entry> {
+    let settled = approval.state != ApprovalState::Pending;
+    let (kind, run_kind) = match (approve, settled) {
+        (true, false) => ("approval.one_of_two", ""),
+        (true, true) => ("approval.approved", "run.approved"),
+        (false, _) => ("approval.rejected", "run.rejected"),
+    };
+    let one = |kind, run: Option<String>| Entry {
+        kind,
+        run,
+        detail: told.clone(),
+        ..template.clone()
+    };
+    let runs = commands
+        .iter()
+        .map(|command| one(run_kind, Some(command.id.clone())));
+    std::iter::once(one(kind, None)).chain(runs).collect()
+}
+
+fn rejected(who: &Principal, why: Option<&str>) -> Reason {
+    let who = who.name();
+    Reason::new(
+        "rejected",
+        match why {
+            Some(why) => format!("Rejected by {who}: ‘{why}’ Nothing was run."),
+            None => format!("Rejected by {who}. Nothing was run."),
+        },
+    )
+}

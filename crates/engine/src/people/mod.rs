@@ -1,0 +1,370 @@
+//! People and agents: who there is, and what they show to be let in.
+
+mod secret;
+mod signin;
+mod token;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use weighlock_store::PrincipalRow;
+
+pub(crate) use self::secret::hex;
+pub(crate) use self::signin::Doorbell;
+pub use self::token::{NewToken, TokenInfo};
+use crate::engine::Engine;
+use crate::error::{Error, brief};
+use crate::passwd;
+use crate::principal::{Extra, Principal, Right, Role, Via};
+use crate::sandbox::DEFAULT;
+use crate::view::time;
+
+/// Names that the record uses for others than people and agents.
+const RESERVED: &[&str] = &["clock", "doctor", "everyone", "policy", "root", "weighlock"];
+
+/// A person or an agent as doors show them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PersonView {
+    /// The name, which never changes.
+    pub principal_id: String,
+    /// What they may do.
+    pub role: Role,
+    /// The user of this machine who they are, if they are one.
+    pub uid: Option<u32>,
+    /// They are let in.
+    pub is_active: bool,
+    /// Sandboxes in which the role counts, by id; everywhere if absent.
+    pub sandboxes: Option<Vec<String>>,
+    /// The sandbox that counts when none is named, by id.
+    pub default_sandbox: Option<String>,
+    /// Who has paused them, if anybody has.
+    pub paused_by: Option<String>,
+    /// Grows with each change; the `ETag` of it.
+    pub version: i64,
+    /// When they were added.
+    pub created_at: String,
+    /// When something was changed last.
+    pub updated_at: String,
+    /// Their tokens, newest first.
+    pub tokens: Vec<TokenInfo>,
+}
+
+/// Somebody to be added.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(example = json!({ "principal_id": "coder", "role": "agent" }))]
+pub struct NewPerson {
+    /// The name: small letters, digits, `.`, `-` and `_`.
+    pub principal_id: String,
+    /// What they may do.
+    pub role: Role,
+    /// The user of this machine who they are, if they are one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uid: Option<u32>,
+    /// Sandboxes in which the role counts, by id or name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandboxes: Option<Vec<String>>,
+    /// The sandbox that counts when none is named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default_sandbox: Option<String>,
+}
+
+/// What to change about somebody; what is absent stays. An empty list of
+/// sandboxes is none at all; `everywhere` takes the list away.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct PersonPatch {
+    /// What they may do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub role: Option<Role>,
+    /// Whether they are let in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub is_active: Option<bool>,
+    /// Sandboxes in which the role counts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sandboxes: Option<Vec<String>>,
+    /// The role counts in all sandboxes.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub everywhere: bool,
+    /// The sandbox that counts when none is named; empty for none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default_sandbox: Option<String>,
+}
+
+impl Engine {
+    /// Makes sure that the server's owner is known, as an administrator.
+    pub(crate) async fn know_owner(&self) -> Result<(), Error> {
+        let uid = rustix::process::geteuid().as_raw();
+        if let Some(row) = self.store.principal_of_uid(uid)? {
+            let _ = self.owner.set(row.name);
+            return Ok(());
+        }
+        let user = passwd::Entry::find(|user| user.uid == uid);
+        let named = user
+            .map(|user| user.name)
+            .filter(|name| check_name(name).is_ok());
+        let free = |name: &String| {
+            self.store
+                .principal(name)
+                .is_ok_and(|found| found.is_none())
+        };
+        let name = named.filter(free).unwrap_or_else(|| format!("uid-{uid}"));
+        let now = self.clock.micros();
+        let row = PrincipalRow {
+            name: name.clone(),
+            agent: false,
+            role: Role::Administrator.word().into(),
+            uid: Some(uid),
+            active: true,
+            body: extra(&Extra {
+                sandboxes: None,
+                default_sandbox: Some(DEFAULT.into()),
+            }),
+            version: 1,
+            created_at: now,
+            updated_at: now,
+        };
+        let entry = self.entry(
+            "person.added",
+            "weighlock",
+            None,
+            json!({ "name": name, "uid": uid }),
+        );
+        self.store.add_principal(row, vec![entry]).await?;
+        let _ = self.owner.set(name);
+        Ok(())
+    }
+
+    /// Returns who a user of this machine is, by the kernel's word; nobody if
+    /// they were not added. Root is somebody everywhere.
+    pub fn user(&self, uid: u32, pid: Option<u32>) -> Result<Option<Principal>, Error> {
+        let via = Via::Socket { uid, pid };
+        match self.store.principal_of_uid(uid)? {
+            Some(row) => Ok(Principal::from_row(&row, via)),
+            None if uid == 0 => Ok(Some(Principal::root(via))),
+            None => Ok(None),
+        }
+    }
+
+    /// Returns somebody as whom a person wants to look at the policy.
+    pub fn stand_in(&self, name: &str, who: &Principal) -> Result<Principal, Error> {
+        if name == who.name() {
+            return Ok(who.clone());
+        }
+        who.check(Right::Look)?;
+        let row = self.person(name, who)?;
+        let known = Principal::from_row(&row, who.via().clone());
+        known.ok_or_else(|| Error::NoSuchPerson { name: brief(name) })
+    }
+
+    /// Returns the name of the server's owner.
+    pub fn owner_name(&self) -> &str {
+        self.owner.get().map_or("weighlock", String::as_str)
+    }
+
+    /// Lists people and agents.
+    pub fn people(&self, who: &Principal) -> Result<Vec<PersonView>, Error> {
+        who.check(Right::Look)?;
+        let rows = self.store.principals()?;
+        let seen = rows.into_iter().filter(|row| {
+            who.is_administrator() || who.sandboxes().is_none() || row.name == who.name()
+        });
+        seen.map(|row| self.person_view(row, who)).collect()
+    }
+
+    /// Returns one of them.
+    pub fn one_of_the_people(&self, name: &str, who: &Principal) -> Result<PersonView, Error> {
+        let row = self.person(name, who)?;
+        self.person_view(row, who)
+    }
+
+    /// Finds somebody who may be known of.
+    pub(crate) fn person(&self, name: &str, who: &Principal) -> Result<PrincipalRow, Error> {
+        let known = name == who.name() || !who.is_agent() && who.sandboxes().is_none();
+        let row = match known || who.is_administrator() {
+            true => self.store.principal(name)?,
+            false => None,
+        };
+        row.ok_or_else(|| Error::NoSuchPerson { name: brief(name) })
+    }
+
+    fn person_view(&self, row: PrincipalRow, who: &Principal) -> Result<PersonView, Error> {
+        let extra: Extra = serde_json::from_value(row.body).unwrap_or_default();
+        // Tokens are for those who make them, and for their owners.
+        let tokens = match who.is_administrator() || who.name() == row.name {
+            true => self.store.tokens_of(&row.name)?,
+            false => vec![],
+        };
+        Ok(PersonView {
+            role: Role::from_word(&row.role).unwrap_or(Role::Agent),
+            uid: row.uid,
+            is_active: row.active,
+            sandboxes: extra.sandboxes,
+            default_sandbox: extra.default_sandbox,
+            paused_by: self.pauses.of(&row.name).map(|pause| pause.by),
+            version: row.version,
+            created_at: time(row.created_at),
+            updated_at: time(row.updated_at),
+            tokens: tokens.into_iter().map(TokenInfo::from).collect(),
+            principal_id: row.name,
+        })
+    }
+
+    /// Adds somebody.
+    pub async fn add_person(&self, new: NewPerson, who: &Principal) -> Result<PersonView, Error> {
+        who.check(Right::Administer)?;
+        let name = new.principal_id;
+        check_name(&name)?;
+        if new.uid.is_some() && new.role == Role::Agent {
+            return Err(bad(
+                "an agent is known by a token; a user of this machine is a person",
+            ));
+        }
+        let sandboxes = self.ids_of(new.sandboxes, who)?;
+        let named = self.ids_of(new.default_sandbox.map(|one| vec![one]), who)?;
+        let only = sandboxes.clone().filter(|all| all.len() == 1);
+        let inside = Extra {
+            default_sandbox: named.or(only).and_then(|mut one| one.pop()),
+            sandboxes,
+        };
+        let now = self.clock.micros();
+        let row = PrincipalRow {
+            name: name.clone(),
+            agent: new.role == Role::Agent,
+            role: new.role.word().into(),
+            uid: new.uid,
+            active: true,
+            body: extra(&inside),
+            version: 1,
+            created_at: now,
+            updated_at: now,
+        };
+        let detail = json!({ "name": name, "role": new.role, "uid": new.uid, "about": inside });
+        let entry = self.entry("person.added", who.name(), None, detail);
+        match self.store.add_principal(row, vec![entry]).await? {
+            true => self.one_of_the_people(&name, who),
+            false => Err(Error::NameTaken {
+                what: "person or agent",
+                name,
+            }),
+        }
+    }
+
+    /// Changes somebody's rights; only if they are still at `version`, where
+    /// one is given. Tokens and sign-ins of those who are let in no more count
+    /// no more.
+    pub async fn change_person(
+        &self,
+        name: &str,
+        patch: PersonPatch,
+        version: Option<i64>,
+        who: &Principal,
+    ) -> Result<PersonView, Error> {
+        let mut row = self.person(name, who)?;
+        who.check(Right::Administer)?;
+        if version.is_some_and(|version| version != row.version) {
+            return Err(Error::Stale);
+        }
+        let mut inside: Extra = serde_json::from_value(row.body).unwrap_or_default();
+        if patch.everywhere {
+            inside.sandboxes = None;
+        } else if let Some(named) = patch.sandboxes {
+            inside.sandboxes = self.ids_of(Some(named), who)?;
+        }
+        if let Some(default) = patch.default_sandbox {
+            let named = Some(default).filter(|name| !name.is_empty());
+            let ids = self.ids_of(named.map(|one| vec![one]), who)?;
+            inside.default_sandbox = ids.and_then(|mut one| one.pop());
+        }
+        let role = patch.role.map_or(row.role, |role| role.word().into());
+        if (role == Role::Agent.word()) != row.agent {
+            return Err(bad(
+                "an agent stays an agent and a person a person; add another instead",
+            ));
+        }
+        row.role = role;
+        row.active = patch.is_active.unwrap_or(row.active);
+        row.body = extra(&inside);
+        row.updated_at = self.clock.micros();
+        let administrator = row.role == Role::Administrator.word() && row.active;
+        if !administrator && row.name == self.owner_name() {
+            return Err(bad(
+                "the server's owner stays an administrator: the machine is theirs",
+            ));
+        }
+        let detail = json!({ "name": row.name, "role": row.role, "is_active": row.active,
+                             "about": inside });
+        let mut entries = vec![self.entry("person.changed", who.name(), None, detail)];
+        let (name, active) = (row.name.clone(), row.active);
+        if !self
+            .store
+            .change_principal(row, std::mem::take(&mut entries))
+            .await?
+        {
+            return Err(Error::Stale);
+        }
+        if !active {
+            self.store.end_logins_of(name.clone(), vec![]).await?;
+        }
+        self.one_of_the_people(&name, who)
+    }
+
+    /// Refuses an agent what is for people, and writes it down with what it
+    /// was about.
+    pub(crate) async fn never_agents(
+        &self,
+        what: &str,
+        about: Option<&str>,
+        who: &Principal,
+    ) -> Error {
+        let about = about.map(brief);
+        let detail = json!({ "what": what, "about": about, "origin": who.origin() });
+        let entry = self.entry("agent.refused", who.name(), None, detail);
+        if let Err(error) = self.store.record(vec![entry]).await {
+            tracing::error!(%error, "cannot record a refusal");
+        }
+        Error::NeverAgents {
+            what: what.to_owned(),
+        }
+    }
+
+    /// Returns the ids of named sandboxes.
+    fn ids_of(
+        &self,
+        named: Option<Vec<String>>,
+        who: &Principal,
+    ) -> Result<Option<Vec<String>>, Error> {
+        let Some(named) = named else {
+            return Ok(None);
+        };
+        let ids = { named.iter() }.map(|name| Ok(self.sandbox(name, who)?.sandbox_id));
+        ids.collect::<Result<_, Error>>().map(Some)
+    }
+}
+
+fn check_name(name: &str) -> Result<(), Error> {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "._-".contains(c);
+    let first = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    let fits = (1..=64).contains(&name.len()) && name.starts_with(first) && name.chars().all(plain);
+    match fits && !RESERVED.contains(&name)
+        || name == "root" && rustix::process::geteuid().is_root()
+    {
+        true => Ok(()),
+        false => Err(bad(
+            "a name has small letters, digits, `.`, `-` and `_`, begins with a letter or digit, \
+             has at most 64 characters, and is no word of the record's own",
+        )),
+    }
+}
+
+fn bad(why: &str) -> Error {
+    Error::invalid(
+        "bad_person",
+        format!("{why}; nothing was changed"),
+        "see `weighlock people add --help`",
+    )
+}
+
+fn extra(extra: &Extra) -> serde_json::Value {
+    serde_json::to_value(extra).expect("plain data")
+}

@@ -1,0 +1,108 @@
+//! Signing in with a browser: a link that is used once, then a cookie.
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use weighlock_store::LoginRow;
+
+use super::secret::{hash, secret};
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::live::lock;
+use crate::principal::{Principal, Via};
+
+/// How long a sign-in link can be used, and only once.
+const LINK_FOR: Duration = Duration::from_secs(600);
+
+/// How many links there may be at once; the oldest goes.
+const LINKS: usize = 100;
+
+/// How long somebody stays signed in.
+const SIGNED_IN_FOR: i64 = 12 * 3600 * 1_000_000;
+
+/// What is known of sign-ins under way.
+#[derive(Default)]
+pub(crate) struct Doorbell {
+    /// Links that were not used yet: hash of the secret, for whom, until when.
+    links: Mutex<Vec<(String, String, Instant)>>,
+    /// When the use of a token was last written down.
+    pub(super) used: Mutex<HashMap<String, Instant>>,
+}
+
+impl Engine {
+    /// Returns who has signed in with this cookie.
+    pub fn signed_in(&self, cookie: &str) -> Result<Option<Principal>, Error> {
+        let Some(row) = self.store.login(&hash(cookie))? else {
+            return Ok(None);
+        };
+        if row.expires_at <= self.clock.micros() {
+            return Ok(None);
+        }
+        let who = self.store.principal(&row.principal)?;
+        Ok(who.and_then(|who| Principal::from_row(&who, Via::SignIn)))
+    }
+
+    /// Makes the secret of a link that signs somebody in: once, and soon.
+    pub async fn sign_in_link(&self, who: &Principal) -> Result<String, Error> {
+        if who.is_agent() {
+            return Err(self.never_agents("sign in", None, who).await);
+        }
+        let secret = secret("wls_");
+        let entry = self.entry(
+            "link.made",
+            who.name(),
+            None,
+            json!({ "origin": who.origin() }),
+        );
+        self.store.record(vec![entry]).await?;
+        let mut links = lock(&self.doorbell.links);
+        let now = Instant::now();
+        links.retain(|(_, _, until)| *until > now);
+        if links.len() >= LINKS {
+            links.remove(0);
+        }
+        links.push((hash(&secret), who.name().to_owned(), now + LINK_FOR));
+        Ok(secret)
+    }
+
+    /// Makes the link that the owner is shown when the server starts.
+    pub async fn owner_link(&self) -> Result<String, Error> {
+        let owner = Principal::library(self.owner_name());
+        self.sign_in_link(&owner).await
+    }
+
+    /// Uses a link up, and returns the cookie of whoever is signed in by it,
+    /// with the seconds that it counts.
+    pub async fn sign_in(&self, code: &str) -> Result<(String, u64), Error> {
+        let code = hash(code);
+        let name = {
+            let mut links = lock(&self.doorbell.links);
+            let at = links.iter().position(|(hash, ..)| *hash == code);
+            let link = at.map(|at| links.remove(at));
+            link.filter(|(_, _, until)| *until > Instant::now())
+        };
+        let Some((_, name, _)) = name else {
+            return Err(Error::BadLink);
+        };
+        let cookie = secret("wlc_");
+        let now = self.clock.micros();
+        let row = LoginRow {
+            hash: hash(&cookie),
+            principal: name.clone(),
+            created_at: now,
+            expires_at: now + SIGNED_IN_FOR,
+        };
+        let entry = self.entry("person.signed_in", &name, None, json!({}));
+        self.store.add_login(row, vec![entry]).await?;
+        Ok((cookie, (SIGNED_IN_FOR / 1_000_000).cast_unsigned()))
+    }
+
+    /// Ends what a cookie stands for.
+    pub async fn sign_out(&self, cookie: &str, who: &Principal) -> Result<(), Error> {
+        let entry = self.entry("person.signed_out", who.name(), None, json!({}));
+        self.store.end_login(hash(cookie), vec![entry]).await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,186 @@
+//! Tokens: what agents, and people without an account here, are known by.
+
+use std::time::{Duration, Instant};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use weighlock_store::TokenRow;
+
+use super::secret::{hash, secret};
+use crate::engine::Engine;
+use crate::error::{Error, brief};
+use crate::live::lock;
+use crate::principal::{Principal, Right, Via};
+use crate::view::time;
+
+/// How exactly the last use of a token is known: not every request writes.
+const USED_EVERY: Duration = Duration::from_secs(60);
+
+/// Characters of a token that are kept to recognise it by.
+const PREFIX: usize = 9;
+
+/// A token without its secret.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TokenInfo {
+    /// Names it.
+    pub token_id: String,
+    /// Its first characters, to recognise it by.
+    pub prefix: String,
+    /// What it is for.
+    pub label: String,
+    /// Who made it.
+    pub created_by: String,
+    /// When it was made.
+    pub created_at: String,
+    /// When it ends by itself.
+    pub expires_at: Option<String>,
+    /// When it was used last, to the minute.
+    pub last_used_at: Option<String>,
+    /// When it was revoked.
+    pub revoked_at: Option<String>,
+}
+
+/// A token that was just made. This is the only time it is shown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NewToken {
+    /// The secret.
+    pub token: String,
+    /// What is known of it from now on.
+    #[serde(flatten)]
+    pub info: TokenInfo,
+}
+
+impl Engine {
+    /// Returns whom a token stands for.
+    pub async fn bearer(&self, token: &str) -> Result<Option<Principal>, Error> {
+        let Some(row) = self.store.token_by_hash(&hash(token))? else {
+            return Ok(None);
+        };
+        let now = self.clock.micros();
+        if row.revoked_at.is_some() || row.expires_at.is_some_and(|end| end <= now) {
+            return Ok(None);
+        }
+        self.note_use(&row, now).await;
+        let who = self.store.principal(&row.principal)?;
+        let via = Via::Token(row.prefix);
+        Ok(who.and_then(|who| Principal::from_row(&who, via)))
+    }
+
+    async fn note_use(&self, row: &TokenRow, now: i64) {
+        let due = {
+            let mut used = lock(&self.doorbell.used);
+            let due = { used.get(&row.id) }.is_none_or(|last| last.elapsed() >= USED_EVERY);
+            if due {
+                used.insert(row.id.clone(), Instant::now());
+            }
+            due
+        };
+        if due && let Err(error) = self.store.used_token(row.id.clone(), now).await {
+            // It is only for people to look at.
+            tracing::warn!(%error, "the use of a token was not written down");
+        }
+    }
+
+    /// Makes a token for somebody and returns it; only its hash is kept. It
+    /// counts for so many seconds, or until it is revoked.
+    pub async fn new_token(
+        &self,
+        name: &str,
+        label: &str,
+        seconds: Option<u64>,
+        who: &Principal,
+    ) -> Result<NewToken, Error> {
+        let owner = self.person(name, who)?;
+        who.check(Right::Administer)?;
+        let token = secret("wl_");
+        let now = self.clock.micros();
+        let row = TokenRow {
+            id: self.ids.next_as("tk", now),
+            hash: hash(&token),
+            prefix: token[..PREFIX].to_owned(),
+            label: brief(label),
+            principal: owner.name,
+            created_by: who.name().to_owned(),
+            created_at: now,
+            expires_at: seconds.map(|seconds| after(now, seconds)),
+            last_used_at: None,
+            revoked_at: None,
+        };
+        let detail = json!({ "token": row.id, "prefix": row.prefix, "for": row.principal,
+                             "label": row.label, "seconds": seconds });
+        let entry = self.entry("token.created", who.name(), None, detail);
+        let info = TokenInfo::from(row.clone());
+        self.store.add_token(row, vec![entry]).await?;
+        Ok(NewToken { token, info })
+    }
+
+    /// Makes another token in the place of one, which counts for so many
+    /// seconds more.
+    pub async fn rotate_token(
+        &self,
+        name: &str,
+        id: &str,
+        overlap_seconds: u64,
+        who: &Principal,
+    ) -> Result<NewToken, Error> {
+        let old = self.token_of(name, id, who)?;
+        who.check(Right::Administer)?;
+        if old.revoked_at.is_some() {
+            return Err(Error::NoSuchToken { id: brief(id) });
+        }
+        let now = self.clock.micros();
+        let left = old.expires_at.map(|end| (end - old.created_at) / 1_000_000);
+        let seconds = left.map(i64::unsigned_abs);
+        let new = self.new_token(name, &old.label, seconds, who).await?;
+        let detail =
+            json!({ "token": old.id, "by": new.info.token_id, "overlap_seconds": overlap_seconds });
+        let entry = self.entry("token.rotated", who.name(), None, detail);
+        let until = after(now, overlap_seconds);
+        self.store.expire_token(old.id, until, vec![entry]).await?;
+        Ok(new)
+    }
+
+    /// Takes a token away, at once.
+    pub async fn revoke_token(&self, name: &str, id: &str, who: &Principal) -> Result<(), Error> {
+        let token = self.token_of(name, id, who)?;
+        who.check(Right::Administer)?;
+        let detail = json!({ "token": token.id, "prefix": token.prefix, "for": token.principal });
+        let entry = self.entry("token.revoked", who.name(), None, detail);
+        let now = self.clock.micros();
+        self.store.revoke_token(token.id, now, vec![entry]).await?;
+        Ok(())
+    }
+
+    fn token_of(&self, name: &str, id: &str, who: &Principal) -> Result<TokenRow, Error> {
+        let owner = self.person(name, who)?;
+        let seen = who.is_administrator() || owner.name == who.name();
+        let tokens = match seen {
+            true => self.store.tokens_of(&owner.name)?,
+            false => vec![],
+        };
+        { tokens.into_iter() }
+            .find(|token| token.id == id || token.prefix == id)
+            .ok_or_else(|| Error::NoSuchToken { id: brief(id) })
+    }
+}
+
+impl From<TokenRow> for TokenInfo {
+    fn from(row: TokenRow) -> Self {
+        Self {
+            token_id: row.id,
+            prefix: row.prefix,
+            label: row.label,
+            created_by: row.created_by,
+            created_at: time(row.created_at),
+            expires_at: row.expires_at.map(time),
+            last_used_at: row.last_used_at.map(time),
+            revoked_at: row.revoked_at.map(time),
+        }
+    }
+}
+
+fn after(now: i64, seconds: u64) -> i64 {
+    let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
+    now.saturating_add(seconds.saturating_mul(1_000_000))
+}

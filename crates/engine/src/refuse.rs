@@ -1,0 +1,185 @@
+//! What does not run, or not yet, and what is said of it.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use weighlock_store::{Command, Hold, Inserted, PauseRow, State};
+
+use crate::engine::Engine;
+use crate::error::{Error, brief};
+use crate::inbox::Kept;
+use crate::principal::Principal;
+use crate::run::{Beginning, Case, Outcome};
+use crate::view::{Detail, Reason, Run, stored};
+
+impl Engine {
+    /// Records that the policy said no.
+    pub(crate) async fn refuse(&self, case: &Case) -> Result<Outcome, Error> {
+        let reason = case.refusal();
+        let mut command = self.unrun(case, State::Blocked);
+        let entry = self.entry_of(
+            "run.blocked",
+            "policy",
+            &command,
+            json!({ "command": command.command, "cwd": command.cwd,
+                    "requested_by": command.requested_by, "rule": reason.rule, "reason": reason.text }),
+        );
+        let mut detail = Run::from_command(command.clone()).detail;
+        detail.reason = Some(reason);
+        command.detail = stored(detail);
+        let inserted = self
+            .store
+            .insert(command.clone(), case.key(), vec![entry])
+            .await?;
+        match inserted {
+            Inserted::New => Ok(Outcome::Refused(Run::from_command(command))),
+            Inserted::Before { command_id, same } => self.again(case, &command_id, same).await,
+        }
+    }
+
+    /// Keeps a request until work goes on.
+    pub(crate) async fn hold(
+        self: &Arc<Self>,
+        case: Case,
+        pause: &PauseRow,
+    ) -> Result<Outcome, Error> {
+        let mut command = self.unrun(&case, State::Held);
+        let reason = held(pause);
+        let entry = self.entry_of(
+            "run.held",
+            case.request.principal.name(),
+            &command,
+            json!({ "command": command.command, "cwd": command.cwd, "paused_by": pause.by }),
+        );
+        let mut detail = Run::from_command(command.clone()).detail;
+        detail.reason = Some(reason);
+        command.detail = stored(detail);
+        let (id, session) = (command.id.clone(), case.session.clone());
+        let hold = Hold {
+            command,
+            request: Kept::from(&case).to_json(),
+            key: case.key(),
+            max_pending: self.config.approvals.max_pending,
+        };
+        let (engine, of) = (Arc::clone(self), id.clone());
+        let who = case.request.principal.clone();
+        let held = tokio::spawn(async move {
+            let held = engine.store.hold(hold, vec![entry]).await?;
+            engine.leave_closed(&of, &session, &who).await?;
+            if engine.pauses.of(who.name()).is_none() {
+                // Whoever resumed meanwhile has not seen it.
+                engine.let_go_soon();
+            }
+            Ok::<_, Error>(held)
+        });
+        let held = held.await.expect("holding does not panic")?;
+        self.taken(&case, &id, held).await
+    }
+
+    /// Records that what was held, or approved, is blocked by now.
+    pub(crate) async fn end_blocked(&self, beginning: Beginning, case: &Case) -> Result<(), Error> {
+        let Beginning::After { command, .. } = beginning else {
+            return Ok(());
+        };
+        let reason = case.refusal();
+        let detail = json!({ "rule": reason.rule, "reason": reason.text });
+        let entry = self.entry_of("run.blocked", "policy", &command, detail);
+        let was = command.state;
+        let command = self.ended_unbegun(*command, State::Blocked, reason);
+        self.store.end_unbegun(command, was, vec![entry]).await?;
+        Ok(())
+    }
+
+    /// Asks about what was held.
+    pub(crate) async fn ask_after_all(
+        self: &Arc<Self>,
+        beginning: Beginning,
+        case: Case,
+    ) -> Result<(), Error> {
+        let Beginning::After { command, .. } = beginning else {
+            return Ok(());
+        };
+        self.ask_about(case, Some(*command)).await.map(drop)
+    }
+
+    /// The record of a command that does not run, or not yet.
+    pub(crate) fn unrun(&self, case: &Case, state: State) -> Command {
+        let now = self.clock.micros();
+        let request = &case.request;
+        let detail = Detail {
+            description: request.description.clone(),
+            shell: case.judged.shell.name().into(),
+            warnings: case.judged.warnings.clone(),
+            sandbox: Some(case.view()),
+            ..Detail::default()
+        };
+        Command {
+            id: self.ids.next_as("r", now),
+            session: Some(case.session.clone()),
+            sandbox: Some(case.known.sandbox.id.clone()),
+            command: request.command.clone(),
+            cwd: case.place.path.to_string_lossy().into_owned(),
+            state,
+            exit_code: None,
+            signal: None,
+            requested_by: request.principal.name().into(),
+            approval: None,
+            approved_by: None,
+            external: request.external,
+            created_at: now,
+            updated_at: now,
+            started_at: None,
+            ended_at: None,
+            open: false,
+            kept_bytes: 0,
+            detail: stored(detail),
+        }
+    }
+
+    /// Writes down that a request made no sense. It had no effect, so nothing
+    /// is undone when that fails too.
+    pub(crate) async fn record_refusal(&self, who: &Principal, command: &str, error: &Error) {
+        let problem = error.problem();
+        let mut entry = self.entry(
+            "run.refused",
+            who.name(),
+            None,
+            json!({ "command": brief(command), "code": problem.code, "detail": problem.detail }),
+        );
+        entry.owner = Some(who.name().to_owned());
+        if let Err(error) = self.store.record(vec![entry]).await {
+            tracing::error!(%error, "cannot record a refusal");
+        }
+    }
+}
+
+impl Case {
+    /// Returns why the policy says no.
+    pub(crate) fn refusal(&self) -> Reason {
+        let first = self.judged.judgement.reasons.first();
+        let first = first.expect("a refusal has a reason");
+        let text = &self.request.command;
+        Reason {
+            code: first.code.clone(),
+            text: first.text.clone(),
+            rule: Some(first.rule.clone()),
+            layer: Some(first.layer.clone()),
+            part: { first.span }
+                .and_then(|span| text.get(span.start..span.end))
+                .map(brief),
+            remedy: Some(first.remedy.clone()).filter(|remedy| !remedy.is_empty()),
+        }
+    }
+}
+
+fn held(pause: &PauseRow) -> Reason {
+    let what = match pause.principal.as_str() {
+        "" => "All work is paused".to_owned(),
+        name => format!("All work of {name} is paused"),
+    };
+    let text = format!(
+        "{what} by {}. The run is held and will start or be answered when resumed.",
+        pause.by
+    );
+    Reason::new("paused", text)
+}

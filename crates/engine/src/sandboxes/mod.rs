@@ -1,0 +1,414 @@
+//! All sandboxes: those of the settings, those of the store, and the private
+//! directories of preset `multi-user`.
+
+mod change;
+mod guard;
+
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, chown};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weighlock_confine::{Access, FileId};
+use weighlock_policy::{Layer, Preset};
+use weighlock_store::SandboxRow;
+
+use self::change::{Body, bad};
+pub use self::change::{NewSandbox, SandboxPatch};
+pub use self::guard::{Files, Guard, LimitsInfo, Review};
+use crate::engine::Engine;
+use crate::error::{Error, brief};
+use crate::live::lock;
+use crate::place::{self, Place};
+use crate::policy;
+use crate::principal::Principal;
+use crate::sandbox::{Sandbox, Source};
+use crate::view::{SandboxView, time};
+
+/// What holds the private directories, below the base directory.
+const PRIVATE: &str = "user_data";
+
+/// The user who owns what nobody owns.
+const NOBODY: u32 = 65534;
+
+/// A sandbox together with the rules that it adds.
+#[derive(Clone)]
+pub(crate) struct Known {
+    pub(crate) sandbox: Arc<Sandbox>,
+    pub(crate) layers: Vec<Arc<Layer>>,
+    version: i64,
+    created_at: i64,
+    updated_at: i64,
+}
+
+/// The sandboxes there are.
+pub(crate) struct Sandboxes(Mutex<Arc<Vec<Known>>>);
+
+/// A sandbox as doors show it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SandboxInfo {
+    /// Never changes.
+    pub sandbox_id: String,
+    /// Whose it is.
+    pub owner_principal_id: Option<String>,
+    /// What people call it.
+    pub label: String,
+    /// Commands run there or below.
+    pub path: String,
+    /// New runs are taken.
+    pub is_active: bool,
+    /// `settings` (only the configuration file changes it), `store`, or
+    /// `private` for the directory of one principal.
+    pub source: String,
+    /// How it is guarded.
+    #[serde(flatten)]
+    pub guard: Guard,
+    /// Grows with each change; the `ETag` of it.
+    pub version: i64,
+    /// When it was made; absent for one of the settings.
+    pub created_at: Option<String>,
+    /// When it was changed last.
+    pub updated_at: Option<String>,
+}
+
+impl Sandboxes {
+    pub(crate) fn new(settings: &[Sandbox]) -> Self {
+        let known = settings.iter().map(Known::of_settings);
+        Self(Mutex::new(Arc::new(known.collect())))
+    }
+
+    fn all(&self) -> Arc<Vec<Known>> {
+        Arc::clone(&lock(&self.0))
+    }
+
+    /// Puts what the store has behind what the settings have.
+    fn set(&self, stored: impl Iterator<Item = Known>) {
+        let mut all = lock(&self.0);
+        let settings = all
+            .iter()
+            .filter(|known| known.sandbox.source == Source::Settings);
+        *all = Arc::new(settings.cloned().chain(stored).collect());
+    }
+}
+
+impl Known {
+    fn of_settings(sandbox: &Sandbox) -> Self {
+        Self {
+            sandbox: Arc::new(sandbox.clone()),
+            layers: vec![],
+            version: 1,
+            created_at: 0,
+            updated_at: 0,
+        }
+    }
+}
+
+impl Engine {
+    /// Reads the store's sandboxes again.
+    pub(crate) fn read_sandboxes(&self) -> Result<(), Error> {
+        let mut known = vec![];
+        for row in self.store.sandboxes()? {
+            let id = row.id.clone();
+            match self.known(row) {
+                Ok(one) => known.push(one),
+                // What cannot be read guards nothing, and so nothing runs there.
+                Err(error) => tracing::error!(id, %error, "a sandbox cannot be used"),
+            }
+        }
+        self.sandboxes.set(known.into_iter());
+        Ok(())
+    }
+
+    fn known(&self, row: SandboxRow) -> Result<Known, Error> {
+        let body: Body = serde_json::from_value(row.body)
+            .map_err(|error| bad(format!("sandbox {}: {error}", row.label)))?;
+        let layers = self.layers_of(&row.label, &body.guard)?;
+        let guard = body.guard;
+        let mut limits = Sandbox::new("").limits;
+        guard.limits.apply(&mut limits);
+        let sandbox = Sandbox {
+            id: row.id,
+            name: row.label,
+            source: Source::Store,
+            owner: Some(row.owner),
+            active: row.active,
+            agents: guard.agents,
+            pin: Some(FileId {
+                device: body.device,
+                inode: body.inode,
+            }),
+            presets: guard.presets,
+            rule_text: guard.rules,
+            directory: Some(row.path.into()),
+            files: match guard.files {
+                Files::Read => Access::Read,
+                Files::Write | Files::Effects => Access::Write,
+            },
+            network: guard.network,
+            read: guard.read,
+            write: guard.write,
+            unprotected: guard.unprotected,
+            user: guard.user,
+            rules: None,
+            minimum: guard.minimum,
+            limits,
+        };
+        Ok(Known {
+            sandbox: Arc::new(sandbox),
+            layers,
+            version: row.version,
+            created_at: row.created_at,
+            updated_at: row.updated_at,
+        })
+    }
+
+    /// Returns the rules that a sandbox adds.
+    fn layers_of(&self, label: &str, guard: &Guard) -> Result<Vec<Arc<Layer>>, Error> {
+        let mut layers = weighlock_policy::preset_layers(&guard.presets, &self.config.settings);
+        if let Some(text) = &guard.rules {
+            let layer = policy::sandbox_layer(label, text);
+            layers.push(layer.map_err(|errors| Error::Rules { errors })?);
+        }
+        Ok(layers)
+    }
+
+    /// Finds the sandbox that a request means: the one it names, or its
+    /// principal's default. Nobody else picks one.
+    pub(crate) fn workplace(&self, name: Option<&str>, who: &Principal) -> Result<Known, Error> {
+        let private = self.private_dirs().filter(|_| !who.is_administrator());
+        let known = match name.or(who.default_sandbox()) {
+            Some(name) => self.known_to(name, who)?,
+            None if let Some(above) = private => private_to(who, &above)?,
+            None => {
+                return Err(Error::invalid(
+                    "no_sandbox_named",
+                    "the request names no sandbox, and its principal has no default one; nothing \
+                     was run"
+                        .into(),
+                    format!("name one of: {}", self.names_for(who)),
+                ));
+            }
+        };
+        if !known.sandbox.active {
+            return Err(Error::Inactive {
+                name: known.sandbox.name.clone(),
+            });
+        }
+        self.is_still_there(&known.sandbox)?;
+        Ok(known)
+    }
+
+    /// Finds a sandbox that somebody may use, by id or name.
+    fn known_to(&self, name: &str, who: &Principal) -> Result<Known, Error> {
+        if let Some(above) = self.private_dirs()
+            && name == private_id(who)
+        {
+            return private_to(who, &above);
+        }
+        let all = self.sandboxes.all();
+        let found = all.iter().find(|known| is_called(known, name));
+        found
+            .filter(|known| self.is_open(&known.sandbox, who))
+            .cloned()
+            .ok_or_else(|| self.no_such(name, who))
+    }
+
+    fn no_such(&self, name: &str, who: &Principal) -> Error {
+        Error::NoSuchSandbox {
+            name: brief(name),
+            known: self.names_for(who),
+        }
+    }
+
+    fn names_for(&self, who: &Principal) -> String {
+        let all = self.sandboxes.all();
+        let names = { all.iter() }.filter(|known| self.is_open(&known.sandbox, who));
+        let names: Vec<&str> = names.map(|known| known.sandbox.name.as_str()).collect();
+        names.join(", ")
+    }
+
+    /// Refuses a directory that came to the place of the one that was set up.
+    fn is_still_there(&self, sandbox: &Sandbox) -> Result<(), Error> {
+        let Some(pin) = sandbox.pin else {
+            return Ok(());
+        };
+        let dir = self.directory_of(sandbox);
+        let swapped = |why: String| Error::Swapped {
+            name: sandbox.name.clone(),
+            dir: dir.to_owned(),
+            why,
+        };
+        let now = dir
+            .canonicalize()
+            .map_err(|error| swapped(error.to_string()))?;
+        let meta = now.metadata().map_err(|error| swapped(error.to_string()))?;
+        if now != dir || id_of(&meta) != pin {
+            return Err(swapped("another directory is in its place".into()));
+        }
+        Ok(())
+    }
+
+    /// Resolves the working directory of a request.
+    pub(crate) fn place(&self, sandbox: &Sandbox, cwd: Option<&str>) -> Result<Place, Error> {
+        let whole = self.directory_of(sandbox);
+        let place = place::resolve(whole, cwd);
+        if sandbox.source == Source::Private {
+            // Its owner is told no more than that.
+            return place.map_err(|_| place::violation());
+        }
+        let place = place?;
+        match self.private_dirs() {
+            // No run sees it from here.
+            Some(above) if place.path.starts_with(&above) && !whole.starts_with(&above) => {
+                Err(place::violation())
+            }
+            _ => Ok(place),
+        }
+    }
+
+    /// Returns what holds the private directories, with preset `multi-user`.
+    pub(crate) fn private_dirs(&self) -> Option<PathBuf> {
+        let any = self.config.presets.contains(&Preset::MultiUser);
+        any.then(|| self.config.base.join(PRIVATE))
+    }
+
+    /// Returns whether somebody may use a sandbox. What holds the private
+    /// directories, as the default sandbox does, is for administrators and
+    /// those for whom they name it: others would leave their own by asking.
+    fn is_open(&self, sandbox: &Sandbox, who: &Principal) -> bool {
+        let holds = |above: PathBuf| above.starts_with(self.directory_of(sandbox));
+        sandbox.is_open_to(who)
+            && (who.is_administrator()
+                || !self.private_dirs().is_some_and(holds)
+                || sandbox.is_named_for(who))
+    }
+
+    fn is_seen(&self, sandbox: &Sandbox, who: &Principal) -> bool {
+        self.is_open(sandbox, who) || !who.is_agent() && who.reaches(&sandbox.id)
+    }
+
+    /// Lists the sandboxes that somebody may look at.
+    pub fn sandboxes(&self, who: &Principal) -> Vec<SandboxInfo> {
+        let all = self.sandboxes.all();
+        let seen = { all.iter() }.filter(|known| self.is_seen(&known.sandbox, who));
+        seen.map(|known| self.info(known)).collect()
+    }
+
+    pub(crate) fn sandbox_views(&self, who: &Principal) -> Vec<SandboxView> {
+        let all = self.sandboxes.all();
+        let seen = { all.iter() }.filter(|known| self.is_seen(&known.sandbox, who));
+        seen.map(|known| self.view(&known.sandbox)).collect()
+    }
+
+    /// Tells whether a path is in another sandbox.
+    pub(crate) fn is_in_another(&self, path: &Path, sandbox: &Sandbox) -> bool {
+        let all = self.sandboxes.all();
+        let others = all.iter().filter(|other| other.sandbox.id != sandbox.id);
+        { others.filter_map(|other| other.sandbox.directory.as_ref()) }
+            .any(|dir| path.starts_with(dir))
+    }
+
+    /// Returns one sandbox, by id or name.
+    pub fn sandbox(&self, id: &str, who: &Principal) -> Result<SandboxInfo, Error> {
+        Ok(self.info(&self.seen(id, who)?))
+    }
+
+    fn seen(&self, id: &str, who: &Principal) -> Result<Known, Error> {
+        let all = self.sandboxes.all();
+        let found = all.iter().find(|known| is_called(known, id));
+        found
+            .filter(|known| self.is_seen(&known.sandbox, who))
+            .cloned()
+            .ok_or_else(|| self.no_such(id, who))
+    }
+
+    /// Returns a sandbox by its id or name, for ourselves; none where it is
+    /// gone.
+    pub(crate) fn sandbox_called(&self, name: &str) -> Option<Arc<Sandbox>> {
+        let all = self.sandboxes.all();
+        let known = all.iter().find(|known| is_called(known, name))?;
+        Some(Arc::clone(&known.sandbox))
+    }
+
+    /// Returns the name of a sandbox; its id where it is gone.
+    pub(crate) fn sandbox_name(&self, id: &str) -> String {
+        let known = self.sandbox_called(id);
+        known.map_or_else(|| id.to_owned(), |sandbox| sandbox.name.clone())
+    }
+
+    fn info(&self, known: &Known) -> SandboxInfo {
+        let sandbox = &known.sandbox;
+        let stored = sandbox.source == Source::Store;
+        SandboxInfo {
+            sandbox_id: sandbox.id.clone(),
+            owner_principal_id: sandbox.owner.clone(),
+            label: sandbox.name.clone(),
+            path: self.directory_of(sandbox).to_string_lossy().into_owned(),
+            is_active: sandbox.active,
+            source: match sandbox.source {
+                Source::Settings => "settings",
+                Source::Store => "store",
+                Source::Private => "private",
+            }
+            .into(),
+            guard: Guard::of(sandbox),
+            version: known.version,
+            created_at: stored.then(|| time(known.created_at)),
+            updated_at: stored.then(|| time(known.updated_at)),
+        }
+    }
+}
+
+fn is_called(known: &Known, name: &str) -> bool {
+    known.sandbox.id == name || known.sandbox.name == name
+}
+
+fn private_id(who: &Principal) -> String {
+    format!("user-{}", who.name())
+}
+
+fn id_of(meta: &std::fs::Metadata) -> FileId {
+    FileId {
+        device: meta.dev(),
+        inode: meta.ino(),
+    }
+}
+
+/// The directory of somebody who is no administrator, made when it is first
+/// used.
+fn private_to(who: &Principal, above: &Path) -> Result<Known, Error> {
+    let dir = above.join(who.name());
+    make_private(above, 0o711)?;
+    if make_private(&dir, 0o700)? && weighlock_confine::is_root() {
+        // Root's commands run as nobody, and must be able to work there.
+        chown(&dir, Some(NOBODY), Some(NOBODY)).map_err(cannot_use(&dir))?;
+    }
+    Ok(Known::of_settings(&Sandbox {
+        id: private_id(who),
+        source: Source::Private,
+        owner: Some(who.name().to_owned()),
+        directory: Some(dir),
+        ..Sandbox::new(private_id(who))
+    }))
+}
+
+/// Makes a directory where there is none; returns whether it was made.
+fn make_private(dir: &Path, mode: u32) -> Result<bool, Error> {
+    let made = match std::fs::DirBuilder::new().mode(mode).create(dir) {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => false,
+        made => made.map(|()| true).map_err(cannot_use(dir))?,
+    };
+    // A link in its place would lead somewhere else.
+    match dir.canonicalize().is_ok_and(|real| real == dir) {
+        true => Ok(made),
+        false => Err(place::violation()),
+    }
+}
+
+fn cannot_use(path: &Path) -> impl FnOnce(std::io::Error) -> Error + '_ {
+    |source| Error::File {
+        path: path.to_owned(),
+        source,
+    }
+}

@@ -1,0 +1,191 @@
+//! The inbox: questions that wait for a person, and deciding them.
+
+use std::sync::Arc;
+
+use aide::transform::TransformOperation;
+use axum::Json;
+use axum::extract::State as Shared;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weighlock_engine::{ApprovalState, ApprovalView, Decision, DecisionKind, Engine, InboxFilter};
+
+use crate::output::blocking;
+use crate::policies::NewGrant;
+use crate::problem::Problem;
+use crate::system::{Body, Id, Optional, Params, Who};
+
+/// How many approvals a list has when nothing is asked, and at the most.
+const PAGE: usize = 50;
+const MAX_PAGE: usize = 500;
+
+/// How much more time there is for an answer when nothing is said.
+const EXTEND_SECONDS: u64 = 600;
+
+/// A page of approvals.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ApprovalList {
+    /// Without explanations and answers.
+    pub approvals: Vec<ApprovalView>,
+    /// Ask for the next page with this; absent on the last.
+    pub cursor: Option<String>,
+    /// How many wait in all.
+    pub waiting: u64,
+}
+
+/// Which approvals to list.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ListParams {
+    /// Only those in this state; `pending` when not given, `all` for all.
+    status: Option<Status>,
+    /// Only in this sandbox, by id.
+    sandbox: Option<String>,
+    /// Only of this requester.
+    agent: Option<String>,
+    /// From the page before.
+    cursor: Option<String>,
+    /// How many, at most 500.
+    limit: Option<usize>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Status {
+    Pending,
+    Approved,
+    Rejected,
+    Expired,
+    Withdrawn,
+    Blocked,
+    All,
+}
+
+/// What a person decides.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(example = serde_json::json!({
+    "kind": "reject", "fingerprint": "0123456789abcdef01234567",
+    "reason": "Keep build/reports, delete only build/cache.",
+}))]
+pub struct DecisionRequest {
+    /// Yes or no.
+    pub kind: DecisionKind,
+    /// From the approval: names exactly what was seen.
+    pub fingerprint: String,
+    /// What the requester is told, word for word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The text to run instead, for `approve_edited`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// What is allowed from now on, for `approve_always`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<NewGrant>,
+}
+
+/// More time for an answer.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ExtendRequest {
+    /// How much more: 600 if not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<u64>,
+}
+
+pub(crate) async fn list(
+    Shared(engine): Shared<Arc<Engine>>,
+    Who(who): Who,
+    Params(params): Params<ListParams>,
+) -> Result<Json<ApprovalList>, Problem> {
+    let filter = InboxFilter {
+        state: match params.status.unwrap_or(Status::Pending) {
+            Status::Pending => Some(ApprovalState::Pending),
+            Status::Approved => Some(ApprovalState::Approved),
+            Status::Rejected => Some(ApprovalState::Rejected),
+            Status::Expired => Some(ApprovalState::Expired),
+            Status::Withdrawn => Some(ApprovalState::Withdrawn),
+            Status::Blocked => Some(ApprovalState::Blocked),
+            Status::All => None,
+        },
+        sandbox: params.sandbox,
+        requested_by: params.agent,
+        cursor: params.cursor,
+        limit: params.limit.unwrap_or(PAGE).clamp(1, MAX_PAGE),
+    };
+    blocking(move || {
+        let (approvals, cursor) = engine.inbox(filter, &who)?;
+        Ok(Json(ApprovalList {
+            approvals,
+            cursor,
+            waiting: engine.waiting(&who)?,
+        }))
+    })
+    .await
+}
+
+pub(crate) fn list_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
+    op.id("listApprovals")
+        .summary("What waits for a person")
+        .description(
+            "High risk first, then longest waiting; what is decided, newest first. An agent sees \
+             its own.",
+        )
+}
+
+pub(crate) async fn show(
+    Shared(engine): Shared<Arc<Engine>>,
+    Who(who): Who,
+    Id(id): Id,
+) -> Result<Json<ApprovalView>, Problem> {
+    Ok(Json(engine.question(&id, &who).await?))
+}
+
+pub(crate) fn show_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
+    op.id("getApproval")
+        .summary("One question with everything that led to it")
+        .description("As it would be judged now: if that has changed, so has the fingerprint.")
+}
+
+pub(crate) async fn decide(
+    Shared(engine): Shared<Arc<Engine>>,
+    Who(who): Who,
+    Id(id): Id,
+    Body(asked): Body<DecisionRequest>,
+) -> Result<Json<ApprovalView>, Problem> {
+    let rules = asked.rules.into_iter();
+    let decision = Decision {
+        kind: asked.kind,
+        fingerprint: Some(asked.fingerprint),
+        reason: asked.reason,
+        command: asked.command,
+        grants: rules
+            .map(|rule| (rule.pattern.clone(), rule.scope(), rule.until))
+            .collect(),
+    };
+    Ok(Json(engine.decide(&id, decision, &who).await?))
+}
+
+pub(crate) fn decide_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
+    op.id("decideApproval")
+        .summary("Answer a question")
+        .description(
+            "Answers when what was approved is started. 409 `already_decided` with the outcome if \
+             somebody or a clock was faster, 409 `payload_changed` with the new question if what \
+             would run is not what was shown.",
+        )
+}
+
+pub(crate) async fn extend(
+    Shared(engine): Shared<Arc<Engine>>,
+    Who(who): Who,
+    Id(id): Id,
+    Optional(more): Optional<ExtendRequest>,
+) -> Result<Json<ApprovalView>, Problem> {
+    let seconds = more.seconds.unwrap_or(EXTEND_SECONDS);
+    Ok(Json(engine.extend(&id, seconds, &who).await?))
+}
+
+pub(crate) fn extend_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
+    op.id("extendApproval")
+        .summary("Give people more time to answer")
+}

@@ -1,0 +1,196 @@
+//! The record: one run's, a part of it, and the whole.
+
+use std::io::{self, BufWriter};
+use std::sync::Arc;
+
+use aide::transform::TransformOperation;
+use axum::Json;
+use axum::extract::State as Shared;
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weighlock_engine::{Engine, EntryFilter, Verified};
+
+use crate::output::blocking;
+use crate::problem::Problem;
+use crate::system::{Id, Params, Who, of_kind, when};
+
+/// How many entries there are when nothing is asked, and at the most.
+const PAGE: usize = 100;
+const MAX_PAGE: usize = 1000;
+
+/// What a verification of the audit found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct VerifiedView {
+    /// Entries that are right, counted from the first.
+    entries: u64,
+    /// The hash of the last of them.
+    head: String,
+    /// The first entry that is wrong, and how.
+    fault: Option<FaultView>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct FaultView {
+    seq: u64,
+    what: String,
+}
+
+/// Audit entries.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Entries {
+    /// Oldest first.
+    entries: Vec<serde_json::Value>,
+    /// Ask for what follows with `after` this; absent on the last page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<u64>,
+}
+
+/// Which entries to list.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ListParams {
+    /// Only those about this run, by its whole id.
+    run: Option<String>,
+    /// Only those about this sandbox, by id.
+    sandbox: Option<String>,
+    /// Only what this one did.
+    actor: Option<String>,
+    /// Only what is about runs and questions of this one.
+    owner: Option<String>,
+    /// Only this kind: `run.started`, or all of `run.`.
+    kind: Option<String>,
+    /// Only from this time on (RFC 3339).
+    from: Option<String>,
+    /// Only before this time.
+    to: Option<String>,
+    /// Only those after this number.
+    #[serde(default)]
+    after: u64,
+    /// How many, at most 1000.
+    limit: Option<usize>,
+}
+
+pub(crate) async fn list(
+    Shared(engine): Shared<Arc<Engine>>,
+    Who(who): Who,
+    Params(params): Params<ListParams>,
+) -> Result<Json<Entries>, Problem> {
+    let limit = params.limit.unwrap_or(PAGE).clamp(1, MAX_PAGE);
+    let filter = EntryFilter {
+        run: params.run,
+        sandbox: params.sandbox,
+        actor: params.actor,
+        owner: params.owner,
+        kind: params.kind,
+        from: params.from.as_deref().map(when).transpose()?,
+        to: params.to.as_deref().map(when).transpose()?,
+        after: params.after,
+        limit,
+    };
+    let entries = blocking(move || Ok(engine.entries(&filter, &who)?)).await?;
+    let next = entries.last().filter(|_| entries.len() == limit);
+    Ok(Json(Entries {
+        next: next.and_then(|last| last["seq"].as_u64()),
+        entries,
+    }))
+}
+
+pub(crate) fn list_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
+    op.id("listAudit")
+        .summary("Who did what, where, between two times")
+        .description(
+            "For people who may see everything. `sandbox=S&kind=run.started&from=…&to=…` is who \
+             ran what in a sandbox between two times.",
+        )
+}
+
+pub(crate) async fn verify(
+    Shared(engine): Shared<Arc<Engine>>,
+    Who(who): Who,
+) -> Result<Json<VerifiedView>, Problem> {
+    blocking(move || Ok(Json(engine.verify(&who)?.into()))).await
+}
+
+pub(crate) fn verify_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
+    op.id("verifyAudit").summary("Check the audit's chain")
+}
+
+pub(crate) async fn export(
+    Shared(engine): Shared<Arc<Engine>>,
+    Who(who): Who,
+) -> Result<Response, Problem> {
+    engine.may_export(&who)?;
+    // A few pieces ahead of the reader, never the whole record in memory.
+    let (pieces, reader) = tokio::sync::mpsc::channel(4);
+    tokio::task::spawn_blocking(move || {
+        let mut writer = BufWriter::with_capacity(PIECE, Pieces(pieces));
+        if let Err(error) = engine.export(&mut writer, &who) {
+            tracing::error!(%error, "cannot export the audit");
+            // Without its last line, the export shows that it is cut off.
+            let _ = writer.into_parts();
+        }
+    });
+    let stream = futures_util::stream::unfold(reader, |mut reader| async move {
+        let piece = reader.recv().await?;
+        Some((Ok::<_, io::Error>(piece), reader))
+    });
+    let kind = [(axum::http::header::CONTENT_TYPE, "application/jsonl")];
+    Ok((kind, axum::body::Body::from_stream(stream)).into_response())
+}
+
+/// How much of the record is sent at a time.
+const PIECE: usize = 64 * 1024;
+
+/// Writes into a stream; fails when nobody reads it any more.
+struct Pieces(tokio::sync::mpsc::Sender<Bytes>);
+
+impl io::Write for Pieces {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0
+            .blocking_send(Bytes::copy_from_slice(bytes))
+            .map_err(|_| io::ErrorKind::BrokenPipe)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+pub(crate) fn export_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
+    op.id("exportAudit")
+        .summary("The whole audit as JSON Lines, for `weighlock audit verify --file`")
+        .response_with::<200, String, _>(|res| of_kind(res, "application/jsonl"))
+}
+
+pub(crate) async fn of_run(
+    Shared(engine): Shared<Arc<Engine>>,
+    Who(who): Who,
+    Id(id): Id,
+) -> Result<Json<Entries>, Problem> {
+    let run = engine.find(&id, &who)?;
+    Ok(Json(Entries {
+        entries: engine.entries_of(&run)?,
+        next: None,
+    }))
+}
+
+pub(crate) fn of_run_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
+    op.id("getCommandAudit")
+        .summary("The audit entries of a run")
+}
+
+impl From<Verified> for VerifiedView {
+    fn from(found: Verified) -> Self {
+        Self {
+            entries: found.entries,
+            head: found.head,
+            fault: found.fault.map(|fault| FaultView {
+                seq: fault.seq,
+                what: fault.what,
+            }),
+        }
+    }
+}

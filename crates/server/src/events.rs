@@ -1,0 +1,70 @@
+//! What happens, as it happens: an event stream.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use aide::transform::TransformOperation;
+use axum::extract::State as Shared;
+use axum::http::HeaderMap;
+use axum::response::sse::{Event as SseEvent, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use weighlock_engine::{Engine, Event};
+
+use crate::auth::Guest;
+use crate::problem::Problem;
+use crate::system::{Params, of_kind};
+
+/// How often something is sent when nothing happens, so that both ends notice
+/// a line that is gone.
+const ALIVE_EVERY: Duration = Duration::from_secs(15);
+
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct StreamParams {
+    /// Tell what happened after this event first; `Last-Event-ID` says the
+    /// same and counts more.
+    after: Option<u64>,
+}
+
+pub(crate) async fn stream(
+    Shared(engine): Shared<Arc<Engine>>,
+    guest: Guest,
+    headers: HeaderMap,
+    Params(params): Params<StreamParams>,
+) -> Result<Response, Problem> {
+    let last = headers.get("last-event-id");
+    let last = last.and_then(|id| id.to_str().ok()?.parse().ok());
+    let events = engine.events(last.or(params.after), &guest.who)?;
+    let stream = futures_util::stream::unfold((events, guest), |(mut events, guest)| async move {
+        let event = events.next().await?;
+        // Whoever is let in no more, or as something else, hears nothing more.
+        let told = guest.is_welcome().await.then(|| told(&event))?;
+        Some((Ok::<_, Infallible>(told), (events, guest)))
+    });
+    let alive = KeepAlive::new().interval(ALIVE_EVERY);
+    Ok(Sse::new(stream).keep_alive(alive).into_response())
+}
+
+fn told(event: &Event) -> SseEvent {
+    let data = serde_json::to_string(event).expect("an event is plain data");
+    SseEvent::default()
+        .id(event.id.to_string())
+        .event(&event.event)
+        .data(data)
+}
+
+pub(crate) fn stream_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
+    op.id("streamEvents")
+        .summary("What happens, as it happens")
+        .description(
+            "Server-sent events: `approval.created`, `approval.updated`, `approval.closed`, \
+             `run.created`, `run.updated`, `principal.paused`, `principal.resumed`, \
+             `policy.changed`; and `reset` when so much was missed that everything should be \
+             looked at again. The data of each is an object with `id`, `event`, `time`, `kind`, \
+             `actor`, `command_id`, `approval_id` and `sandbox_id`. Each sees what concerns them.",
+        )
+        .response_with::<200, String, _>(|res| of_kind(res, "text/event-stream"))
+}

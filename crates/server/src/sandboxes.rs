@@ -1,0 +1,115 @@
+//! Sandboxes: directories that commands may use, and how they are guarded.
+
+use std::sync::Arc;
+
+use aide::transform::TransformOperation;
+use axum::Json;
+use axum::extract::State as Shared;
+use axum::http::StatusCode;
+use axum::response::Response;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weighlock_engine::{Checks, Engine, NewSandbox, SandboxInfo, SandboxPatch};
+
+use crate::problem::Problem;
+use crate::system::{Body, Id, IfMatch, Who, tagged};
+
+/// All sandboxes that the caller may see.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SandboxList {
+    /// Those of the settings first.
+    pub sandboxes: Vec<SandboxInfo>,
+}
+
+pub(crate) async fn list(Shared(engine): Shared<Arc<Engine>>, Who(who): Who) -> Json<SandboxList> {
+    Json(SandboxList {
+        sandboxes: engine.sandboxes(&who),
+    })
+}
+
+pub(crate) fn list_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
+    op.id("listSandboxes").summary("The sandboxes there are")
+}
+
+pub(crate) async fn show(
+    Shared(engine): Shared<Arc<Engine>>,
+    Who(who): Who,
+    Id(id): Id,
+) -> Result<Response, Problem> {
+    let found = engine.sandbox(&id, &who)?;
+    Ok(tagged(StatusCode::OK, found.version, found))
+}
+
+pub(crate) fn show_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
+    op.id("getSandbox")
+        .summary("One sandbox")
+        .response::<200, Json<SandboxInfo>>()
+}
+
+pub(crate) async fn create(
+    Shared(engine): Shared<Arc<Engine>>,
+    Who(who): Who,
+    Body(new): Body<NewSandbox>,
+) -> Result<Response, Problem> {
+    let made = engine.add_sandbox(new, &who).await?;
+    Ok(tagged(StatusCode::CREATED, made.version, made))
+}
+
+pub(crate) fn create_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
+    op.id("createSandbox")
+        .summary("Set a sandbox up")
+        .description(
+            "The directory must exist below an allowed root. It is pinned: another that comes to \
+             its place is not used.",
+        )
+        .response::<201, Json<SandboxInfo>>()
+}
+
+pub(crate) async fn change(
+    Shared(engine): Shared<Arc<Engine>>,
+    Who(who): Who,
+    Id(id): Id,
+    IfMatch(version): IfMatch,
+    Body(patch): Body<SandboxPatch>,
+) -> Result<Response, Problem> {
+    let changed = engine.change_sandbox(&id, patch, version, &who).await?;
+    Ok(tagged(StatusCode::OK, changed.version, changed))
+}
+
+pub(crate) fn change_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
+    op.id("changeSandbox")
+        .summary("Change a sandbox, or switch it off")
+        .description("Only what is given changes. One that is not active takes no new runs.")
+        .response::<200, Json<SandboxInfo>>()
+}
+
+pub(crate) async fn remove(
+    Shared(engine): Shared<Arc<Engine>>,
+    Who(who): Who,
+    Id(id): Id,
+    IfMatch(version): IfMatch,
+) -> Result<StatusCode, Problem> {
+    engine.remove_sandbox(&id, version, &who).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+pub(crate) fn remove_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
+    op.id("deleteSandbox")
+        .summary("Take a sandbox away")
+        .description("Its runs stay on record; the directory is not touched.")
+        .response_with::<204, (), _>(|res| res.description("Gone"))
+}
+
+pub(crate) async fn protection(
+    Shared(engine): Shared<Arc<Engine>>,
+    Who(who): Who,
+    Id(id): Id,
+) -> Result<Json<Checks>, Problem> {
+    Ok(Json(engine.protection(&id, &who).await?))
+}
+
+pub(crate) fn protection_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
+    op.id("getProtection")
+        .summary("What protects a sandbox on this machine")
+        .description("Each wall as it was tried just now. What is missing is said.")
+}

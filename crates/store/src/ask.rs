@@ -1,0 +1,217 @@
+//! Asking people: a new question, one that is asked already, or another in its
+//! place; and taking it back.
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use crate::approval::{self, Approval, ApprovalState, COLUMNS};
+use crate::audit::Entry;
+use crate::command::{self, Command, State};
+use crate::key::{self, Inserted, Key};
+use crate::open::{Error, Store};
+use crate::pending;
+use crate::writer::only_if;
+
+/// A command that needs somebody's answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ask {
+    /// In the state [`State::Waiting`].
+    pub command: Command,
+    /// To start it from, once it may.
+    pub request: String,
+    /// The question, in case nobody is asked the same already.
+    pub approval: Approval,
+    /// See [`Key`].
+    pub key: Option<Key>,
+    /// How many commands of one requester may be pending.
+    pub max_pending: u64,
+}
+
+/// What became of asking.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Asked {
+    /// It is a question of its own.
+    New,
+    /// The same was asked already; this is that question.
+    Joined(Approval),
+    /// Its key has been used, and nothing was done.
+    Before {
+        /// The command that came with the key.
+        command_id: String,
+        /// It was the same request.
+        same: bool,
+    },
+    /// The requester has too much pending; nothing was done.
+    TooMany,
+    /// It was held, and has ended or gone on meanwhile; nothing was done.
+    Over,
+}
+
+impl Store {
+    /// Joins the pending question with the same fingerprint and requester, or
+    /// makes one. `tell` is given the command together with the question that
+    /// it will wait for, and whether that is new; it may still change what has
+    /// no column.
+    pub async fn ask(
+        &self,
+        ask: Ask,
+        tell: impl FnOnce(&mut Command, &Approval, bool) -> Vec<Entry> + Send + 'static,
+    ) -> Result<Asked, Error> {
+        self.writer
+            .write(move |to| {
+                let refusal = refusal(to, &ask.command, ask.key.as_ref(), ask.max_pending)?;
+                if let Some(refusal) = refusal {
+                    return Ok((refusal, vec![]));
+                }
+                let joined = join(to, &ask.approval)?;
+                let question = match &joined {
+                    Some(joined) => joined.clone(),
+                    None => open(to, ask.approval)?,
+                };
+                let mut command = Command {
+                    approval: Some(question.id.clone()),
+                    ..ask.command
+                };
+                let entries = tell(&mut command, &question, joined.is_none());
+                pending::insert(to, &command, &ask.request)?;
+                key::keep(to, ask.key.as_ref(), &command)?;
+                Ok((joined.map_or(Asked::New, Asked::Joined), entries))
+            })
+            .await
+    }
+
+    /// Puts another question in the place of a pending one: the same id, the
+    /// next version, and the answers so far are forgotten. False when it was
+    /// answered or changed meanwhile.
+    pub async fn renew(
+        &self,
+        id: String,
+        was: String,
+        now: Approval,
+        entries: Vec<Entry>,
+    ) -> Result<bool, Error> {
+        self.writer
+            .write(move |to| {
+                let changed = to.execute(
+                    "UPDATE approvals SET fingerprint = ?3, rank = ?4, expires_at = ?5, \
+                     needed = ?6, body = ?7, version = version + 1 \
+                     WHERE approval_id = ?1 AND fingerprint = ?2 AND state = 'pending'",
+                    params![
+                        id,
+                        was,
+                        now.fingerprint,
+                        now.risk.rank(),
+                        now.expires_at,
+                        now.needed,
+                        now.body.to_string(),
+                    ],
+                )?;
+                if changed == 1 {
+                    to.execute("DELETE FROM answers WHERE approval_id = ?1", [id])?;
+                }
+                Ok(only_if(changed == 1, entries))
+            })
+            .await
+    }
+
+    /// Gives a pending question another deadline, and returns it as it is now.
+    pub async fn extend(
+        &self,
+        id: String,
+        expires_at: i64,
+        entries: Vec<Entry>,
+    ) -> Result<Option<Approval>, Error> {
+        self.writer
+            .write(move |to| {
+                let Some(mut approval) = approval::pending(to, &id)? else {
+                    return Ok((None, vec![]));
+                };
+                approval.expires_at = expires_at;
+                approval::update(to, &approval)?;
+                Ok((Some(approval), entries))
+            })
+            .await
+    }
+
+    /// Takes one waiting command back, and its question too when nothing waits
+    /// for it any more, which is returned then. `None` when it was not
+    /// waiting: it ended, began, or may begin. `entries` is told the question
+    /// that was closed.
+    pub async fn withdraw(
+        &self,
+        command: Command,
+        by: String,
+        entries: impl FnOnce(Option<&Approval>) -> Vec<Entry> + Send + 'static,
+    ) -> Result<Option<Option<Approval>>, Error> {
+        self.writer
+            .write(move |to| {
+                let Some(stored) = command::one(to, &command.id)?.filter(waits) else {
+                    return Ok((None, vec![]));
+                };
+                pending::end(to, &command)?;
+                let closed = approval::left(to, &stored, &by, command.updated_at)?;
+                let entries = entries(closed.as_ref());
+                Ok((Some(closed), entries))
+            })
+            .await
+    }
+}
+
+/// An approved command is not taken back: the answer came first.
+fn waits(command: &Command) -> bool {
+    command.state == State::Waiting && command.approved_by.is_none()
+}
+
+/// Returns why a command cannot be one more that has not begun, if it cannot.
+pub(crate) fn refusal(
+    from: &Connection,
+    command: &Command,
+    key: Option<&Key>,
+    max_pending: u64,
+) -> Result<Option<Asked>, Error> {
+    if let Some(Inserted::Before { command_id, same }) = key::before(from, key)? {
+        return Ok(Some(Asked::Before { command_id, same }));
+    }
+    let on_record = command::one(from, &command.id)?;
+    if { on_record.as_ref() }.is_some_and(|stored| stored.state != State::Held) {
+        return Ok(Some(Asked::Over));
+    }
+    let pending: u64 = from
+        .prepare_cached(
+            "SELECT count(*) FROM terminal_commands INDEXED BY terminal_commands_pending \
+             WHERE requested_by = ?1 AND status = 'pending'",
+        )?
+        .query_row([&command.requested_by], |row| row.get(0))?;
+    // One that was held is among them, and is no more than before.
+    let others = pending - u64::from(on_record.is_some());
+    Ok((others >= max_pending).then_some(Asked::TooMany))
+}
+
+/// Adds one to the pending question that asks the same, if there is one.
+fn join(to: &Connection, like: &Approval) -> Result<Option<Approval>, Error> {
+    let sql = format!(
+        "SELECT {COLUMNS} FROM approvals INDEXED BY pending_same \
+         WHERE requested_by = ?1 AND fingerprint = ?2 AND state = 'pending' LIMIT 1"
+    );
+    let found = to
+        .prepare_cached(&sql)?
+        .query_row(params![like.requested_by, like.fingerprint], approval::read)
+        .optional()?;
+    let Some(mut joined) = found else {
+        return Ok(None);
+    };
+    joined.count += 1;
+    approval::update(to, &joined)?;
+    Ok(Some(joined))
+}
+
+fn open(to: &Connection, question: Approval) -> Result<Approval, Error> {
+    let question = Approval {
+        state: ApprovalState::Pending,
+        count: 1,
+        decided_at: None,
+        decided_by: None,
+        ..question
+    };
+    approval::insert(to, &question)?;
+    Ok(question)
+}

@@ -1,0 +1,166 @@
+//! Finding audit entries again.
+
+use rusqlite::types::Value as Sql;
+use rusqlite::{Row, params_from_iter};
+use serde_json::Value;
+
+use crate::audit::{Body, Recorded};
+use crate::cursor::rows;
+use crate::open::{Error, Store};
+use crate::span::{Span, Times, Window};
+
+/// Which entries to recall, oldest first.
+#[derive(Debug, Clone, Default)]
+pub struct EntryFilter {
+    /// Only those about this run.
+    pub run: Option<String>,
+    /// Only those about this sandbox.
+    pub sandbox: Option<String>,
+    /// Only what this principal did.
+    pub actor: Option<String>,
+    /// Only those about this principal's things.
+    pub owner: Option<String>,
+    /// Only those of this kind, or of all that begin with it if it ends in a
+    /// dot.
+    pub kind: Option<String>,
+    /// Only those at this time or later, in microseconds since 1970.
+    pub from: Option<i64>,
+    /// Only those before this time.
+    pub to: Option<i64>,
+    /// Only those after this number.
+    pub after: u64,
+    /// At most so many.
+    pub limit: usize,
+}
+
+/// When entries were made.
+pub(crate) const TIMES: Times = Times {
+    ids: "SELECT seq AS id FROM audit INDEXED BY audit_time \
+          WHERE time >= ?1 AND time < ?2 LIMIT ?3",
+    newest_first: false,
+};
+
+impl Store {
+    /// Recalls entries as JSON, oldest first.
+    pub fn entries(&self, filter: &EntryFilter) -> Result<Vec<Value>, Error> {
+        Ok(self
+            .bodies(filter)?
+            .iter()
+            .flat_map(|body| serde_json::from_str(body))
+            .collect())
+    }
+
+    /// Recalls what was appended after an entry, oldest first.
+    pub fn recorded_after(&self, seq: u64, limit: usize) -> Result<Vec<Recorded>, Error> {
+        let filter = EntryFilter {
+            after: seq,
+            limit,
+            ..EntryFilter::default()
+        };
+        Ok(self
+            .bodies(&filter)?
+            .iter()
+            .flat_map(|body| serde_json::from_str::<Body>(body))
+            .map(Recorded::from)
+            .collect())
+    }
+
+    /// Returns the number of the newest entry, or zero.
+    pub fn newest_seq(&self) -> Result<u64, Error> {
+        let sql = "SELECT coalesce(max(seq), 0) FROM audit";
+        Ok(self.lock_reader().query_row(sql, [], |row| row.get(0))?)
+    }
+
+    fn bodies(&self, filter: &EntryFilter) -> Result<Vec<String>, Error> {
+        let reader = self.lock_reader();
+        let span = TIMES.span(&reader, filter.window())?;
+        if span == Span::Nothing {
+            return Ok(vec![]);
+        }
+        let (sql, values) = filter.query(&span);
+        let mut query = reader.prepare_cached(&sql)?;
+        let rows = query.query_map(params_from_iter(values), |row: &Row<'_>| row.get(0))?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+}
+
+impl EntryFilter {
+    pub(crate) fn window(&self) -> Window {
+        Window {
+            from: self.from,
+            to: self.to,
+        }
+    }
+
+    pub(crate) fn query(&self, span: &Span<i64>) -> (String, Vec<Sql>) {
+        let mut values = vec![rows(self.limit).into(), self.above(span).into()];
+        let mut wanted = String::new();
+        let mut add = |condition: &str, value: Sql| {
+            values.push(value);
+            wanted.push_str(" AND ");
+            wanted.push_str(condition);
+        };
+        let texts = [
+            ("run = ?", &self.run),
+            ("sandbox = ?", &self.sandbox),
+            ("owner = ?", &self.owner),
+            ("actor = ?", &self.actor),
+        ];
+        for (condition, text) in texts {
+            if let Some(text) = text {
+                add(condition, text.clone().into());
+            }
+        }
+        match self.kind.as_deref().map(|kind| (kind, kind.ends_with('.'))) {
+            Some((kind, true)) => {
+                add("kind >= ?", kind.to_owned().into());
+                // A slash is what sorts next after a dot.
+                let next = format!("{}/", &kind[..kind.len() - 1]);
+                add("kind < ?", next.into());
+            }
+            Some((kind, false)) => add("kind = ?", kind.to_owned().into()),
+            None => {}
+        }
+        if let Span::Between(_, last) = span {
+            add("seq <= ?", (*last).into());
+        }
+        // With a plus, which keeps the database from walking along the times.
+        if let Some(from) = self.from {
+            add("+time >= ?", from.into());
+        }
+        if let Some(to) = self.to {
+            add("+time < ?", to.into());
+        }
+        let sql = format!(
+            "SELECT body FROM audit {} WHERE seq > ?2{wanted} ORDER BY seq LIMIT ?1",
+            self.index(),
+        );
+        (sql, values)
+    }
+
+    /// One bound where there could be two: the database would only look up
+    /// one, and walk to the other.
+    fn above(&self, span: &Span<i64>) -> i64 {
+        let after = i64::try_from(self.after).unwrap_or(i64::MAX);
+        match span {
+            Span::Between(first, _) => after.max(first - 1),
+            _ => after,
+        }
+    }
+
+    /// Returns what to walk along: the index that leaves the least.
+    fn index(&self) -> &'static str {
+        if self.run.is_some() {
+            "INDEXED BY audit_run"
+        } else if self.sandbox.is_some() {
+            "INDEXED BY audit_sandbox"
+        } else if self.owner.is_some() {
+            "INDEXED BY audit_owner"
+        } else if self.actor.is_some() || self.kind.is_some() {
+            "INDEXED BY audit_kind"
+        } else {
+            // The numbers themselves.
+            ""
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Principals: the people and agents who ask, answer and own.
+
+use rusqlite::{Params, Row, params};
+use serde_json::Value;
+
+use crate::audit::Entry;
+use crate::open::{Error, Store};
+use crate::writer::only_if;
+
+/// A principal as it is remembered.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PrincipalRow {
+    /// Its name, which stays.
+    pub name: String,
+    /// It is a program.
+    pub agent: bool,
+    /// What it may do, as a word.
+    pub role: String,
+    /// The account on this machine that is it.
+    pub uid: Option<u32>,
+    /// It may do anything at all.
+    pub active: bool,
+    /// What has no column.
+    pub body: Value,
+    /// Counts the changes.
+    pub version: i64,
+    /// Microseconds since 1970.
+    pub created_at: i64,
+    /// See `created_at`.
+    pub updated_at: i64,
+}
+
+/// The columns in the order that `read` expects.
+const COLUMNS: &str = "principal_id, agent, role, uid, is_active, body, version, created_at, \
+     updated_at";
+
+impl Store {
+    /// Remembers a principal; false when the name or the uid is taken.
+    pub async fn add_principal(
+        &self,
+        row: PrincipalRow,
+        entries: Vec<Entry>,
+    ) -> Result<bool, Error> {
+        self.writer
+            .write(move |to| {
+                let sql = format!(
+                    "INSERT INTO principals ({COLUMNS}) \
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT DO NOTHING"
+                );
+                let new = to.execute(
+                    &sql,
+                    params![
+                        row.name,
+                        row.agent,
+                        row.role,
+                        row.uid,
+                        row.active,
+                        row.body.to_string(),
+                        row.version,
+                        row.created_at,
+                        row.updated_at,
+                    ],
+                )?;
+                Ok(only_if(new == 1, entries))
+            })
+            .await
+    }
+
+    /// Changes a principal that is still as it was read; its version goes up
+    /// by one. False when it was changed meanwhile, or the uid is taken.
+    pub async fn change_principal(
+        &self,
+        row: PrincipalRow,
+        entries: Vec<Entry>,
+    ) -> Result<bool, Error> {
+        self.writer
+            .write(move |to| {
+                let changed = to.execute(
+                    "UPDATE OR IGNORE principals SET agent = ?3, role = ?4, uid = ?5, \
+                     is_active = ?6, body = ?7, updated_at = ?8, version = version + 1 \
+                     WHERE principal_id = ?1 AND version = ?2",
+                    params![
+                        row.name,
+                        row.version,
+                        row.agent,
+                        row.role,
+                        row.uid,
+                        row.active,
+                        row.body.to_string(),
+                        row.updated_at,
+                    ],
+                )?;
+                Ok(only_if(changed == 1, entries))
+            })
+            .await
+    }
+
+    /// Recalls a principal by its name.
+    pub fn principal(&self, name: &str) -> Result<Option<PrincipalRow>, Error> {
+        Ok(self
+            .principals_where("WHERE principal_id = ?1", [name])?
+            .pop())
+    }
+
+    /// Recalls the principal that an account is.
+    pub fn principal_of_uid(&self, uid: u32) -> Result<Option<PrincipalRow>, Error> {
+        Ok(self.principals_where("WHERE uid = ?1", [uid])?.pop())
+    }
+
+    /// Lists all principals by name.
+    pub fn principals(&self) -> Result<Vec<PrincipalRow>, Error> {
+        self.principals_where("ORDER BY principal_id", [])
+    }
+
+    fn principals_where(
+        &self,
+        which: &str,
+        values: impl Params,
+    ) -> Result<Vec<PrincipalRow>, Error> {
+        let reader = self.lock_reader();
+        let sql = format!("SELECT {COLUMNS} FROM principals {which}");
+        let mut query = reader.prepare_cached(&sql)?;
+        let rows = query.query_map(values, read)?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+}
+
+fn read(row: &Row<'_>) -> Result<PrincipalRow, rusqlite::Error> {
+    let body: String = row.get(5)?;
+    Ok(PrincipalRow {
+        name: row.get(0)?,
+        agent: row.get(1)?,
+        role: row.get(2)?,
+        uid: row.get(3)?,
+        active: row.get(4)?,
+        body: serde_json::from_str(&body).unwrap_or_default(),
+        version: row.get(6)?,
+        created_at: row.get(7)?,
+        updated_at: row.get(8)?,
+    })
+}
