@@ -51,7 +51,7 @@ pub(crate) fn measure(effort: &Effort) -> Result<Vec<Row>> {
     ])
 }
 
-fn connect(server: &Server, count: usize) -> Result<Vec<Client>> {
+pub(crate) fn connect(server: &Server, count: usize) -> Result<Vec<Client>> {
     (0..count).map(|_| server.connect()).collect()
 }
 
@@ -80,7 +80,10 @@ fn repeat(times: usize, mut deed: impl FnMut() -> Result<()>) -> Result<()> {
 }
 
 /// Does something with each, all at once, and waits for all.
-fn all<T: Send>(each: &mut [T], deed: impl Fn(&mut T) -> Result<()> + Sync) -> Result<()> {
+pub(crate) fn all<T: Send>(
+    each: &mut [T],
+    deed: impl Fn(&mut T) -> Result<()> + Sync,
+) -> Result<()> {
     let deed = &deed;
     std::thread::scope(|scope| {
         let threads: Vec<_> = each

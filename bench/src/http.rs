@@ -56,7 +56,16 @@ impl Client {
     }
 
     fn post(&mut self, body: &Value) -> Result<Value> {
-        let mut answer = self.send("POST", "/commands", body.to_string().as_bytes())?;
+        self.call("POST", "/commands", body)
+    }
+
+    /// Asks for anything and returns the whole answer.
+    pub(crate) fn call(&mut self, method: &str, path: &str, body: &Value) -> Result<Value> {
+        let body = match body {
+            Value::Null => String::new(),
+            body => body.to_string(),
+        };
+        let mut answer = self.send(method, path, body.as_bytes())?;
         let mut text = vec![];
         answer.read_to_end(&mut text)?;
         if !(200..300).contains(&answer.status) {

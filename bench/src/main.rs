@@ -6,6 +6,7 @@
 mod crowd;
 mod flood;
 mod http;
+mod inbox;
 mod judging;
 mod live;
 mod machine;
@@ -26,7 +27,7 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 type Group = fn(&Effort) -> Result<Vec<Row>>;
 
 const USAGE: &str =
-    "usage: weighlock-bench [--quick] [--json] [policy|one|walls|flood|live|crowd]...";
+    "usage: weighlock-bench [--quick] [--json] [policy|one|walls|flood|live|crowd|inbox]...";
 
 /// How often things are measured.
 pub(crate) struct Effort {
@@ -81,17 +82,20 @@ fn compare(args: &[String]) -> Result<()> {
         match arg.as_str() {
             "--quick" => effort = &QUICK,
             "--json" => json = true,
-            name @ ("policy" | "one" | "walls" | "flood" | "live" | "crowd") => only.push(name),
+            name @ ("policy" | "one" | "walls" | "flood" | "live" | "crowd" | "inbox") => {
+                only.push(name);
+            }
             _ => return Err(format!("`{arg}` is not understood\n{USAGE}").into()),
         }
     }
-    let groups: [(&str, Group); 6] = [
+    let groups: [(&str, Group); 7] = [
         ("policy", judging::measure),
         ("one", one::measure),
         ("walls", walls::measure),
         ("flood", flood::measure),
         ("live", live::measure),
         ("crowd", crowd::measure),
+        ("inbox", inbox::measure),
     ];
     // Before the load is our own.
     let facts = machine::facts();

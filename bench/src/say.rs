@@ -27,8 +27,12 @@ const PIECE: usize = 64 * 1024;
 pub(crate) fn say(words: &[String]) -> Result<()> {
     match words {
         [what] if what == "clock" => clock(),
+        [what] if what == "now" => {
+            println!("{}", now());
+            Ok(())
+        }
         [what, bytes] if what == "flood" => flood(bytes.parse()?),
-        _ => Err("only `clock` and `flood BYTES` can be said".into()),
+        _ => Err("only `clock`, `now` and `flood BYTES` can be said".into()),
     }
 }
 

@@ -28,9 +28,22 @@ pub(crate) struct Peak {
 impl Server {
     /// Starts a server with a configuration and waits until it serves.
     pub(crate) fn start(config: &str) -> Result<Self> {
-        let program = program()?;
         let dir = tempfile::Builder::new().prefix("wlbench").tempdir()?;
         fs::create_dir(dir.path().join("base"))?;
+        Self::start_in(dir, config)
+    }
+
+    /// Ends it, changes its database, and starts it again.
+    pub(crate) fn restart_after(self, change: impl FnOnce(&Path) -> Result<()>) -> Result<Self> {
+        let mut ended = self;
+        ended.end();
+        let dir = std::mem::replace(&mut ended.dir, tempfile::tempdir()?);
+        change(&dir.path().join("state/weighlock.db"))?;
+        Self::start_in(dir, "")
+    }
+
+    fn start_in(dir: TempDir, config: &str) -> Result<Self> {
+        let program = program()?;
         let file = dir.path().join("config.toml");
         // Commands that write by measure are this program.
         let own = std::env::current_exe()?.canonicalize()?;
@@ -102,12 +115,18 @@ impl Server {
     }
 }
 
-impl Drop for Server {
-    fn drop(&mut self) {
+impl Server {
+    fn end(&mut self) {
         if let Some(pid) = rustix::process::Pid::from_raw(self.process.id().cast_signed()) {
             let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
         }
         let _ = self.process.wait();
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.end();
     }
 }
 

@@ -16,6 +16,7 @@ pub(crate) enum Unit {
     Micros,
     MegabytesPerSecond,
     RunsPerSecond,
+    RequestsPerSecond,
     Mebibytes,
 }
 
@@ -69,12 +70,16 @@ impl Unit {
             Self::Micros => "µs",
             Self::MegabytesPerSecond => "MB/s",
             Self::RunsPerSecond => "runs/s",
+            Self::RequestsPerSecond => "req/s",
             Self::Mebibytes => "MiB",
         }
     }
 
     fn more_is_better(self) -> bool {
-        matches!(self, Self::MegabytesPerSecond | Self::RunsPerSecond)
+        matches!(
+            self,
+            Self::MegabytesPerSecond | Self::RunsPerSecond | Self::RequestsPerSecond
+        )
     }
 
     fn show(self, figure: f64) -> String {
