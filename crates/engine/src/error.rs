@@ -101,7 +101,7 @@ pub enum Error {
         approval: Box<ApprovalView>,
     },
     /// What would run is not what was asked about.
-    #[error("what would run is not what was shown; nothing was run, and it is asked anew")]
+    #[error("what would run is not what that fingerprint names; nothing was run")]
     PayloadChanged {
         /// The question as it is now.
         approval: Option<Box<ApprovalView>>,
@@ -184,6 +184,12 @@ pub enum Error {
     /// The run is ours, and we say how it ends.
     #[error("run {id} is not run by its requester; nothing was recorded")]
     NotExternal {
+        /// The run.
+        id: String,
+    },
+    /// Nobody has allowed it yet.
+    #[error("run {id} has not begun, and may not yet; nothing was recorded")]
+    NotBegun {
         /// The run.
         id: String,
     },
@@ -367,7 +373,7 @@ impl Error {
             Self::PayloadChanged { .. } => problem(
                 Kind::Conflict,
                 "payload_changed",
-                "look at it again, and answer what is asked now",
+                "look at what is asked now, and answer with its whole fingerprint",
             ),
             Self::Paused { .. } => problem(
                 Kind::Conflict,
@@ -429,6 +435,11 @@ impl Error {
                 Kind::Conflict,
                 "not_external",
                 "only a command with executor `external` is reported by its requester",
+            ),
+            Self::NotBegun { .. } => problem(
+                Kind::Conflict,
+                "not_begun",
+                "wait for the answer; report when its state is `running` and you have run it",
             ),
             Self::Final { .. } => problem(Kind::Conflict, "already_final", "the record stands"),
             Self::KeyReused => problem(

@@ -18,11 +18,13 @@ use crate::view::{Run, stored};
 
 /// What a command did that was run elsewhere.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields)]
 pub struct Report {
     /// Its standard output.
+    #[serde(default)]
     pub stdout: String,
     /// Its standard error.
+    #[serde(default)]
     pub stderr: String,
     /// Its exit code.
     pub exit_code: i32,
@@ -59,6 +61,9 @@ impl Engine {
         let Some(mut command) = command else {
             return Err(Error::NotExternal { id: run.short_id });
         };
+        if matches!(command.state, State::Waiting | State::Held) {
+            return Err(Error::NotBegun { id: run.short_id });
+        }
         if command.state != State::Running {
             return Err(Error::Final { id: run.short_id });
         }

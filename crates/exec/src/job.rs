@@ -108,14 +108,21 @@ pub async fn start(
         command: command.to_owned(),
         args: args.to_vec(),
     };
-    match Job::connect(keeper.0, Some(&order)).await {
-        // Killed while it waited: it leaves a word before it begins anything.
-        Err(Error::Gone) if matches!(Status::load(&dir), Ok(None)) => {
-            Job::connect(summon(nursery)?.0, Some(&order)).await
+    let mut job = Job::connect(keeper.0, Some(&order)).await;
+    // Killed while it waited: it leaves a word before it begins anything. Those
+    // that waited beside it may have been killed with it.
+    for _ in 0..REPLACED {
+        let gone = matches!(job, Err(Error::Gone));
+        if !gone || !matches!(Status::load(&dir), Ok(None)) {
+            break;
         }
-        other => other,
+        job = Job::connect(summon(nursery)?.0, Some(&order)).await;
     }
+    job
 }
+
+/// How many dead keepers are replaced: more than are ready at once.
+const REPLACED: usize = 8;
 
 /// Finds the keeper of a run that was started by an earlier server.
 pub async fn adopt(dir: &Path) -> io::Result<Orphan> {

@@ -348,6 +348,10 @@ pub(crate) async fn stop(
     Body(how): Body<StopRequest>,
 ) -> Result<Json<CommandView>, Problem> {
     let run = engine.find(&id, &who)?;
+    if matches!(run.state, State::Waiting | State::Held) {
+        let run = engine.withdraw(&run, &who).await?;
+        return Ok(Json(view(&engine, run)?));
+    }
     let grace = Duration::from_millis(how.grace_ms.unwrap_or(GRACE_MS));
     engine.stop(&run, &who, how.interrupt, grace).await?;
     let run = engine.closed(&run, grace + Duration::from_secs(5)).await?;
@@ -357,7 +361,7 @@ pub(crate) async fn stop(
 pub(crate) fn stop_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("stopCommand")
         .summary("End a run and everything it started")
-        .description("Answers when nothing of it is left.")
+        .description("Answers when nothing of it is left. One that has not begun is withdrawn.")
 }
 
 pub(crate) async fn stdin(

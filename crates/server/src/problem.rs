@@ -68,6 +68,7 @@ const CODES: &[&str] = &[
     "no_token",
     "not_allowed",
     "not_available",
+    "not_begun",
     "not_external",
     "not_json",
     "not_waiting",

@@ -21,12 +21,17 @@ pub(crate) struct Args {
 
 pub(crate) fn signin(args: &Args, paths: &Paths) -> Result<ExitCode, Failure> {
     ourselves::may_decide()?;
+    let Some(address) = address(paths) else {
+        return Err(Failure::new(
+            "the server has no address that a browser could reach; no link was made",
+            "start it with one: `weighlock serve --replace`",
+        ));
+    };
     let mut made: LinkView = block_on(async {
         let mut client = Client::open(paths).await?;
         client.post("/signin/link", &serde_json::json!({})).await
     })?;
-    let address = address(paths);
-    made.link = format!("{}{}", address.as_deref().unwrap_or_default(), made.link);
+    made.link = format!("{address}{}", made.link);
     if args.json {
         text::print_json(&made);
         return Ok(ExitCode::SUCCESS);
@@ -34,12 +39,6 @@ pub(crate) fn signin(args: &Args, paths: &Paths) -> Result<ExitCode, Failure> {
     println!("{}", safe(&made.link));
     let minutes = counted(made.expires_in_seconds / 60, "minute");
     eprintln!("valid once, {minutes}");
-    if address.is_none() {
-        eprintln!(
-            "hint: to be put behind the server's address; `weighlock serve` has one, a \
-                   server that another command started has none"
-        );
-    }
     Ok(ExitCode::SUCCESS)
 }
 

@@ -50,8 +50,8 @@ fn a_report_is_recorded_once_and_can_be_read() {
 fn what_needs_a_person_waits_and_may_be_run_then() {
     let mut crew = Crew::new();
     let run = crew.waiting("coder", "touch made", json!({ "executor": "external" }));
-    let early = crew.with_run("coder", &run, "finalize", json!({}));
-    assert_eq!(early.outcome(), (409, "already_final".into()));
+    let early = crew.with_run("coder", &run, "finalize", json!({ "exit_code": 0 }));
+    assert_eq!(early.outcome(), (409, "not_begun".into()));
     crew.approve("ana", &crew.card(&run)).expect(200);
     let now = crew.run(&run);
     let expected = json!({ "state": "running", "approved_by": "ana", "open": false });
@@ -61,7 +61,7 @@ fn what_needs_a_person_waits_and_may_be_run_then() {
     crew.restart();
     assert_eq!(crew.run(&run)["state"], "running");
     let done = crew
-        .with_run("coder", &run, "finalize", json!({}))
+        .with_run("coder", &run, "finalize", json!({ "exit_code": 0 }))
         .expect(200);
     let expected = json!({ "state": "succeeded", "exit_code": 0, "approved_by": "ana" });
     assert_eq!(
@@ -89,7 +89,7 @@ fn what_needs_a_person_waits_and_may_be_run_then() {
         .ask("coder", "rm -rf /", json!({ "executor": "external" }))
         .expect(200);
     for run in [&refused, &blocked] {
-        let report = crew.with_run("coder", run, "finalize", json!({}));
+        let report = crew.with_run("coder", run, "finalize", json!({ "exit_code": 0 }));
         assert_eq!(report.outcome(), (409, "already_final".into()));
     }
     crew.assert_agrees();
@@ -99,7 +99,8 @@ fn what_needs_a_person_waits_and_may_be_run_then() {
 fn only_whoever_asked_reports_and_never_of_a_run_of_ours() {
     let crew = Crew::new();
     let run = external(&crew, "echo x");
-    let report = |who: &str, run: &Value| crew.with_run(who, run, "finalize", json!({}));
+    let report =
+        |who: &str, run: &Value| crew.with_run(who, run, "finalize", json!({ "exit_code": 0 }));
     assert_eq!(
         report("tester", &run).outcome(),
         (404, "no_such_run".into())
