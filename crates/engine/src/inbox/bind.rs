@@ -183,11 +183,14 @@ impl Looked<'_> {
         word.replace("$PWD", &cwd).replace("${PWD}", &cwd).into()
     }
 
-    /// Where a file of the home directory is for commands.
+    /// Where a file of the home directory is for commands. One that is not
+    /// there counts for nothing: the directory itself is made by the first run.
     fn at_home<'a>(&'a self, file: &'a Path) -> impl Iterator<Item = PathBuf> + 'a {
         let rest = file.strip_prefix(self.home).ok();
         let homes = self.homes.iter();
-        homes.filter_map(move |home| rest.map(|rest| home.join(rest)))
+        homes
+            .filter_map(move |home| rest.map(|rest| home.join(rest)))
+            .filter(|file| file.exists())
     }
 }
 
