@@ -356,24 +356,28 @@ impl Records {
 
     /// Panics where two of them do not agree.
     pub(crate) fn check(&self) {
+        let mut shared: HashMap<&str, Vec<(&String, &CommandRow)>> = HashMap::new();
+        for (id, command) in &self.commands {
+            let question = command.approval.as_deref().unwrap_or_default();
+            shared.entry(question).or_default().push((id, command));
+        }
         for (id, approval) in &self.approvals {
-            self.check_question(id, approval);
+            let commands = shared.get(id.as_str()).map_or(&[][..], Vec::as_slice);
+            self.check_question(id, approval, commands);
         }
         for (id, command) in &self.commands {
             self.check_command(id, command);
         }
     }
 
-    fn check_question(&self, id: &str, approval: &ApprovalRow) {
-        let commands = || {
-            let all = self.commands.iter();
-            all.filter(|(_, command)| command.approval.as_deref() == Some(id))
-        };
+    fn check_question(
+        &self,
+        id: &str,
+        approval: &ApprovalRow,
+        commands: &[(&String, &CommandRow)],
+    ) {
         let told = self.questions.get(id).map_or(&[][..], Vec::as_slice);
-        let what = || {
-            let commands: Vec<_> = commands().collect();
-            format!("{id}: {approval:?}, {commands:?}, {told:?}")
-        };
+        let what = || format!("{id}: {approval:?}, {commands:?}, {told:?}");
         let closings = ["approved", "rejected", "expired", "withdrawn", "blocked"];
         let is_closing = |kind: &str| closings.contains(&kind.trim_start_matches("approval."));
         let closed: Vec<_> = { told.iter().filter(|(kind, _)| is_closing(kind)) }.collect();
@@ -385,7 +389,10 @@ impl Records {
             )],
         };
         assert_eq!(closed, expected.iter().collect::<Vec<_>>(), "{}", what());
-        for (_, command) in commands().filter(|(_, command)| command.state != "withdrawn") {
+        for (_, command) in commands {
+            if command.state == "withdrawn" {
+                continue;
+            }
             let fits = match approval.state.as_str() {
                 "pending" => command.state == "waiting" && command.approved_by.is_none(),
                 "approved" => {
@@ -397,7 +404,9 @@ impl Records {
             assert!(fits, "{}", what());
         }
         if approval.state == "pending" {
-            let waiting = commands().filter(|(_, command)| command.state == "waiting");
+            let waiting = commands
+                .iter()
+                .filter(|(_, command)| command.state == "waiting");
             assert_eq!(approval.count, waiting.count() as u64, "{}", what());
         }
         if approval.state == "approved" {
