@@ -12,7 +12,7 @@ use weighlock_store::Recorded;
 
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::principal::Principal;
+use crate::principal::{Principal, Right};
 use crate::view::time;
 
 /// Whoever has missed more than this looks again at everything.
@@ -123,8 +123,8 @@ fn event(recorded: Recorded, who: &Principal) -> Option<Event> {
     let seen = match &recorded.owner {
         Some(owner) => who.sees(owner, recorded.sandbox.as_deref()),
         // What is nobody's concerns everybody who may look.
-        None if !who.is_agent() => true,
-        None => name.starts_with("principal.") && is_for(&recorded.detail, who),
+        None if name.starts_with("principal.") => is_for(&recorded.detail, who),
+        None => !who.is_agent(),
     };
     let approval = recorded.detail.get("approval").and_then(|id| id.as_str());
     seen.then(|| Event {
@@ -139,10 +139,11 @@ fn event(recorded: Recorded, who: &Principal) -> Option<Event> {
     })
 }
 
-/// Whether a pause is of everybody, or of this one.
+/// Whether a pause concerns somebody: it is of everybody, or theirs, or they
+/// may know of everybody.
 fn is_for(detail: &serde_json::Value, who: &Principal) -> bool {
     let whose = detail.get("principal").and_then(|name| name.as_str());
-    whose.is_none_or(|name| name == who.name())
+    whose.is_none_or(|name| name == who.name() || who.check(Right::Review).is_ok())
 }
 
 fn name_of(kind: &str) -> Option<&'static str> {
