@@ -279,20 +279,23 @@ fn each_hears_what_concerns_them() {
     let all = [&run("coder")[..], &run("other"), &run("other"), &grant].concat();
     assert_eq!(everything(&owner), all);
 
-    // A pause is heard by whom it is about.
-    let mut heard = Stream::open(&coder, "");
-    for name in ["other", "coder"] {
-        owner
-            .post("/pause", &json!({ "principal": name }))
-            .expect(200);
-        owner
-            .post("/resume", &json!({ "principal": name }))
-            .expect(200);
+    // A pause is heard by whom it is about, and by those who know of everybody.
+    let mut streams = [&coder, &one, &owner].map(|who| Stream::open(who, ""));
+    for name in [json!("other"), json!("coder"), Value::Null] {
+        let whose = json!({ "principal": name });
+        owner.post("/pause", &whose).expect(200);
+        owner.post("/resume", &whose).expect(200);
     }
-    let pauses = audit(&home, "kind=principal.paused");
-    let about_us = pauses.last().unwrap();
-    assert_eq!(about_us["detail"]["principal"], "coder");
-    assert_eq!(heard.next().unwrap()["id"], about_us["seq"]);
+    let pauses = audit(&home, "kind=principal.");
+    let seq = |of: &[Value]| -> Vec<u64> {
+        of.iter()
+            .map(|entry| entry["seq"].as_u64().unwrap())
+            .collect()
+    };
+    let last = seq(&pauses[pauses.len() - 6..]);
+    for (stream, heard) in streams.iter_mut().zip([&last[2..], &last[4..], &last]) {
+        assert_eq!(ids(&stream.take(heard.len())), heard);
+    }
 }
 
 #[test]

@@ -9,160 +9,164 @@ use serde_json::{Value, json};
 use crate::caller::{Caller, Said, add, audit, sandbox};
 use crate::support::{Home, Server};
 
-/// In the order of the columns below. `one` decides in one sandbox only;
-/// `nobody` comes over TCP without anything to show.
-const ROLES: [&str; 7] = [
-    "agent", "viewer", "approver", "one", "operator", "admin", "nobody",
+/// In the order of the columns below. `one` is an approver and `local` an
+/// operator in one sandbox only; `nobody` comes over TCP without anything to
+/// show.
+const ROLES: [&str; 8] = [
+    "agent", "viewer", "approver", "one", "local", "operator", "admin", "nobody",
 ];
 
 /// What each is answered. `own` is the asker's, `near` another's in the sandbox
-/// that `one` decides in, `far` another's elsewhere, `other` another person,
-/// and `absent` is not there. What cannot be asked is left out with a dash.
+/// that `one` and `local` are for, `far` another's elsewhere, `other` another
+/// person, and `absent` is not there. What cannot be asked is left out with a
+/// dash.
 const EXPECTED: &str = "
-#                                           agent viewer approver one operator admin nobody
-GET    /me                           -       200   200    200     200   200    200    401
-GET    /health                       -       200   200    200     200   200    200    401
-GET    /health/checks                -       403   200    200     403   200    200    401
-GET    /events                       -       200   200    200     200   200    200    401
+#                                           agent viewer approver one local operator admin nobody
+GET    /me                           -       200   200    200     200   200   200      200   401
+GET    /health                       -       200   200    200     200   200   200      200   401
+GET    /health/checks                -       403   200    200     403   403   200      200   401
+GET    /events                       -       200   200    200     200   200   200      200   401
 
-POST   /commands                     near    200   403    200     200   200    200    401
-                                     far     404   403    404     404   404    200    401
-                                     absent  404   403    404     404   404    404    401
-GET    /commands                     -       200   200    200     200   200    200    401
-GET    /commands/{id}                own     200   -      200     200   200    200    401
-                                     near    404   200    200     200   200    200    401
-                                     far     404   200    200     404   200    200    401
-                                     absent  404   404    404     404   404    404    401
-GET    /commands/{id}/audit          own     200   -      200     200   200    200    401
-                                     near    404   200    200     200   200    200    401
-                                     far     404   200    200     404   200    200    401
-                                     absent  404   404    404     404   404    404    401
-GET    /commands/{id}/output         own     200   -      200     200   200    200    401
-                                     near    404   200    200     200   200    200    401
-                                     far     404   200    200     404   200    200    401
-                                     absent  404   404    404     404   404    404    401
-GET    /commands/{id}/output/find    own     200   -      200     200   200    200    401
-                                     near    404   200    200     200   200    200    401
-                                     far     404   200    200     404   200    200    401
-                                     absent  404   404    404     404   404    404    401
-GET    /commands/{id}/output/raw     own     200   -      200     200   200    200    401
-                                     near    404   200    200     200   200    200    401
-                                     far     404   200    200     404   200    200    401
-                                     absent  404   404    404     404   404    404    401
-POST   /commands/{id}/stop           own     200   -      200     200   200    200    401
-                                     near    404   403    403     403   200    200    401
-                                     far     404   403    403     404   200    200    401
-                                     absent  404   404    404     404   404    404    401
-POST   /commands/{id}/stdin          own     204   -      204     204   204    204    401
-                                     near    404   403    403     403   204    204    401
-                                     far     404   403    403     404   204    204    401
-                                     absent  404   404    404     404   404    404    401
-POST   /commands/{id}/approve        own     403   -      200     200   200    200    401
-                                     near    404   403    200     200   200    200    401
-                                     far     404   403    200     404   200    200    401
-                                     absent  404   404    404     404   404    404    401
-POST   /commands/{id}/reject         own     403   -      200     200   200    200    401
-                                     near    404   403    200     200   200    200    401
-                                     far     404   403    200     404   200    200    401
-                                     absent  404   404    404     404   404    404    401
-POST   /commands/{id}/withdraw       own     200   -      200     200   200    200    401
-                                     near    404   403    403     403   200    200    401
-                                     far     404   403    403     404   200    200    401
-                                     absent  404   404    404     404   404    404    401
-POST   /commands/{id}/finalize       own     200   -      200     200   200    200    401
-                                     near    404   403    403     403   403    200    401
-                                     far     404   403    403     404   403    200    401
-                                     absent  404   404    404     404   404    404    401
+POST   /commands                     near    200   403    200     200   200   200      200   401
+                                     far     404   403    404     404   404   404      200   401
+                                     absent  404   403    404     404   404   404      404   401
+GET    /commands                     -       200   200    200     200   200   200      200   401
+GET    /commands/{id}                own     200   -      200     200   200   200      200   401
+                                     near    404   200    200     200   200   200      200   401
+                                     far     404   200    200     404   404   200      200   401
+                                     absent  404   404    404     404   404   404      404   401
+GET    /commands/{id}/audit          own     200   -      200     200   200   200      200   401
+                                     near    404   200    200     200   200   200      200   401
+                                     far     404   200    200     404   404   200      200   401
+                                     absent  404   404    404     404   404   404      404   401
+GET    /commands/{id}/output         own     200   -      200     200   200   200      200   401
+                                     near    404   200    200     200   200   200      200   401
+                                     far     404   200    200     404   404   200      200   401
+                                     absent  404   404    404     404   404   404      404   401
+GET    /commands/{id}/output/find    own     200   -      200     200   200   200      200   401
+                                     near    404   200    200     200   200   200      200   401
+                                     far     404   200    200     404   404   200      200   401
+                                     absent  404   404    404     404   404   404      404   401
+GET    /commands/{id}/output/raw     own     200   -      200     200   200   200      200   401
+                                     near    404   200    200     200   200   200      200   401
+                                     far     404   200    200     404   404   200      200   401
+                                     absent  404   404    404     404   404   404      404   401
+POST   /commands/{id}/stop           own     200   -      200     200   200   200      200   401
+                                     near    404   403    403     403   200   200      200   401
+                                     far     404   403    403     404   404   200      200   401
+                                     absent  404   404    404     404   404   404      404   401
+POST   /commands/{id}/stdin          own     204   -      204     204   204   204      204   401
+                                     near    404   403    403     403   204   204      204   401
+                                     far     404   403    403     404   404   204      204   401
+                                     absent  404   404    404     404   404   404      404   401
+POST   /commands/{id}/approve        own     403   -      200     200   200   200      200   401
+                                     near    404   403    200     200   200   200      200   401
+                                     far     404   403    200     404   404   200      200   401
+                                     absent  404   404    404     404   404   404      404   401
+POST   /commands/{id}/reject         own     403   -      200     200   200   200      200   401
+                                     near    404   403    200     200   200   200      200   401
+                                     far     404   403    200     404   404   200      200   401
+                                     absent  404   404    404     404   404   404      404   401
+POST   /commands/{id}/withdraw       own     200   -      200     200   200   200      200   401
+                                     near    404   403    403     403   200   200      200   401
+                                     far     404   403    403     404   404   200      200   401
+                                     absent  404   404    404     404   404   404      404   401
+POST   /commands/{id}/finalize       own     200   -      200     200   200   200      200   401
+                                     near    404   403    403     403   403   403      200   401
+                                     far     404   403    403     404   404   403      200   401
+                                     absent  404   404    404     404   404   404      404   401
 
-GET    /approvals                    -       200   200    200     200   200    200    401
-GET    /approvals/{id}               own     200   -      200     200   200    200    401
-                                     near    404   200    200     200   200    200    401
-                                     far     404   200    200     404   200    200    401
-                                     absent  404   404    404     404   404    404    401
-POST   /approvals/{id}/decision      own     403   -      200     200   200    200    401
-                                     near    404   403    200     200   200    200    401
-                                     far     404   403    200     404   200    200    401
-                                     absent  404   404    404     404   404    404    401
-POST   /approvals/{id}/extend        own     403   -      200     200   200    200    401
-                                     near    404   403    200     200   200    200    401
-                                     far     404   403    200     404   200    200    401
-                                     absent  404   404    404     404   404    404    401
+GET    /approvals                    -       200   200    200     200   200   200      200   401
+GET    /approvals/{id}               own     200   -      200     200   200   200      200   401
+                                     near    404   200    200     200   200   200      200   401
+                                     far     404   200    200     404   404   200      200   401
+                                     absent  404   404    404     404   404   404      404   401
+POST   /approvals/{id}/decision      own     403   -      200     200   200   200      200   401
+                                     near    404   403    200     200   200   200      200   401
+                                     far     404   403    200     404   404   200      200   401
+                                     absent  404   404    404     404   404   404      404   401
+POST   /approvals/{id}/extend        own     403   -      200     200   200   200      200   401
+                                     near    404   403    200     200   200   200      200   401
+                                     far     404   403    200     404   404   200      200   401
+                                     absent  404   404    404     404   404   404      404   401
 
-GET    /sessions                     -       200   200    200     200   200    200    401
-GET    /sessions/{id}                own     200   -      200     200   200    200    401
-                                     near    404   200    200     200   200    200    401
-                                     far     404   200    200     404   200    200    401
-                                     absent  404   404    404     404   404    404    401
-POST   /sessions/{id}/close          own     200   -      200     200   200    200    401
-                                     near    404   403    403     403   200    200    401
-                                     far     404   403    403     404   200    200    401
-                                     absent  404   404    404     404   404    404    401
+GET    /sessions                     -       200   200    200     200   200   200      200   401
+GET    /sessions/{id}                own     200   -      200     200   200   200      200   401
+                                     near    404   200    200     200   200   200      200   401
+                                     far     404   200    200     404   404   200      200   401
+                                     absent  404   404    404     404   404   404      404   401
+POST   /sessions/{id}/close          own     200   -      200     200   200   200      200   401
+                                     near    404   403    403     403   200   200      200   401
+                                     far     404   403    403     404   404   200      200   401
+                                     absent  404   404    404     404   404   404      404   401
 
-GET    /sandboxes                    -       200   200    200     200   200    200    401
-POST   /sandboxes                    -       403   403    403     403   403    201    401
-GET    /sandboxes/{id}               near    200   200    200     200   200    200    401
-                                     far     404   200    200     404   200    200    401
-                                     absent  404   404    404     404   404    404    401
-GET    /sandboxes/{id}/protection    near    403   200    200     200   200    200    401
-                                     far     404   200    200     404   200    200    401
-                                     absent  404   404    404     404   404    404    401
-PATCH  /sandboxes/{id}               near    403   403    403     403   403    200    401
-                                     far     404   403    403     404   403    200    401
-                                     absent  404   404    404     404   404    404    401
-DELETE /sandboxes/{id}               near    403   403    403     403   403    204    401
-                                     far     404   403    403     404   403    204    401
-                                     absent  404   404    404     404   404    404    401
+GET    /sandboxes                    -       200   200    200     200   200   200      200   401
+POST   /sandboxes                    -       403   403    403     403   403   403      201   401
+GET    /sandboxes/{id}               near    200   200    200     200   200   200      200   401
+                                     far     404   200    200     404   404   200      200   401
+                                     absent  404   404    404     404   404   404      404   401
+GET    /sandboxes/{id}/protection    near    403   200    200     200   200   200      200   401
+                                     far     404   200    200     404   404   200      200   401
+                                     absent  404   404    404     404   404   404      404   401
+PATCH  /sandboxes/{id}               near    403   403    403     403   403   403      200   401
+                                     far     404   403    403     404   404   403      200   401
+                                     absent  404   404    404     404   404   404      404   401
+DELETE /sandboxes/{id}               near    403   403    403     403   403   403      204   401
+                                     far     404   403    403     404   404   403      204   401
+                                     absent  404   404    404     404   404   404      404   401
 
-GET    /people                       -       403   200    200     200   200    200    401
-POST   /people                       -       403   403    403     403   403    201    401
-GET    /people/{id}                  own     200   200    200     200   200    200    401
-                                     other   404   200    200     404   200    200    401
-                                     absent  404   404    404     404   404    404    401
-PATCH  /people/{id}                  own     403   403    403     403   403    200    401
-                                     other   404   403    403     404   403    200    401
-                                     absent  404   404    404     404   404    404    401
-POST   /people/{id}/tokens           own     403   403    403     403   403    201    401
-                                     other   404   403    403     404   403    201    401
-                                     absent  404   404    404     404   404    404    401
-DELETE /people/{id}/tokens/{token}   own     403   403    403     403   403    204    401
-                                     other   404   404    404     404   404    204    401
-                                     absent  404   404    404     404   404    404    401
+GET    /people                       -       403   200    200     200   200   200      200   401
+POST   /people                       -       403   403    403     403   403   403      201   401
+GET    /people/{id}                  own     200   200    200     200   200   200      200   401
+                                     other   404   200    200     404   404   200      200   401
+                                     absent  404   404    404     404   404   404      404   401
+PATCH  /people/{id}                  own     403   403    403     403   403   403      200   401
+                                     other   404   403    403     404   404   403      200   401
+                                     absent  404   404    404     404   404   404      404   401
+POST   /people/{id}/tokens           own     403   403    403     403   403   403      201   401
+                                     other   404   403    403     404   404   403      201   401
+                                     absent  404   404    404     404   404   404      404   401
+DELETE /people/{id}/tokens/{token}   own     403   403    403     403   403   403      204   401
+                                     other   404   404    404     404   404   404      204   401
+                                     absent  404   404    404     404   404   404      404   401
 POST   /people/{id}/tokens/{token}/rotate
-                                     own     403   403    403     403   403    201    401
-                                     other   404   404    404     404   404    201    401
-                                     absent  404   404    404     404   404    404    401
+                                     own     403   403    403     403   403   403      201   401
+                                     other   404   404    404     404   404   404      201   401
+                                     absent  404   404    404     404   404   404      404   401
 
-GET    /pauses                       -       200   200    200     200   200    200    401
-POST   /pause                        other   403   403    403     403   200    200    401
-                                     absent  403   403    403     403   404    404    401
-POST   /resume                       other   403   403    403     403   200    200    401
-                                     absent  403   403    403     403   404    404    401
+GET    /pauses                       -       200   200    200     200   200   200      200   401
+POST   /pause                        other   403   403    403     403   404   200      200   401
+                                     absent  403   403    403     403   404   404      404   401
+                                     everyone 403  403    403     403   403   200      200   401
+POST   /resume                       other   403   403    403     403   404   200      200   401
+                                     absent  403   403    403     403   404   404      404   401
+                                     everyone 403  403    403     403   403   200      200   401
 
-GET    /policies                     -       403   200    200     200   200    200    401
-POST   /policies/check               -       200   200    200     200   200    200    401
-GET    /policies/schema              -       200   200    200     200   200    200    401
-POST   /policies/explain             near    200   200    200     200   200    200    401
-                                     far     404   404    404     404   404    200    401
-                                     absent  404   404    404     404   404    404    401
-GET    /policies/grants              -       403   200    200     200   200    200    401
-POST   /policies/grants              near    403   403    200     200   200    200    401
-                                     far     403   403    200     404   200    200    401
-                                     absent  403   403    404     404   404    404    401
-DELETE /policies/grants/{id}         own     -     -      204     204   204    204    401
-                                     near    403   403    204     204   204    204    401
-                                     far     403   403    204     404   204    204    401
-                                     absent  403   403    404     404   404    404    401
-GET    /blacklist                    -       200   200    200     200   200    200    401
-PUT    /blacklist                    -       403   403    403     403   403    200    401
-DELETE /blacklist                    -       403   403    403     403   403    200    401
+GET    /policies                     -       403   200    200     200   200   200      200   401
+POST   /policies/check               -       200   200    200     200   200   200      200   401
+GET    /policies/schema              -       200   200    200     200   200   200      200   401
+POST   /policies/explain             near    200   200    200     200   200   200      200   401
+                                     far     404   404    404     404   404   404      200   401
+                                     absent  404   404    404     404   404   404      404   401
+GET    /policies/grants              -       403   200    200     200   200   200      200   401
+POST   /policies/grants              near    403   403    200     200   200   200      200   401
+                                     far     403   403    200     404   404   200      200   401
+                                     absent  403   403    404     404   404   404      404   401
+DELETE /policies/grants/{id}         own     -     -      204     204   204   204      204   401
+                                     near    403   403    204     204   204   204      204   401
+                                     far     403   403    204     404   404   204      204   401
+                                     absent  403   403    404     404   404   404      404   401
+GET    /blacklist                    -       200   200    200     200   200   200      200   401
+PUT    /blacklist                    -       403   403    403     403   403   403      200   401
+DELETE /blacklist                    -       403   403    403     403   403   403      200   401
 
-GET    /audit                        -       403   200    200     403   200    200    401
-POST   /audit/verify                 -       403   200    200     403   200    200    401
-GET    /audit/export                 -       403   200    200     403   200    200    401
+GET    /audit                        -       403   200    200     403   403   200      200   401
+POST   /audit/verify                 -       403   200    200     403   403   200      200   401
+GET    /audit/export                 -       403   200    200     403   403   200      200   401
 
-POST   /signin/link                  -       403   200    200     200   200    200    401
-POST   /signin                       -       200   200    200     200   200    200    200
-POST   /signout                      -       204   204    204     204   204    204    401
+POST   /signin/link                  -       403   200    200     200   200   200      200   401
+POST   /signin                       -       200   200    200     200   200   200      200   200
+POST   /signout                      -       204   204    204     204   204   204      204   401
 ";
 
 /// One line of it: the method and the path, the object, what each is answered.
@@ -210,17 +214,15 @@ impl Team {
         let stranger = Caller::stranger(&server);
         let mut callers = BTreeMap::from([("nobody", stranger.clone())]);
         let default = json!({ "default_sandbox": "near" });
+        let only = json!({ "sandboxes": ["near"], "default_sandbox": "near" });
         for (name, role, more) in [
             ("agent", "agent", default.clone()),
             ("other", "agent", default.clone()),
             ("idle", "agent", default.clone()),
             ("viewer", "viewer", json!({})),
             ("approver", "approver", default.clone()),
-            (
-                "one",
-                "approver",
-                json!({ "sandboxes": ["near"], "default_sandbox": "near" }),
-            ),
+            ("one", "approver", only.clone()),
+            ("local", "operator", only),
             ("operator", "operator", default.clone()),
             ("admin", "administrator", default),
         ] {
@@ -415,10 +417,10 @@ impl Team {
         } else {
             object
         };
-        let principal = if object == "absent" {
-            "no-such-person"
-        } else {
-            "idle"
+        let principal = match object {
+            "absent" => json!("no-such-person"),
+            "everyone" => Value::Null,
+            _ => json!("idle"),
         };
         match operation {
             "POST /commands" => json!({ "command": "true", "sandbox_id": sandbox }),
@@ -502,9 +504,9 @@ fn everybody_may_what_their_role_says_and_nothing_else() {
                     said.status
                 ));
             }
-            if matches!(operation.as_str(), "POST /pause") && said.status == 200 {
-                let idle = json!({ "principal": "idle" });
-                team.owner().post("/resume", &idle).expect(200);
+            if operation == "POST /pause" && said.status == 200 {
+                let again = team.body(operation, object);
+                team.owner().post("/resume", &again).expect(200);
             }
         }
     }
@@ -534,16 +536,16 @@ fn lists_have_what_each_may_see() {
     let near = ["touch agent-near", "touch other-near"];
     let people = team.owner().get("/people");
     let everybody = listed(&people, "people", "principal_id");
-    for role in &ROLES[..6] {
+    for role in &ROLES[..7] {
         let get = |path: &str| team.callers[role].get(path);
         let commands: &[&str] = match *role {
             "agent" => &waits[..1],
-            "one" => &near,
+            "one" | "local" => &near,
             _ => &waits,
         };
         let sandboxes: &[&str] = match *role {
             "agent" => &["default", "near"],
-            "one" => &["near"],
+            "one" | "local" => &["near"],
             _ => &["default", "far", "near"],
         };
         assert_eq!(
@@ -591,7 +593,9 @@ fn lists_have_what_each_may_see() {
         );
         match *role {
             "agent" => assert_eq!(get("/people").status, 403),
-            "one" => assert_eq!(listed(&get("/people"), "people", "principal_id"), ["one"]),
+            "one" | "local" => {
+                assert_eq!(listed(&get("/people"), "people", "principal_id"), [*role]);
+            }
             _ => assert_eq!(listed(&get("/people"), "people", "principal_id"), everybody),
         }
     }
