@@ -31,8 +31,9 @@ use crate::auth::Peer;
 /// Most wait for a run, and a run goes on without us.
 const FINISH_WITHIN: Duration = Duration::from_millis(500);
 
-/// Connections over TCP at once. Anyone on this machine can open them without
-/// a token; the descriptors that are left are for the owner's socket and runs.
+/// Connections at once over TCP, and as many of strangers over the socket.
+/// Anyone on this machine can open them without a token; the descriptors that
+/// are left are for those who are known, and for runs.
 const TCP_CONNECTIONS: usize = 256;
 
 /// How long a connection over TCP may be without a request that is whole, from
@@ -66,7 +67,8 @@ pub async fn serve(
 ) -> io::Result<()> {
     let (closing, closed) = watch::channel(false);
     let host = Host {
-        app: TowerToHyperService::new(app(engine, doors.hosts)),
+        app: TowerToHyperService::new(app(Arc::clone(&engine), doors.hosts)),
+        engine,
         closed,
     };
     let mut open = JoinSet::new();
@@ -86,6 +88,7 @@ pub async fn serve(
 #[derive(Clone)]
 struct Host {
     app: TowerToHyperService<Router>,
+    engine: Arc<Engine>,
     closed: watch::Receiver<bool>,
 }
 
@@ -105,13 +108,28 @@ impl Host {
 
     async fn open_socket(self, listener: UnixListener) {
         // `weighlock run` keeps a connection beside a run for as long as that
-        // takes; and nobody but the owner is here to be kept out.
-        let http = http(None);
+        // takes. A stranger must show a token, and soon.
+        let (patient, hasty) = (http(None), http(Some(HEAD_WITHIN)));
+        let places = Arc::new(Semaphore::new(TCP_CONNECTIONS));
         loop {
             let (stream, _) = next(|context| listener.poll_accept(context)).await;
             let peer = Peer::of(&stream);
-            self.attend(&http, stream, peer, None);
+            if self.is_known(peer) {
+                self.attend(&patient, stream, peer, None);
+            } else if let Ok(place) = Arc::clone(&places).try_acquire_owned() {
+                // Without a place they are sent away: others must not wait
+                // behind them.
+                self.attend(&hasty, stream, peer, Some(place));
+            }
         }
+    }
+
+    /// Whether the kernel's word is enough.
+    fn is_known(&self, peer: Peer) -> bool {
+        let Peer::User { uid, .. } = peer else {
+            return false;
+        };
+        self.engine.user(uid, None).is_ok_and(|who| who.is_some())
     }
 
     /// Answers on one connection for as long as it lasts, in a task of its own.
