@@ -23,19 +23,9 @@ fn inside() -> Option<String> {
     if let Some(run) = std::env::var_os(RUN) {
         return Some(format!("{RUN}={}", run.to_string_lossy()));
     }
-    ancestors()
+    weighlock_engine::ancestors(std::process::id())
         .find(|&pid| is_keeper(pid))
         .map(|pid| format!("process {pid} is a keeper"))
-}
-
-/// The processes that we descend from, the nearest first.
-pub(crate) fn ancestors() -> impl Iterator<Item = u32> {
-    let parent = |pid: u32| -> Option<u32> {
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        let mut fields = stat[stat.rfind(')')? + 1..].split_ascii_whitespace();
-        fields.nth(1)?.parse().ok().filter(|&pid| pid > 0)
-    };
-    std::iter::successors(parent(std::process::id()), move |&pid| parent(pid))
 }
 
 /// Keepers and what they start walls with are copies of the nursery, and keep

@@ -71,7 +71,7 @@ pub use principal::{Principal, Role, Via};
 pub use request::{Input, Request};
 pub use run::Outcome;
 pub use safe::{safe_command, safe_text};
-pub use sandbox::{DEFAULT as DEFAULT_SANDBOX, Sandbox, Source};
+pub use sandbox::{DEFAULT as DEFAULT_SANDBOX, Sandbox, Source, is_label, is_whole};
 pub use sandboxes::{Files, Guard, LimitsInfo, NewSandbox, Review, SandboxInfo, SandboxPatch};
 pub use session::{OnClose, SessionView};
 pub use view::{

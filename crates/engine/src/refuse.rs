@@ -9,8 +9,8 @@ use crate::engine::Engine;
 use crate::error::{Error, brief};
 use crate::inbox::Kept;
 use crate::principal::Principal;
-use crate::run::{Beginning, Case, Outcome};
-use crate::view::{Detail, Reason, Run, stored};
+use crate::run::{Case, Outcome};
+use crate::view::{Detail, Reason, Run, explained, stored};
 
 impl Engine {
     /// Records that the policy said no.
@@ -24,9 +24,7 @@ impl Engine {
             json!({ "command": command.command, "cwd": command.cwd,
                     "requested_by": command.requested_by, "rule": reason.rule, "reason": reason.text }),
         );
-        let mut detail = Run::from_command(command.clone()).detail;
-        detail.reason = Some(reason);
-        command.detail = stored(detail);
+        command.detail = explained(&command, reason);
         let inserted = self
             .store
             .insert(command.clone(), case.key(), vec![entry])
@@ -44,16 +42,13 @@ impl Engine {
         pause: &PauseRow,
     ) -> Result<Outcome, Error> {
         let mut command = self.unrun(&case, State::Held);
-        let reason = held(pause);
         let entry = self.entry_of(
             "run.held",
             case.request.principal.name(),
             &command,
             json!({ "command": command.command, "cwd": command.cwd, "paused_by": pause.by }),
         );
-        let mut detail = Run::from_command(command.clone()).detail;
-        detail.reason = Some(reason);
-        command.detail = stored(detail);
+        command.detail = explained(&command, held(pause));
         let (id, session) = (command.id.clone(), case.session.clone());
         let hold = Hold {
             command,
@@ -77,29 +72,14 @@ impl Engine {
     }
 
     /// Records that what was held, or approved, is blocked by now.
-    pub(crate) async fn end_blocked(&self, beginning: Beginning, case: &Case) -> Result<(), Error> {
-        let Beginning::After { command, .. } = beginning else {
-            return Ok(());
-        };
+    pub(crate) async fn end_blocked(&self, command: Command, case: &Case) -> Result<(), Error> {
         let reason = case.refusal();
         let detail = json!({ "rule": reason.rule, "reason": reason.text });
         let entry = self.entry_of("run.blocked", "policy", &command, detail);
         let was = command.state;
-        let command = self.ended_unbegun(*command, State::Blocked, reason);
+        let command = self.ended_unbegun(command, State::Blocked, reason);
         self.store.end_unbegun(command, was, vec![entry]).await?;
         Ok(())
-    }
-
-    /// Asks about what was held.
-    pub(crate) async fn ask_after_all(
-        self: &Arc<Self>,
-        beginning: Beginning,
-        case: Case,
-    ) -> Result<(), Error> {
-        let Beginning::After { command, .. } = beginning else {
-            return Ok(());
-        };
-        self.ask_about(case, Some(*command)).await.map(drop)
     }
 
     /// The record of a command that does not run, or not yet.
@@ -110,7 +90,7 @@ impl Engine {
             description: request.description.clone(),
             shell: case.judged.shell.name().into(),
             warnings: case.judged.warnings.clone(),
-            sandbox: Some(case.view()),
+            sandbox: Some(case.view.clone()),
             ..Detail::default()
         };
         Command {

@@ -112,7 +112,7 @@ impl Engine {
         let permit = match case.judged.judgement.settle() {
             Settled::Allowed(permit) => permit,
             Settled::Refused => return self.refuse(&case).await,
-            Settled::Asked(_) => return self.ask(case).await,
+            Settled::Asked(_) => return self.ask(case, None).await,
         };
         let begun = self.begin_case(case, permit, Beginning::New).await;
         let run = match begun {
@@ -145,21 +145,21 @@ impl Engine {
             place: &place,
             session: Some(&session),
         };
-        let mut judged = self.judged(&request, &at, None)?;
+        let judged = self.judged(&request, &at, None)?;
         self.note_rules().await?;
-        let path = self.path().await;
-        if judged.judgement.verdict == Verdict::Ask {
-            judged.fingerprint = self.fingerprint(&request, &known, &place, &judged, &path);
-        }
-        Ok(Case {
+        let mut case = Case {
             view: self.view(sandbox),
+            path: self.path().await,
             request,
             known,
             session,
             place,
             judged,
-            path,
-        })
+        };
+        if case.judged.judgement.verdict == Verdict::Ask {
+            case.judged.fingerprint = self.fingerprint(&case);
+        }
+        Ok(case)
     }
 
     /// Returns what became of a request that was made before, under the same
@@ -230,7 +230,8 @@ impl Engine {
         let mut command = self.command(&case, permit, &beginning);
         let walls = self.walls(sandbox, case.place, &case.path)?;
         warnings.extend(walls.warnings);
-        warnings.extend(Run::from_command(command.clone()).detail.warnings);
+        let before = Run::from_command(command.clone()).detail;
+        warnings.extend(before.warnings);
         let spec = Spec {
             dir: self.dir_of(&command.id),
             shell: case.judged.shell,
@@ -252,7 +253,7 @@ impl Engine {
         command.detail = stored(Detail {
             sandbox: Some(walls.view),
             limits: Some(LimitsView::from(&spec.profile.limits)),
-            original: Run::from_command(command.clone()).detail.original,
+            original: before.original,
             ..detail(request, case.judged.shell, &limits, warnings)
         });
         command.started_at = Some(self.clock.micros());
@@ -384,10 +385,6 @@ impl Case {
 
     pub(crate) fn key(&self) -> Option<Key> {
         self.request.keyed()
-    }
-
-    pub(crate) fn view(&self) -> SandboxView {
-        self.view.clone()
     }
 
     /// Returns the verdict with everything that led to it.

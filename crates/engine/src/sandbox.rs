@@ -127,6 +127,21 @@ impl Sandbox {
     }
 }
 
+/// Returns whether something can be a sandbox's name: people type it, and it
+/// is a part of addresses and paths.
+pub fn is_label(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    (1..=64).contains(&name.len()) && name.chars().all(plain)
+}
+
+/// Returns whether a path says by itself what is meant: it is absolute, or
+/// below the home directory, and has no way up.
+pub fn is_whole(path: &Path) -> bool {
+    let mut parts = path.components();
+    (path.is_absolute() || path.starts_with("~"))
+        && parts.all(|part| part != std::path::Component::ParentDir)
+}
+
 /// Finds a sandbox by its name; the default one without.
 pub(crate) fn find<'a>(all: &'a [Sandbox], name: Option<&str>) -> Result<&'a Sandbox, Error> {
     let name = name.unwrap_or(DEFAULT);

@@ -292,6 +292,13 @@ struct Stored {
     totals: Totals,
 }
 
+/// Returns a command's detail with why it is as it is.
+pub(crate) fn explained(command: &Command, reason: Reason) -> serde_json::Value {
+    let mut detail = Run::from_command(command.clone()).detail;
+    detail.reason = Some(reason);
+    stored(detail)
+}
+
 /// Makes a detail what the store keeps of it.
 pub(crate) fn stored(detail: Detail) -> serde_json::Value {
     let totals = detail.output.totals.clone();

@@ -12,11 +12,7 @@ use weighlock_engine::{ApprovalState, ApprovalView, Decision, DecisionKind, Engi
 use crate::output::blocking;
 use crate::policies::NewGrant;
 use crate::problem::Problem;
-use crate::system::{Body, Id, Optional, Params, Who};
-
-/// How many approvals a list has when nothing is asked, and at the most.
-const PAGE: usize = 50;
-const MAX_PAGE: usize = 500;
+use crate::system::{Body, Id, Optional, Params, Who, page};
 
 /// How much more time there is for an answer when nothing is said.
 const EXTEND_SECONDS: u64 = 600;
@@ -110,7 +106,7 @@ pub(crate) async fn list(
         sandbox: params.sandbox,
         requested_by: params.agent,
         cursor: params.cursor,
-        limit: params.limit.unwrap_or(PAGE).clamp(1, MAX_PAGE),
+        limit: page(params.limit),
     };
     blocking(move || {
         let (approvals, cursor) = engine.inbox(filter, &who)?;

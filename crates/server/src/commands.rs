@@ -21,11 +21,7 @@ use weighlock_engine::{
 
 use crate::output::blocking;
 use crate::problem::Problem;
-use crate::system::{Body, Id, Optional, Params, Who, describe_headers, when};
-
-/// How many runs a list has when nothing is asked, and at the most.
-const PAGE: usize = 50;
-const MAX_PAGE: usize = 500;
+use crate::system::{Body, Id, Optional, Params, Who, describe_headers, page, when};
 
 /// How long a run that is asked to stop has to end in order, unless said.
 const GRACE_MS: u64 = 2000;
@@ -285,7 +281,7 @@ pub(crate) async fn list(
     Who(who): Who,
     Params(params): Params<ListParams>,
 ) -> Result<Json<CommandList>, Problem> {
-    let limit = params.limit.unwrap_or(PAGE).clamp(1, MAX_PAGE);
+    let limit = page(params.limit);
     let filter = Filter {
         state: params.state,
         status: params.status.map(|status| status.word().to_owned()),

@@ -11,11 +11,7 @@ use weighlock_engine::{Engine, OnClose, SessionView};
 
 use crate::output::blocking;
 use crate::problem::Problem;
-use crate::system::{Id, Optional, Params, Who};
-
-/// How many sessions a list has when nothing is asked, and at the most.
-const PAGE: usize = 50;
-const MAX_PAGE: usize = 500;
+use crate::system::{Id, Optional, Params, Who, page};
 
 /// A page of sessions, newest first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -49,7 +45,7 @@ pub(crate) async fn list(
     Who(who): Who,
     Params(params): Params<ListParams>,
 ) -> Result<Json<SessionList>, Problem> {
-    let limit = params.limit.unwrap_or(PAGE).clamp(1, MAX_PAGE);
+    let limit = page(params.limit);
     blocking(move || {
         let (sessions, cursor) = engine.sessions(params.cursor.as_deref(), limit, &who)?;
         Ok(Json(SessionList { sessions, cursor }))

@@ -396,6 +396,15 @@ pub(crate) fn tagged<T: Serialize>(status: StatusCode, version: i64, body: T) ->
     (status, tag, Json(body)).into_response()
 }
 
+/// How many things a list has when nothing is asked, and at the most.
+const PAGE: usize = 50;
+const MAX_PAGE: usize = 500;
+
+/// Returns how many things a page has.
+pub(crate) fn page(limit: Option<usize>) -> usize {
+    limit.unwrap_or(PAGE).clamp(1, MAX_PAGE)
+}
+
 /// Reads a time.
 pub(crate) fn when(text: &str) -> Result<i64, Problem> {
     let read = text.parse::<jiff::Timestamp>();

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use weighlock_engine::{
     Config, DEFAULT_SANDBOX, Durability, LimitsInfo, Sandbox, Settings as PolicySettings, Times,
+    is_label, is_whole,
 };
 
 use crate::client::Failure;
@@ -147,8 +148,7 @@ impl RawApprovals {
 impl RawSandbox {
     fn sandbox(self, name: String) -> Result<Sandbox, String> {
         let wrong = |what: &str| Err(format!("sandbox.{name}: {what}"));
-        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-        if name.is_empty() || name.len() > 64 || !name.chars().all(plain) {
+        if !is_label(&name) {
             return wrong("a name has letters, digits, `-` and `_`, and at most 64 of them");
         }
         match (&self.directory, name == DEFAULT_SANDBOX) {
@@ -205,13 +205,6 @@ fn in_home(path: PathBuf) -> Result<PathBuf, String> {
         Some(home) => Ok(Path::new(&home).join(rest)),
         None => Err(format!("{}: HOME is not set", path.display())),
     }
-}
-
-/// Absolute, or below the home directory; and without a way up.
-fn is_whole(path: &Path) -> bool {
-    let mut parts = path.components();
-    (path.is_absolute() || path.starts_with("~")) && { parts }
-        .all(|part| part != std::path::Component::ParentDir)
 }
 
 #[cfg(test)]

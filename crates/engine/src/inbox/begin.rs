@@ -136,17 +136,19 @@ impl Engine {
                 case = self.edited(case, text).await?;
             }
         }
-        let beginning = Beginning::After {
-            command: Box::new(left.command.clone()),
-            edited: edited.is_some(),
-        };
+        let command = left.command.clone();
         let permit = match (case.judged.judgement.settle(), approval) {
             (Settled::Allowed(permit), _) => permit,
-            (Settled::Refused, _) => return self.end_blocked(beginning, &case).await,
-            (Settled::Asked(_), None) => return self.ask_after_all(beginning, case).await,
+            (Settled::Refused, _) => return self.end_blocked(command, &case).await,
+            // It was held, and has to be asked about after all.
+            (Settled::Asked(_), None) => return self.ask(case, Some(command)).await.map(drop),
             (Settled::Asked(question), Some(approval)) => {
                 question.approved_by(approval.decided_by.as_deref().unwrap_or("somebody"))
             }
+        };
+        let beginning = Beginning::After {
+            command: Box::new(command),
+            edited: edited.is_some(),
         };
         self.begin_case(case, permit, beginning).await.map(drop)
     }

@@ -1,5 +1,6 @@
 //! What an answer is bound to. If any of it changes, the answer is void.
 
+use std::collections::BTreeSet;
 use std::fs::{File, Metadata};
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
@@ -11,11 +12,10 @@ use sha2::{Digest, Sha256};
 use weighlock_policy::{Access, Effect, Part, PartKind};
 
 use crate::engine::Engine;
-use crate::judge::Judged;
 use crate::people::hex;
-use crate::place::Place;
 use crate::request::Request;
-use crate::sandboxes::{Guard, Known};
+use crate::run::Case;
+use crate::sandboxes::Guard;
 
 /// Bytes of a fingerprint. Nobody finds two requests with the same 96 bits.
 const LENGTH: usize = 12;
@@ -24,31 +24,31 @@ const LENGTH: usize = 12;
 /// approves should not wait while programs are read (some 3 ms for so much).
 const READ: u64 = 1024 * 1024;
 
+/// How many directories a command may change to and still be followed.
+const MAX_DIRS: usize = 64;
+
 impl Engine {
     /// Names exactly what a person is asked about: the bytes of the command,
     /// where and with what it would run, behind which walls, and which files
     /// would be run by it.
-    pub(crate) fn fingerprint(
-        &self,
-        request: &Request,
-        known: &Known,
-        place: &Place,
-        judged: &Judged,
-        path: &str,
-    ) -> String {
-        let set = request.env.iter();
-        let files = Looked {
-            text: &request.command,
+    pub(crate) fn fingerprint(&self, case: &Case) -> String {
+        let Case {
+            request,
+            known,
+            place,
+            judged,
+            path,
+            ..
+        } = case;
+        let looked = Looked {
+            request,
             parts: &judged.judgement.facts.parts,
             cwd: &place.path,
             home: &self.home,
             homes: self.homes_of(&known.sandbox.id),
             path,
-            set: set
-                .map(|(name, value)| (name.as_str(), value.as_str()))
-                .collect(),
         };
-        let files = files.files();
+        let files = looked.files();
         let mut read = READ;
         let files: Vec<Value> = files.iter().map(|file| identity(file, &mut read)).collect();
         let sandbox = &known.sandbox;
@@ -71,7 +71,7 @@ impl Engine {
 
 /// What tells which files a command would run.
 struct Looked<'a> {
-    text: &'a str,
+    request: &'a Request,
     parts: &'a [Part],
     cwd: &'a Path,
     /// What `~` is as the policy reads it.
@@ -79,8 +79,6 @@ struct Looked<'a> {
     /// What it is for commands.
     homes: Vec<PathBuf>,
     path: &'a str,
-    /// Variables that the request sets.
-    set: Vec<(&'a str, &'a str)>,
 }
 
 impl Looked<'_> {
@@ -88,19 +86,13 @@ impl Looked<'_> {
     /// names. Where something in it runs other code, whatever it reads may be
     /// that code.
     fn files(&self) -> Vec<PathBuf> {
-        let mut files = vec![];
-        let dirs = self.dirs();
+        let mut files = self.programs();
         let runs_code = self.parts.iter().any(|part| {
             part.unknown.is_some()
                 || part.effects.has(Effect::Execute)
                 || part.tags.contains(&"pipe-to-shell")
         });
         for part in self.parts {
-            if part.kind == PartKind::Command
-                && let Some(Some(word)) = part.argv.first()
-            {
-                files.extend(self.find(word, &dirs));
-            }
             let run = part.paths.iter().filter(|path| {
                 path.access == Access::Run || runs_code && path.access == Access::Read
             });
@@ -116,52 +108,63 @@ impl Looked<'_> {
         files
     }
 
-    /// The directories that a command may be in when it starts something.
-    fn dirs(&self) -> Vec<PathBuf> {
-        let mut dirs = vec![self.cwd.to_owned()];
-        let changes = self
+    /// Finds what a shell could take for the programs that are named. It takes
+    /// the first that can be run, which only it can tell; so all of them count.
+    fn programs(&self) -> Vec<PathBuf> {
+        let commands = self
             .parts
             .iter()
-            .filter(|part| matches!(&*part.program, "cd" | "pushd"));
+            .filter(|part| part.kind == PartKind::Command);
+        let words = commands.filter_map(|part| part.argv.first()?.as_deref());
+        let words: BTreeSet<&str> = words.collect();
+        let (dirs, places) = (self.dirs(), self.places());
+        let mut files = vec![];
+        for word in words {
+            if word.contains('/') {
+                let word = self.resolved(word);
+                files.extend(dirs.iter().map(|dir| dir.join(&word)));
+            } else {
+                let found = places.iter().map(|dir| dir.join(word));
+                files.extend(found.filter(|file| file.is_file() || file.starts_with(self.home)));
+            }
+        }
+        files
+    }
+
+    /// The directories that a command may be in when it starts something.
+    fn dirs(&self) -> BTreeSet<PathBuf> {
+        let changes = self.parts.iter();
+        let changes = changes.filter(|part| matches!(&*part.program, "cd" | "pushd"));
+        let mut dirs = BTreeSet::from([self.cwd.to_owned()]);
         for word in changes.flat_map(|part| part.argv.iter().skip(1).flatten()) {
-            let more: Vec<PathBuf> = dirs
-                .iter()
-                .map(|dir| dir.join(self.resolved(word)))
-                .collect();
-            dirs.extend(more);
-            dirs.dedup();
+            let word = self.resolved(word);
+            let more: Vec<PathBuf> = dirs.iter().map(|dir| dir.join(&word)).collect();
             // Doubling with each; nobody changes directories so often.
-            dirs.truncate(64);
+            dirs.extend(more.into_iter().take(MAX_DIRS.saturating_sub(dirs.len())));
         }
         dirs
     }
 
-    /// Finds what a shell could take for a program. It takes the first that
-    /// can be run, which only it can tell; so all of them count.
-    fn find(&self, word: &str, dirs: &[PathBuf]) -> Vec<PathBuf> {
-        if word.contains('/') {
-            let word = self.resolved(word);
-            return dirs.iter().map(|dir| dir.join(&word)).collect();
-        }
+    /// The directories in which programs are looked for.
+    fn places(&self) -> BTreeSet<PathBuf> {
         let set = self.values(&["PATH"]);
-        let places = set.iter().map(String::as_str).chain([self.path]);
-        let places = places.flat_map(|path| path.split(':'));
-        let files = places.map(|dir| self.cwd.join(self.resolved(dir)).join(word));
-        files
-            .filter(|file| file.is_file() || file.starts_with(self.home))
-            .collect()
+        let paths = set.iter().map(String::as_str).chain([self.path]);
+        let dirs = paths.flat_map(|path| path.split(':'));
+        dirs.map(|dir| self.cwd.join(self.resolved(dir))).collect()
     }
 
     /// What variables are set to, by the request or in the command.
     fn values(&self, names: &[&str]) -> Vec<String> {
-        let requested = self.set.iter().filter(|(name, _)| names.contains(name));
-        let mut values: Vec<String> = requested.map(|(_, value)| (*value).to_owned()).collect();
+        let text = self.request.command.as_str();
+        let set = self.request.env.iter();
+        let set = set.filter(|(name, _)| names.contains(&name.as_str()));
+        let mut values: Vec<String> = set.map(|(_, value)| value.clone()).collect();
         // By the letters of the text: what is set to a variable's value has no
         // word that is known.
         for name in names {
             let sign = format!("{name}=");
-            let set = self.text.match_indices(&sign).map(|(at, set)| {
-                let rest = &self.text[at + set.len()..];
+            let set = text.match_indices(&sign).map(|(at, set)| {
+                let rest = &text[at + set.len()..];
                 let rest = rest.trim_start_matches(['"', '\'']);
                 let end = rest.find(|c: char| c.is_whitespace() || ";&|()\"'`".contains(c));
                 rest[..end.unwrap_or(rest.len())].to_owned()

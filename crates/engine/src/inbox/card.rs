@@ -157,7 +157,6 @@ struct Body {
 /// Makes the stored part of a question.
 pub(super) fn body(case: &Case) -> Value {
     let request = &case.request;
-    let sandbox = case.view();
     let body = Body {
         summary: summary(case),
         claim: request.description.clone(),
@@ -172,8 +171,8 @@ pub(super) fn body(case: &Case) -> Value {
         more_input: request.input.len().saturating_sub(MAX_INPUT),
         input_follows: request.input == Input::Open,
         has_input: !matches!(request.input, Input::None),
-        network: sandbox.network,
-        files: sandbox.files,
+        network: case.view.network.clone(),
+        files: case.view.files.clone(),
         reasons: reasons(case),
     };
     serde_json::to_value(body).expect("plain data")

@@ -16,7 +16,7 @@ use weighlock_store::{Approval, ApprovalState, Command, State};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::live::lock;
-use crate::view::{Reason, Run, stored};
+use crate::view::{Reason, explained};
 
 /// How long the clock waits after the store could not take an end.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -188,11 +188,7 @@ impl Engine {
     ) -> Result<(), Error> {
         let now = self.clock.micros();
         let text = reason.text.clone();
-        let detail = move |command: &Command| {
-            let mut detail = Run::from_command(command.clone()).detail;
-            detail.reason = Some(reason.clone());
-            stored(detail)
-        };
+        let detail = move |command: &Command| explained(command, reason.clone());
         let kinds = match state {
             ApprovalState::Expired => ("approval.expired", "run.expired"),
             ApprovalState::Blocked => ("approval.blocked", "run.blocked"),

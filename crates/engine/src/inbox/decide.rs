@@ -18,7 +18,7 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::principal::{Principal, Right};
 use crate::run::Case;
-use crate::view::{Reason, Run, stored};
+use crate::view::{Reason, Run, explained};
 
 /// What a person decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -273,11 +273,7 @@ impl Engine {
         };
         let edited = answer.edited.clone();
         let reason = rejected(who, answer.reason.as_deref());
-        let detail = move |command: &Command| {
-            let mut detail = Run::from_command(command.clone()).detail;
-            detail.reason = Some(reason.clone());
-            stored(detail)
-        };
+        let detail = move |command: &Command| explained(command, reason.clone());
         let template = self.entry_about("approval.approved", who.name(), &approval, json!({}));
         let told = json!({ "approval": approval.id, "kind": decision.kind, "how": answer.how,
                            "origin": answer.origin, "reason": answer.reason,

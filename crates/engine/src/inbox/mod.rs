@@ -26,7 +26,7 @@ use crate::engine::Engine;
 use crate::error::{Error, brief};
 use crate::principal::{Principal, Right};
 use crate::run::{Case, Outcome};
-use crate::view::{Reason, Run, stored, time};
+use crate::view::{Reason, Run, explained, time};
 
 /// Which approvals to list.
 #[derive(Debug, Clone, Default)]
@@ -44,13 +44,9 @@ pub struct InboxFilter {
 }
 
 impl Engine {
-    /// Puts a question into the inbox; identical ones share a place there.
-    pub(crate) async fn ask(self: &Arc<Self>, case: Case) -> Result<Outcome, Error> {
-        self.ask_about(case, None).await
-    }
-
-    /// The same about a command that is on record, and was held until now.
-    pub(crate) async fn ask_about(
+    /// Puts a question into the inbox; identical ones share a place there. It
+    /// may be about a command that is on record, and was held until now.
+    pub(crate) async fn ask(
         self: &Arc<Self>,
         case: Case,
         held: Option<Command>,
@@ -100,7 +96,7 @@ impl Engine {
     async fn put(&self, ask: Ask, entry: Entry) -> Result<Asked, Error> {
         let id = ask.approval.id.clone();
         let asked = self.store.ask(ask, move |command, question, new| {
-            command.detail = told(command, question);
+            command.detail = explained(command, waiting(&question.id, question.expires_at));
             entries(entry, question, new)
         });
         let asked = asked.await?;
@@ -242,16 +238,9 @@ impl Engine {
             expires_at: was.expires_at,
             ..renewed
         };
-        let entry = Entry {
-            owner: Some(was.requested_by.clone()),
-            sandbox: Some(was.sandbox.clone()),
-            ..self.entry(
-                "approval.renewed",
-                "weighlock",
-                None,
-                json!({ "approval": was.id, "was": was.fingerprint, "fingerprint": renewed.fingerprint }),
-            )
-        };
+        let detail = json!({ "approval": was.id, "was": was.fingerprint,
+                             "fingerprint": renewed.fingerprint });
+        let entry = self.entry_about("approval.renewed", "weighlock", was, detail);
         let was = (was.id.clone(), was.fingerprint.clone());
         self.store.renew(was.0, was.1, renewed, vec![entry]).await?;
         Ok(())
@@ -352,10 +341,8 @@ impl Engine {
         state: State,
         reason: Reason,
     ) -> Command {
-        let mut detail = Run::from_command(command.clone()).detail;
-        detail.reason = Some(reason);
+        command.detail = explained(&command, reason);
         command.state = state;
-        command.detail = stored(detail);
         command.updated_at = self.clock.micros();
         command.ended_at = Some(command.updated_at);
         command.open = false;
@@ -388,7 +375,7 @@ fn entries(waiting: Entry, question: &Approval, new: bool) -> Vec<Entry> {
 }
 
 /// What a requester is told while a person is being asked.
-pub(crate) fn waiting(approval: &str, expires_at: i64) -> Reason {
+fn waiting(approval: &str, expires_at: i64) -> Reason {
     let expires = time(expires_at);
     let clock = expires.get(11..16).unwrap_or(&expires);
     Reason::new(
@@ -406,13 +393,6 @@ fn withdrawn(who: &Principal) -> Reason {
         "withdrawn",
         format!("Withdrawn by {}. Nothing was run.", who.name()),
     )
-}
-
-/// The detail of a command, with what its requester is told meanwhile.
-fn told(command: &Command, question: &Approval) -> serde_json::Value {
-    let mut detail = Run::from_command(command.clone()).detail;
-    detail.reason = Some(waiting(&question.id, question.expires_at));
-    stored(detail)
 }
 
 fn reasons_of(approval: &Approval) -> serde_json::Value {

@@ -14,7 +14,7 @@ use crate::engine::Engine;
 use crate::error::{Error, brief};
 use crate::passwd;
 use crate::principal::{Principal, Right};
-use crate::sandbox::{Source, is_too_wide};
+use crate::sandbox::{Source, is_label, is_too_wide, is_whole};
 
 /// A sandbox to be made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -301,19 +301,12 @@ impl Engine {
 
 /// Refuses names that could not be typed or addressed.
 fn check_label(label: &str) -> Result<(), Error> {
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-    match !label.is_empty() && label.len() <= 64 && label.chars().all(plain) {
+    match is_label(label) {
         true => Ok(()),
         false => Err(bad(
             "a name has letters, digits, `-` and `_`, and at most 64 of them".into(),
         )),
     }
-}
-
-fn is_whole(path: &Path) -> bool {
-    let mut parts = path.components();
-    (path.is_absolute() || path.starts_with("~")) && { parts.by_ref() }
-        .all(|part| part != std::path::Component::ParentDir)
 }
 
 fn text(dir: &Path) -> Result<String, Error> {

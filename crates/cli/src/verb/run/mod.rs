@@ -233,7 +233,7 @@ fn held_by_an_ancestor() -> bool {
     let Ok(pipe) = std::fs::read_link("/proc/self/fd/0") else {
         return false;
     };
-    crate::ourselves::ancestors().any(|pid| {
+    weighlock_engine::ancestors(std::process::id()).any(|pid| {
         let open = std::fs::read_dir(format!("/proc/{pid}/fd"));
         open.into_iter().flatten().flatten().any(|fd| {
             let writes = fd
