@@ -34,6 +34,90 @@ pub enum ChangeKind {
     Mode,
     /// It is a link, or is one no more.
     Link,
+    /// Only its time of modification is another, which nobody is asked about.
+    Times,
+}
+
+/// The right to apply one set of changes, once.
+///
+/// As with [`Permit`](crate::Permit), only this crate makes one, and it cannot
+/// be copied:
+///
+/// ```compile_fail
+/// let permit = weighlock_policy::CommitPermit { hash: "abc".into() };
+/// ```
+#[derive(Debug, PartialEq, Eq)]
+pub struct CommitPermit {
+    hash: String,
+    person: Option<String>,
+}
+
+/// Changes that a person has to be asked about.
+#[derive(Debug, PartialEq, Eq)]
+pub struct ChangeQuestion {
+    hash: String,
+}
+
+/// What follows from a judgement on changes.
+#[derive(Debug, PartialEq, Eq)]
+pub enum ChangesSettled {
+    /// They may be applied.
+    Allowed(CommitPermit),
+    /// A person has to be asked.
+    Asked(ChangeQuestion),
+    /// They are never applied.
+    Refused,
+}
+
+/// The verdict on a set of changes, with its reasons.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChangesJudgement {
+    /// The strictest of all.
+    pub verdict: Verdict,
+    /// Why, the strictest first.
+    pub reasons: Vec<Reason>,
+}
+
+impl ChangesJudgement {
+    /// Returns what follows for the changes with this hash.
+    pub fn settle(&self, hash: &str) -> ChangesSettled {
+        let hash = hash.to_owned();
+        match self.verdict {
+            Verdict::Auto => ChangesSettled::Allowed(CommitPermit { hash, person: None }),
+            Verdict::Ask => ChangesSettled::Asked(ChangeQuestion { hash }),
+            Verdict::Reject => ChangesSettled::Refused,
+        }
+    }
+}
+
+impl ChangeQuestion {
+    /// A question about changes that nobody judged, such as taking others
+    /// back: only a person's answer makes it a permit.
+    pub fn about(hash: &str) -> Self {
+        Self {
+            hash: hash.to_owned(),
+        }
+    }
+
+    /// Returns the permit that a person's yes is.
+    pub fn approved_by(self, person: &str) -> CommitPermit {
+        CommitPermit {
+            hash: self.hash,
+            person: Some(person.to_owned()),
+        }
+    }
+}
+
+impl CommitPermit {
+    /// Returns the hash of what may be applied.
+    pub fn hash(&self) -> &str {
+        &self.hash
+    }
+
+    /// Returns who allowed it, if a person did.
+    pub fn person(&self) -> Option<&str> {
+        self.person.as_deref()
+    }
 }
 
 /// One rule about changes.
@@ -49,10 +133,13 @@ pub(crate) struct ChangeRule {
 }
 
 /// Judges what a command changed. Pure; the strictest verdict wins.
-pub fn judge_changes(rules: &Rules, changes: &[Change]) -> (Verdict, Vec<Reason>) {
+///
+/// Where a person has `allowed` the command beforehand, only rules and floors
+/// count, and not what presets say about all other changes.
+pub fn judge_changes(rules: &Rules, changes: &[Change], allowed: bool) -> ChangesJudgement {
     let mut groups: Vec<Group<'_>> = vec![];
     for change in changes {
-        if let Some((verdict, rule)) = judge(rules, change) {
+        if let Some((verdict, rule)) = judge(rules, change, allowed) {
             match groups.iter_mut().find(|group| group.is(rule)) {
                 Some(group) => group.count += 1,
                 None => groups.push(Group {
@@ -71,7 +158,7 @@ pub fn judge_changes(rules: &Rules, changes: &[Change]) -> (Verdict, Vec<Reason>
         verdict = verdict.max(Verdict::Ask);
         reasons.push(reason);
     }
-    (verdict, reasons)
+    ChangesJudgement { verdict, reasons }
 }
 
 /// Changes that are not simply applied, for one rule.
@@ -88,17 +175,19 @@ enum Which<'a> {
     Rule(&'a str, &'a ChangeRule),
     /// The sandbox itself or a home directory goes away.
     Root,
+    /// It is not in the sandbox.
+    Outside,
     Default,
 }
 
-fn judge<'a>(rules: &'a Rules, change: &Change) -> Option<(Verdict, Which<'a>)> {
+fn judge<'a>(rules: &'a Rules, change: &Change, allowed: bool) -> Option<(Verdict, Which<'a>)> {
     let path = Split::new(&change.path);
     if path.is_root() && matches!(change.kind, ChangeKind::Deleted | ChangeKind::Renamed) {
         return Some((Verdict::Ask, Which::Root));
     }
     let mut strictest: Option<(Verdict, Which<'_>)> = None;
-    let mut allowed = false;
-    let mut default = None;
+    let mut outside = change.path.starts_with(['/', '~']);
+    let (mut named, mut default) = (false, None);
     for layer in rules.layers() {
         let mut base = false;
         let about = layer
@@ -107,8 +196,12 @@ fn judge<'a>(rules: &'a Rules, change: &Change) -> Option<(Verdict, Which<'a>)> 
             .filter(|rule| rule.is_about(change, &path));
         for rule in about {
             match rule.verdict {
-                Verdict::Auto if layer.kind() == LayerKind::BuiltIn => base = true,
-                Verdict::Auto => allowed = true,
+                Verdict::Auto if layer.kind() == LayerKind::BuiltIn => {
+                    base = true;
+                    // Build output may be anywhere; plain edits may not.
+                    outside &= rule.paths.iter().all(Glob::is_everything);
+                }
+                Verdict::Auto => named = true,
                 verdict if strictest.is_none_or(|(worst, _)| worst < verdict) => {
                     strictest = Some((verdict, Which::Rule(layer.name(), rule)));
                 }
@@ -126,8 +219,13 @@ fn judge<'a>(rules: &'a Rules, change: &Change) -> Option<(Verdict, Which<'a>)> 
     {
         default = Some(Verdict::Ask);
     }
+    if named || change.kind == ChangeKind::Times {
+        return strictest;
+    }
     let default = default.filter(|verdict| !allowed && *verdict > Verdict::Auto);
-    strictest.or(default.map(|verdict| (verdict, Which::Default)))
+    let default = default.map(|verdict| (verdict, Which::Default));
+    let floor = outside.then_some((Verdict::Ask, Which::Outside));
+    strictest.or(default).or(floor)
 }
 
 /// A number for everybody replaces ours; the others can only lower it.
@@ -172,7 +270,9 @@ impl Group<'_> {
     fn is(&self, rule: Which<'_>) -> bool {
         match (self.rule, rule) {
             (Which::Rule(_, own), Which::Rule(_, other)) => std::ptr::eq(own, other),
-            (Which::Root, Which::Root) | (Which::Default, Which::Default) => true,
+            (Which::Root, Which::Root)
+            | (Which::Outside, Which::Outside)
+            | (Which::Default, Which::Default) => true,
             _ => false,
         }
     }
@@ -190,6 +290,7 @@ impl Group<'_> {
                 rule.remedy.as_str(),
             ),
             Which::Root => ("root", "built-in", "must never go away unasked", ""),
+            Which::Outside => ("outside", "built-in", "is outside the sandbox", ""),
             Which::Default => ("default", "built-in", "changes", ""),
         };
         let more = match self.count - 1 {
@@ -214,7 +315,7 @@ impl Group<'_> {
 mod tests {
     use super::*;
     use crate::{Layer, Preset, Settings};
-    use ChangeKind::{Created, Deleted, Link, Mode, Modified, Renamed};
+    use ChangeKind::{Created, Deleted, Link, Mode, Modified, Renamed, Times};
     use std::sync::Arc;
 
     #[track_caller]
@@ -224,7 +325,7 @@ mod tests {
             path: path.to_owned(),
             kind,
         };
-        let (verdict, reasons) = judge_changes(&rules, &[change]);
+        let ChangesJudgement { verdict, reasons } = judge_changes(&rules, &[change], false);
         let said = match reasons.first() {
             Some(reason) => format!("{verdict:?} {}", reason.rule).to_lowercase(),
             None => format!("{verdict:?}").to_lowercase(),
@@ -250,7 +351,26 @@ mod tests {
         check(Preset::Guarded, "src/main.rs", Renamed, "ask default");
         check(Preset::Guarded, "run.sh", Mode, "ask default");
         check(Preset::Guarded, "run.sh", Link, "ask default");
+        check(Preset::Guarded, "src/main.rs", Times, "auto");
         check(Preset::Guarded, "~/.cache/pip/x", Created, "auto");
+        check(Preset::Guarded, "/srv/other/x", Created, "ask outside");
+    }
+
+    #[test]
+    fn what_a_person_allowed_beforehand_changes_what_it_likes_but_for_floors() {
+        let rules = Rules::base(&[Preset::Strict], &Settings::default());
+        for (path, expected) in [
+            ("src/main.rs", Verdict::Auto),
+            (".git/hooks/pre-commit", Verdict::Ask),
+            ("/srv/other/x", Verdict::Ask),
+        ] {
+            let change = Change {
+                path: path.into(),
+                kind: Modified,
+            };
+            let judged = judge_changes(&rules, &[change], true);
+            assert_eq!(judged.verdict, expected, "{path}");
+        }
     }
 
     #[test]
@@ -304,10 +424,10 @@ mod tests {
                         kind: Deleted,
                     })
                     .collect();
-                judge_changes(&rules, &changes)
+                judge_changes(&rules, &changes, true)
             };
-            assert_eq!(deleted(100), (Verdict::Auto, vec![]));
-            let (verdict, reasons) = deleted(101);
+            assert_eq!(deleted(100).verdict, Verdict::Auto);
+            let ChangesJudgement { verdict, reasons } = deleted(101);
             assert_eq!(verdict, Verdict::Ask);
             assert_eq!(
                 reasons[0].text,
@@ -345,17 +465,18 @@ mod tests {
                     path: path.into(),
                     kind,
                 }],
+                false,
             )
         };
-        assert_eq!(one("docs/a.md", Deleted).0, Verdict::Auto);
-        let (verdict, reasons) = one("secrets/a", Created);
+        assert_eq!(one("docs/a.md", Deleted).verdict, Verdict::Auto);
+        let ChangesJudgement { verdict, reasons } = one("secrets/a", Created);
         assert_eq!(verdict, Verdict::Reject);
         assert_eq!(reasons[0].text, "`secrets/a` is not yours");
         let two = ["docs/a", "docs/b"].map(|path| Change {
             path: path.into(),
             kind: Deleted,
         });
-        assert_eq!(judge_changes(&rules, &two).0, Verdict::Ask);
+        assert_eq!(judge_changes(&rules, &two, false).verdict, Verdict::Ask);
     }
 
     #[test]
@@ -364,7 +485,10 @@ mod tests {
             path: "a".into(),
             kind: Created,
         };
-        assert_eq!(judge_changes(&Rules::default(), &[change]).0, Verdict::Ask);
+        assert_eq!(
+            judge_changes(&Rules::default(), &[change], false).verdict,
+            Verdict::Ask
+        );
     }
 
     #[test]
@@ -374,7 +498,7 @@ mod tests {
             path: path.into(),
             kind: Modified,
         });
-        let (_, reasons) = judge_changes(&rules, &changes);
+        let reasons = judge_changes(&rules, &changes, false).reasons;
         let texts: Vec<&str> = reasons.iter().map(|reason| reason.text.as_str()).collect();
         assert_eq!(
             texts,

@@ -46,7 +46,10 @@ mod walk;
 
 pub use agents::{Agent, Agents};
 pub use blacklist::{Blacklist, InvalidFile, Refused};
-pub use change::{Change, ChangeKind, judge_changes};
+pub use change::{
+    Change, ChangeKind, ChangeQuestion, ChangesJudgement, ChangesSettled, CommitPermit,
+    judge_changes,
+};
 pub use effect::{Effect, Effects};
 pub use grant::{Allows, Grant, Granted, Scope};
 pub use knowledge::load as load_knowledge;

@@ -144,6 +144,11 @@ impl Bases<'_> {
 }
 
 impl Glob {
+    /// Returns whether it says nothing about where something is.
+    pub(crate) fn is_everything(&self) -> bool {
+        self.text == "**"
+    }
+
     /// Reads a pattern, or says what is wrong with it.
     pub(crate) fn new(pattern: &str) -> Result<Self, String> {
         if pattern.trim().is_empty() {

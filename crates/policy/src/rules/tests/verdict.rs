@@ -286,7 +286,7 @@ fn speed() {
             kind: crate::ChangeKind::Modified,
         })
         .collect();
-    crate::judge_changes(&strict(), &changes);
+    crate::judge_changes(&strict(), &changes, false);
     println!(
         "10000 changes: {:.0} us",
         start.elapsed().as_secs_f64() * 1e6

@@ -1,0 +1,13 @@
+//! What a run would change: from copy-on-write layers to [`Changes`], which
+//! are shown, committed exactly as shown, and undone.
+//!
+//! A run sees each directory that it may write through a [`Layer`]. Afterwards
+//! [`Changes::scan`] reads from the layer alone what is different; nothing of
+//! it has reached the live tree. Only [`commit`] does that, and it takes a
+//! permit that names the hash of what was seen.
+
+mod changes;
+mod node;
+
+pub use changes::{Change, Changes, Kind, Refusal, Root, Source};
+pub use node::{Node, NodeKind, Raw, Time};
