@@ -42,16 +42,26 @@ fn profile(here: &Path, layer: std::path::PathBuf) -> std::io::Result<Profile> {
         identity: NOBODY,
         home: "/home/agent".into(),
         home_layer: layer.canonicalize()?,
-        files: vec![Mount::Show {
-            from: here.into(),
-            at: here.into(),
-            access: Access::Write,
-            is: Some(id),
-            lent: is_root() && meta.uid() == 0,
-            required: true,
+        files: vec![match std::env::args().nth(2) {
+            // A directory with `upper` and `work` in it takes what is written.
+            Some(layer) => Mount::Layered {
+                at: here.into(),
+                is: id,
+                lent: is_root() && meta.uid() == 0,
+                below: std::env::args().skip(3).map(Into::into).collect(),
+                layer: Some(layer.into()),
+            },
+            None => Mount::Show {
+                from: here.into(),
+                at: here.into(),
+                access: Access::Write,
+                is: Some(id),
+                lent: is_root() && meta.uid() == 0,
+                required: true,
+            },
         }],
         cwd: here.into(),
-        cwd_is: id,
+        cwd_is: None,
         network: Network::Off,
         limits: Limits {
             memory_bytes: 4 << 30,

@@ -285,6 +285,12 @@ fn can_do_without_root(profile: &Profile) -> io::Result<()> {
         Mount::Hide { at } => shown(at),
         _ => false,
     });
+    let layered = |mount: &Mount| matches!(mount, Mount::Layered { .. });
+    if profile.files.iter().any(layered) {
+        return Err(io::Error::other(
+            "a copy-on-write layer needs a mount namespace",
+        ));
+    }
     let lent = |mount: &Mount| matches!(mount, Mount::Show { lent: true, .. });
     if profile.files.iter().any(lent) {
         return Err(io::Error::other(
@@ -339,15 +345,18 @@ fn open_to(profile: &Profile, bare: bool) -> Open<'_> {
         ..Open::default()
     };
     for mount in &profile.files {
-        if let Mount::Show {
-            from, at, access, ..
-        } = mount
-        {
-            match access {
+        match mount {
+            Mount::Show {
+                from, at, access, ..
+            } => match access {
                 Access::Read if bare => open.read.push(from),
                 Access::Read => {}
                 Access::Write => open.write.push(if bare { from } else { at }),
-            }
+            },
+            Mount::Layered {
+                at, layer: Some(_), ..
+            } => open.write.push(at),
+            Mount::Layered { .. } | Mount::Guard { .. } | Mount::Hide { .. } => {}
         }
     }
     open

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use rustix::io::Errno;
 use rustix::process::{DumpableBehavior, Gid, Pid, Uid, getegid, geteuid, set_dumpable_behavior};
 use rustix::thread::{
-    CapabilitySet, CapabilitySets, UnshareFlags, clear_ambient_capability_set,
+    CapabilitySet, CapabilitySets, UnshareFlags, capabilities, clear_ambient_capability_set,
     remove_capability_from_bounding_set, set_capabilities, set_no_new_privs, set_thread_groups,
     set_thread_res_gid, set_thread_res_uid,
 };
@@ -119,6 +119,31 @@ fn lending_maps(pid: Pid) -> io::Result<OwnedFd> {
     fs::write(format!("{proc}/uid_map"), lend(NOBODY.uid))?;
     fs::write(format!("{proc}/gid_map"), lend(NOBODY.gid))?;
     Ok(fs::File::open(format!("{proc}/ns/user"))?.into())
+}
+
+/// Does something as another user in the eyes of file systems, with every
+/// privilege that we have otherwise. A lent mount knows no root that could
+/// make anything in it.
+pub(crate) fn on_files_as<T>(
+    user: Identity,
+    deed: impl FnOnce() -> io::Result<T>,
+) -> io::Result<T> {
+    let all = capabilities(None)?;
+    let become_one = |Identity { uid, gid }| {
+        // SAFETY: both take numbers, change what this thread is for file
+        // systems and nothing else, and return what it was before.
+        unsafe {
+            libc::syscall(libc::SYS_setfsgid, gid);
+            libc::syscall(libc::SYS_setfsuid, uid);
+        }
+        // Ceasing to be root for files takes what root may do with them.
+        set_capabilities(None, all)
+    };
+    let us = own();
+    become_one(user)?;
+    let done = deed();
+    become_one(us)?;
+    done
 }
 
 /// Gives up every privilege there is, and every way to get one.

@@ -21,7 +21,8 @@ pub struct Profile {
     /// Where the command starts: a path that can be seen inside.
     pub cwd: PathBuf,
     /// What `cwd` must be: somebody may swap a part of its path meanwhile.
-    pub cwd_is: FileId,
+    /// In a layer, files are not known by what they are on the host.
+    pub cwd_is: Option<FileId>,
     /// What can be reached.
     pub network: Network,
     /// How much can be used.
@@ -49,6 +50,21 @@ pub enum Mount {
         lent: bool,
         /// Without it nothing runs; else it is left out when it cannot be had.
         required: bool,
+    },
+    /// A directory of the host through copy-on-write layers: what is written
+    /// goes to the newest, and the host's never changes.
+    Layered {
+        /// Where it is on the host, and where it is seen.
+        at: PathBuf,
+        /// What it must be.
+        is: FileId,
+        /// As in `Show`, of the directory and all layers alike.
+        lent: bool,
+        /// Upper directories of earlier layers, the newest first.
+        below: Vec<PathBuf>,
+        /// The directory with the `upper` and `work` that take what is
+        /// written. Without one nothing can be written.
+        layer: Option<PathBuf>,
     },
     /// A part of what can be seen already, with another access.
     Guard {

@@ -5,7 +5,7 @@ use rustix::io::Errno;
 use crate::cgroup::{Held, Version};
 use crate::enforced::{Enforced, Holds};
 use crate::line::Built;
-use crate::profile::{Limits, Network, Profile, Rung};
+use crate::profile::{Limits, Mount, Network, Profile, Rung};
 
 /// The version of Landlock that can shut off abstract sockets.
 const ABSTRACT_SOCKETS: i32 = 6;
@@ -34,6 +34,11 @@ pub(crate) fn enforced(
             "Landlock alone: permissions and times of files outside can be changed, names \
              and sizes seen, and nothing is protected inside what can be written",
         ),
+    }
+    let layered = |mount: &Mount| matches!(mount, Mount::Layered { .. });
+    if profile.files.iter().any(layered) {
+        let how = "overlayfs: what is written goes to a copy, and the directory stays as it is";
+        all.say("layer", Holds::Whole, how);
     }
     match (own, &built.homeless) {
         (true, _) => {}

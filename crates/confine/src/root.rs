@@ -23,6 +23,7 @@ use rustix::mount::{
 };
 use rustix::process::{chdir, fchdir, pivot_root, umask};
 
+use crate::privilege::{NOBODY, on_files_as};
 use crate::profile::{Access, FileId, Identity, Mount, Profile, Rung};
 use crate::system::{DEVICES, HIDDEN, LINKS, PRIVATE, PROC_HIDDEN, PROC_READ_ONLY, SYSTEM};
 
@@ -35,6 +36,9 @@ const MOST_PIDS: u64 = 4 * 1024 * 1024;
 /// An empty directory that is put over what must not be seen. It is removed
 /// at the end; what was put over stays empty for ever then.
 const EMPTY: &str = "/.empty";
+
+/// Where layers are while they are put together; with a number.
+const BENCH: &str = "/.l";
 
 /// A root under construction.
 pub(crate) struct Root {
@@ -130,6 +134,13 @@ impl Root {
                         Err(_) if !required => Ok(()),
                         done => done,
                     }
+                }
+                Mount::Layered { .. } => {
+                    if may_make {
+                        self.close_way(&profile.home, at, profile.identity)
+                            .map_err(failed(&format!("show {}", at.display())))?;
+                    }
+                    self.show_layered(index, mount, may_make.then_some(profile.identity))
                 }
                 Mount::Guard { access, .. } => self.guard(at, *access),
                 Mount::Hide { .. } => self.hide(at),
@@ -240,6 +251,19 @@ impl Root {
         else {
             return Ok(());
         };
+        let (tree, is_dir) = self.take(from, *is, *access, *lent)?;
+        graft(&tree, &place(at, owner, is_dir)?)
+    }
+
+    /// Takes a detached copy of something of the host. Returns whether it is a
+    /// directory, too.
+    fn take(
+        &self,
+        from: &Path,
+        is: Option<FileId>,
+        access: Access,
+        lent: bool,
+    ) -> io::Result<(OwnedFd, bool)> {
         let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
         let source = openat2(&self.old, below(from), flags, Mode::empty(), resolve)?;
@@ -254,8 +278,8 @@ impl Root {
             _ => return Err(io::ErrorKind::InvalidInput.into()),
         };
         let tree = clone_tree(&source, Path::new(""))?;
-        restrict(&tree, *access, MountAttrFlags::MOUNT_ATTR_NODEV, true)?;
-        if *lent {
+        restrict(&tree, access, MountAttrFlags::MOUNT_ATTR_NODEV, true)?;
+        if lent {
             let lender = self.lender.as_ref().ok_or(io::ErrorKind::Unsupported)?;
             lend(&tree, lender).map_err(|error| {
                 io::Error::other(format!(
@@ -264,7 +288,56 @@ impl Root {
                 ))
             })?;
         }
-        graft(&tree, &place(at, owner, is_dir)?)
+        Ok((tree, is_dir))
+    }
+
+    /// Shows a directory of the host through layers. What they are made of is
+    /// mounted for a moment, below a directory of ours: the kernel takes
+    /// layers by their paths.
+    fn show_layered(&self, index: usize, mount: &Mount, owner: Option<Identity>) -> io::Result<()> {
+        let Mount::Layered {
+            at,
+            is,
+            lent,
+            below,
+            layer,
+        } = mount
+        else {
+            return Ok(());
+        };
+        let bench = PathBuf::from(format!("{BENCH}{index}"));
+        let set_up = |name: &str, from: &Path, is: Option<FileId>, access: Access| {
+            let (tree, _) = self.take(from, is, access, *lent)?;
+            let path = bench.join(name);
+            graft(&tree, &place(&path, Some(ROOT), true)?)?;
+            Ok::<_, io::Error>(path)
+        };
+        let mut lower = vec![];
+        for (number, dir) in below.iter().enumerate() {
+            lower.push(set_up(&number.to_string(), dir, None, Access::Read)?);
+        }
+        lower.push(set_up("live", at, Some(*is), Access::Read)?);
+        let own = layer.as_ref();
+        let own = own.map(|dir| set_up("own", dir, None, Access::Write));
+        let own = own.transpose()?;
+        let mount = || overlay(&lower, own.as_deref());
+        let overlay = match lent {
+            true => on_files_as(NOBODY, mount)?,
+            false => mount()?,
+        };
+        graft(&overlay, &place(at, owner, true)?)?;
+        for path in lower
+            .iter()
+            .map(PathBuf::as_path)
+            .chain([&*bench.join("own")])
+        {
+            if find(path)?.is_some() {
+                // The overlay has its own hold on them.
+                unmount(path, UnmountFlags::DETACH)?;
+                unlinkat(CWD, path, AtFlags::REMOVEDIR)?;
+            }
+        }
+        Ok(unlinkat(CWD, &bench, AtFlags::REMOVEDIR)?)
     }
 
     /// Makes what lies between the home directory and something shown in it
@@ -314,9 +387,49 @@ impl Root {
 impl Mount {
     fn at(&self) -> &Path {
         match self {
-            Self::Show { at, .. } | Self::Guard { at, .. } | Self::Hide { at } => at,
+            Self::Show { at, .. }
+            | Self::Layered { at, .. }
+            | Self::Guard { at, .. }
+            | Self::Hide { at } => at,
         }
     }
+}
+
+/// Mounts layers over each other, the newest first; `own`, which holds `upper`
+/// and `work`, takes what is written.
+///
+/// Marks are in attributes that an ordinary user may set, whoever mounts it:
+/// so there is one kind to be read later. `volatile`: what a run wrote is of no
+/// worth after the machine crashed, and syncing it takes a quarter of a second.
+pub(crate) fn overlay(lower: &[PathBuf], own: Option<&Path>) -> io::Result<OwnedFd> {
+    let fs = fsopen("overlay", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    let lower: Vec<_> = lower.iter().map(|dir| dir.to_string_lossy()).collect();
+    fsconfig_set_flag(&fs, "userxattr")?;
+    match (own, lower.as_slice()) {
+        (Some(own), _) => {
+            fsconfig_set_string(&fs, "upperdir", own.join("upper"))?;
+            fsconfig_set_string(&fs, "workdir", own.join("work"))?;
+            fsconfig_set_flag(&fs, "volatile")?;
+            // A file with several names stays one; where that cannot be, the
+            // kernel does without.
+            fsconfig_set_string(&fs, "index", "on")?;
+        }
+        // One alone is no overlay.
+        (None, [only]) => return Ok(clone_tree(CWD, Path::new(&**only))?),
+        (None, _) => {}
+    }
+    fsconfig_set_string(&fs, "lowerdir", lower.join(":"))?;
+    fsconfig_create(&fs)?;
+    let flags = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
+    let read_only = match own {
+        Some(_) => MountAttrFlags::empty(),
+        None => MountAttrFlags::MOUNT_ATTR_RDONLY,
+    };
+    Ok(fsmount(
+        &fs,
+        FsMountFlags::FSMOUNT_CLOEXEC,
+        flags | read_only,
+    )?)
 }
 
 /// Root itself, which makes what belongs to nobody in particular.
@@ -372,7 +485,8 @@ pub(crate) fn enter(profile: &Profile) -> io::Result<()> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     let dir = openat2(CWD, &profile.cwd, flags, Mode::empty(), resolve)?;
-    if file_id(&fstat(&dir)?) != profile.cwd_is {
+    let found = file_id(&fstat(&dir)?);
+    if profile.cwd_is.is_some_and(|is| is != found) {
         return Err(io::Error::other("it changed meanwhile"));
     }
     Ok(fchdir(dir)?)

@@ -132,7 +132,7 @@ impl Engine {
                 home_layer: layer,
                 files,
                 cwd,
-                cwd_is,
+                cwd_is: Some(cwd_is),
                 network: sandbox.network,
                 limits: self.limits(sandbox, dir.as_deref()),
                 minimum: sandbox.minimum,
