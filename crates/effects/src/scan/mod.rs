@@ -175,10 +175,7 @@ impl<'a> Scan<'a> {
 
     fn delete_others(&mut self, place: &Place, here: &[OsString]) -> io::Result<()> {
         let here: HashSet<&OsString> = here.iter().collect();
-        // Opened anew: a directory is listed once per opening.
-        let which: Vec<usize> = place.below.iter().map(|(tree, _)| *tree).collect();
-        let listed = self.trees.dirs(&which, place.path)?;
-        for name in before::names_in(&listed)? {
+        for name in before::names_in(&place.below)? {
             if !here.contains(&name)
                 && let Some(before) = before::find(&place.below, &name)?
             {
