@@ -13,7 +13,7 @@ use crate::changes::{Change, Changes, Kind, Root};
 use crate::error::Error;
 use crate::look::{Content, look};
 use crate::node::{Node, NodeKind, Raw};
-use crate::open::{names, open_below, open_root};
+use crate::open::{is_forbidden, names, open_below, open_root};
 
 /// Something in the live tree that is not as the run saw it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,8 +37,15 @@ impl Changes {
         for (index, root) in self.roots.iter().enumerate() {
             let mut check = Check::new(index, root, &self.entries, &mut found)?;
             for change in check.entries.clone() {
-                let path = root.live.join(change.path.path());
-                check.change(change).map_err(Error::read(path))?;
+                match check.change(change) {
+                    Err(error) if is_forbidden(&error) => {
+                        check.note(change.path.path(), "cannot be read any more");
+                    }
+                    done => {
+                        let path = root.live.join(change.path.path());
+                        done.map_err(Error::read(path))?;
+                    }
+                }
             }
         }
         Ok(found)
@@ -128,10 +135,7 @@ impl<'a> Check<'a> {
         };
         // The time of a directory only says that names in it came and went;
         // those that matter have entries of their own.
-        let timely = match before.kind {
-            NodeKind::Directory => change.kind != Kind::Times || now.mtime == before.mtime,
-            _ => now.mtime == before.mtime,
-        };
+        let timely = before.kind == NodeKind::Directory || now.mtime == before.mtime;
         if !same || !timely {
             return Ok(Some(CHANGED.into()));
         }

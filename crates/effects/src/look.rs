@@ -91,9 +91,11 @@ pub(crate) fn hash(mut content: impl Read) -> io::Result<String> {
 
 /// Returns the first characters of a hash.
 pub(crate) fn hex(hash: &[u8], length: usize) -> String {
-    let mut text: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
-    text.truncate(length);
-    text
+    let digit = |half: u8| char::from(b"0123456789abcdef"[usize::from(half)]);
+    let digits = hash
+        .iter()
+        .flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]);
+    digits.take(length).collect()
 }
 
 /// Returns when anything about an open file changed last.

@@ -6,6 +6,8 @@
 //! depth exhausts the stack or the descriptors.
 
 mod before;
+mod finish;
+mod note;
 mod refuse;
 mod same;
 
@@ -23,7 +25,6 @@ use crate::error::Error;
 use crate::look::{Content, Seen, ctime, look};
 use crate::node::{NodeKind, Time};
 use crate::open::{is_forbidden, names, open_below, open_root};
-use crate::rename;
 use before::{Before, Trees};
 use refuse::Parent;
 
@@ -315,50 +316,6 @@ impl<'a> Scan<'a> {
         self.entries.push(change);
     }
 
-    /// Notes an entry, and why it cannot be applied if so.
-    fn note(
-        &mut self,
-        place: &Place,
-        path: PathBuf,
-        kind: Kind,
-        before: Option<Before>,
-        after: Seen,
-    ) {
-        let was = before.as_ref().map(|before| &before.seen);
-        if let Some(why) = refuse::reason(&after, was, place.parent, self.root.owner) {
-            self.refuse(&path, &why);
-        }
-        if after.node.kind != NodeKind::Special {
-            let change = self.change(path, kind, before, Some(after));
-            self.entries.push(change);
-        }
-    }
-
-    fn change(
-        &self,
-        path: PathBuf,
-        kind: Kind,
-        before: Option<Before>,
-        after: Option<Seen>,
-    ) -> Change {
-        let tree = before.as_ref().map(|before| before.tree);
-        let built_on = tree.filter(|tree| !self.trees.is_live(*tree));
-        let before = before.map(|before| before.seen.node);
-        Change {
-            root: self.index,
-            path: path.into(),
-            kind,
-            from: None,
-            built_on,
-            // An earlier layer may well have been applied meanwhile.
-            overtaken: built_on.is_none()
-                && before.as_ref().is_some_and(|node| node.ctime > self.since),
-            before,
-            after: after.map(|seen| seen.node),
-            image: None,
-        }
-    }
-
     fn descend(&mut self, path: PathBuf, trees: Vec<usize>, after: &Seen) {
         self.todo.push(Task {
             path,
@@ -376,75 +333,4 @@ impl<'a> Scan<'a> {
             _ => Ok(false),
         }
     }
-
-    fn is_too_deep(&mut self, path: &Path) -> bool {
-        let length = self.root.live.as_os_str().len() + 1 + path.as_os_str().len();
-        let too_deep = length > refuse::LONGEST;
-        if too_deep {
-            self.refuse(path, "has a path that is too long to be opened");
-        }
-        too_deep
-    }
-
-    fn refuse(&mut self, path: &Path, why: &str) {
-        self.refused.push(Refusal {
-            root: self.index,
-            path: path.into(),
-            why: why.into(),
-        });
-    }
-
-    fn finish(mut self) -> (Vec<Change>, Vec<Refusal>) {
-        sort(&mut self.entries);
-        let touched = std::mem::take(&mut self.touched);
-        let alone = |dir: &Change| !has_any_below(&self.entries, dir.path.path());
-        let touched: Vec<Change> = touched.into_iter().filter(alone).collect();
-        self.entries.extend(touched);
-        sort(&mut self.entries);
-        let entries = std::mem::take(&mut self.entries);
-        let mut entries = rename::pair(entries, |change| self.content(change).ok().flatten());
-        self.flag_orphans(&mut entries);
-        sort(&mut entries);
-        self.refused.sort_by(|a, b| a.path.cmp(&b.path));
-        (entries, self.refused)
-    }
-
-    /// Hashes a file that was too large for it before.
-    fn content(&self, change: &Change) -> io::Result<Option<String>> {
-        match change.kind {
-            Kind::Deleted => {
-                let tree = change.built_on.unwrap_or(self.trees.count() - 1);
-                rename::content(self.trees.tree(tree), change.path.path())
-            }
-            _ => rename::content(&self.upper, change.path.path()),
-        }
-    }
-
-    /// Says of what was copied up from something that has gone meanwhile that
-    /// it was overtaken. A run that moves a copied file leaves the same
-    /// picture, and a deleted file elsewhere.
-    fn flag_orphans(&self, entries: &mut [Change]) {
-        let is_gone_file = |change: &Change| {
-            let was_file = |node: &crate::node::Node| node.kind == NodeKind::File;
-            change.kind == Kind::Deleted && change.before.as_ref().is_some_and(was_file)
-        };
-        if self.orphans.is_empty() || entries.iter().any(is_gone_file) {
-            return;
-        }
-        for change in entries.iter_mut().filter(|change| change.from.is_none()) {
-            change.overtaken |= self.orphans.contains(change.path.path());
-        }
-    }
-}
-
-fn sort(entries: &mut [Change]) {
-    entries.sort_by(|a, b| (a.path.path(), a.kind).cmp(&(b.path.path(), b.kind)));
-}
-
-/// Returns whether any of these sorted entries is below a directory.
-fn has_any_below(entries: &[Change], dir: &Path) -> bool {
-    let next = entries.partition_point(|change| change.path.path() <= dir);
-    entries
-        .get(next)
-        .is_some_and(|change| change.path.path().starts_with(dir))
 }

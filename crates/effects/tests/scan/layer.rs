@@ -62,7 +62,7 @@ fn a_layer_goes_whatever_a_run_left_in_it() {
         "ln -s '{keep}' link; mkdir locked; echo 1 > locked/f; mkdir locked/in; ln -s '{keep}' locked/in/link; \
          mkfifo pipe; touch \"$(printf 'x\\377')\" removed-1; mkdir removed-2; touch removed-2/f; \
          (i=0; while [ $i -lt 40 ]; do mkdir {name}; cd -P {name}; i=$((i+1)); done); \
-         (i=0; while [ $i -lt 3000 ]; do mkdir d; cd -P d; i=$((i+1)); done); \
+         (i=0; while [ $i -lt 1200 ]; do mkdir d; cd -P d; i=$((i+1)); done); \
          chmod 000 locked/in; chmod 000 locked",
         keep = world.path("live/keep").display(),
     ));
