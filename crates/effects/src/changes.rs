@@ -19,6 +19,13 @@ pub struct Changes {
     pub refused: Vec<Refusal>,
 }
 
+impl Changes {
+    /// Returns whether nothing would be altered, and nothing was refused.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty() && self.refused.is_empty()
+    }
+}
+
 /// One directory of the host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Root {

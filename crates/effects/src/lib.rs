@@ -6,8 +6,21 @@
 //! it has reached the live tree. Only [`commit`] does that, and it takes a
 //! permit that names the hash of what was seen.
 
+mod attributes;
 mod changes;
+mod conflict;
+mod error;
+mod hash;
+mod layer;
+mod look;
 mod node;
+mod open;
+mod rename;
+mod saved;
+mod scan;
 
 pub use changes::{Change, Changes, Kind, Refusal, Root, Source};
+pub use conflict::Conflict;
+pub use error::Error;
+pub use layer::Layer;
 pub use node::{Node, NodeKind, Raw, Time};

@@ -1,10 +1,15 @@
 //! What stands at a path.
 
 use std::ffi::OsStr;
+use std::io;
+use std::os::fd::AsFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::look::{Content, look};
+use crate::open::open_below;
 
 /// A file, directory or link, with all that tells it from another and all that
 /// is applied of it.
@@ -39,6 +44,32 @@ pub struct Node {
     /// Hash of a file's content, where it is small enough to be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<String>,
+}
+
+impl Node {
+    /// Reads what stands at a path below an open directory; `None` if there is
+    /// nothing, or a link on the way. Follows no link.
+    pub fn read(dir: impl AsFd, path: impl AsRef<Path>) -> io::Result<Option<Self>> {
+        Self::read_with(dir, path.as_ref(), Content::Hashed)
+    }
+
+    pub(crate) fn read_with(
+        dir: impl AsFd,
+        path: &Path,
+        content: Content,
+    ) -> io::Result<Option<Self>> {
+        let Some(name) = path.file_name() else {
+            return Err(io::ErrorKind::InvalidInput.into());
+        };
+        let seen = match path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => match open_below(dir, parent)? {
+                Some(parent) => look(parent, name, content)?,
+                None => None,
+            },
+            _ => look(dir, name, content)?,
+        };
+        Ok(seen.map(|seen| seen.node))
+    }
 }
 
 /// What can stand at a path.
