@@ -3,9 +3,15 @@
 use std::io;
 use std::path::PathBuf;
 
-/// Why changes could not be read.
+/// Why changes could not be read or shown.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    /// Something is not what it was when the changes were looked at.
+    #[error("{} changed meanwhile", .path.display())]
+    Stale {
+        /// What changed.
+        path: PathBuf,
+    },
     /// A file or directory could not be read.
     #[error("cannot read {}", .path.display())]
     Read {
@@ -20,6 +26,15 @@ pub enum Error {
         /// Where it was.
         path: PathBuf,
     },
+    /// There are fewer changes than that.
+    #[error("there is no change number {index}")]
+    NoSuch {
+        /// What was asked for, from 0.
+        index: usize,
+    },
+    /// Whoever takes the patch took it no more.
+    #[error("cannot write the patch")]
+    Write(#[source] io::Error),
 }
 
 impl Error {

@@ -6,21 +6,33 @@
 //! it has reached the live tree. Only [`commit`] does that, and it takes a
 //! permit that names the hash of what was seen.
 
+mod anchors;
 mod attributes;
+mod blob;
+mod body;
 mod changes;
+mod compare;
 mod conflict;
+mod content;
+mod diff;
 mod error;
+mod git;
 mod hash;
 mod layer;
 mod look;
 mod node;
+mod notes;
 mod open;
+mod patch;
 mod rename;
 mod saved;
 mod scan;
+mod secret;
 
 pub use changes::{Change, Changes, Kind, Refusal, Root, Source};
 pub use conflict::Conflict;
+pub use diff::{FileDiff, Hunk, Line, More, Page, Shape, Side};
 pub use error::Error;
 pub use layer::Layer;
 pub use node::{Node, NodeKind, Raw, Time};
+pub use secret::mask;
