@@ -7,7 +7,12 @@
 //! permit that names the hash of what was seen.
 
 mod changes;
+mod commit;
+mod conflict;
+mod look;
 mod node;
 
 pub use changes::{Change, Changes, Kind, Refusal, Root, Source};
+pub use commit::{Applied, CommitError, Place, Recovered, commit, forget_images, recover};
+pub use conflict::Conflict;
 pub use node::{Node, NodeKind, Raw, Time};
