@@ -11,6 +11,7 @@ mod attributes;
 mod blob;
 mod body;
 mod changes;
+mod commit;
 mod compare;
 mod conflict;
 mod content;
@@ -30,6 +31,7 @@ mod scan;
 mod secret;
 
 pub use changes::{Change, Changes, Kind, Refusal, Root, Source};
+pub use commit::{Applied, CommitError, Place, Recovered, commit, forget_images, recover};
 pub use conflict::Conflict;
 pub use diff::{FileDiff, Hunk, Line, More, Page, Shape, Side};
 pub use error::Error;

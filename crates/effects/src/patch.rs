@@ -38,14 +38,14 @@ impl Changes {
             }
             for change in entries {
                 if !notes::is_gits_own(change.path.path()) {
-                    self.write(change, to)?;
+                    self.write_one(change, to)?;
                 }
             }
         }
         Ok(())
     }
 
-    fn write(&self, change: &Change, to: &mut dyn Write) -> Result<(), Error> {
+    fn write_one(&self, change: &Change, to: &mut dyn Write) -> Result<(), Error> {
         let names = Names::of(change);
         match change.kind {
             Kind::Times => return Ok(()),

@@ -1,0 +1,163 @@
+//! Whether the live tree still is what the changes were made on.
+
+use std::io;
+use std::path::Path;
+
+use rustix::io::Errno;
+
+use super::handle::Handle;
+use super::plan::Plan;
+use super::tree::{Spot, Tree, names};
+use crate::changes::{Change, Changes};
+use crate::conflict::Conflict;
+use crate::node::{Node, NodeKind};
+
+/// Returns every path where it is not.
+pub(crate) fn conflicts(
+    changes: &Changes,
+    plan: &Plan<'_>,
+    trees: &mut [Tree],
+) -> io::Result<Vec<Conflict>> {
+    let mut found = Vec::new();
+    let mut add = |root, path: &Path, why: &str| {
+        found.push(Conflict {
+            root,
+            path: path.into(),
+            why: why.into(),
+        });
+    };
+    let entries = &changes.entries;
+    let replaced = plan.replace.iter().chain(&plan.adjust);
+    let replaced = replaced.map(|index| (*index, entries[*index].path.path()));
+    for (index, path) in plan.remove.iter().copied().chain(replaced) {
+        let change = &entries[index];
+        if let Some(why) = differs(&mut trees[change.root], path, change)? {
+            add(change.root, path, why);
+        }
+    }
+    for (index, path) in &plan.remove {
+        let root = entries[*index].root;
+        for name in strangers(&mut trees[root], (root, path), plan)? {
+            add(root, &path.join(name), "it is new in what would be deleted");
+        }
+    }
+    for change in plan.put.iter().map(|index| &entries[*index]) {
+        let (root, path) = (change.root, change.path.path());
+        if plan.top(root, path).is_some() || plan.removed.contains(&(root, path)) {
+            continue;
+        }
+        if let Some(why) = taken(&mut trees[root], path)? {
+            add(root, path, why);
+        }
+    }
+    found.sort_by(|a, b| (a.root, &a.path).cmp(&(b.root, &b.path)));
+    Ok(found)
+}
+
+/// Says how what is at a path differs from what the change was made on.
+pub(crate) fn differs(
+    tree: &mut Tree,
+    path: &Path,
+    change: &Change,
+) -> io::Result<Option<&'static str>> {
+    let spot = match reached(tree.spot(path))? {
+        Ok(spot) => spot,
+        Err(why) => return Ok(Some(why)),
+    };
+    let handle = match reached(spot.handle())? {
+        Ok(Some(handle)) => handle,
+        Ok(None) => return Ok(Some("it is gone")),
+        Err(why) => return Ok(Some(why)),
+    };
+    let Some(before) = &change.before else {
+        return Ok(None);
+    };
+    let same = match change.built_on {
+        Some(_) => is_like(before, &spot)?,
+        None => is_still(before, &spot, &handle)?,
+    };
+    Ok((!same).then_some("it changed meanwhile"))
+}
+
+/// Takes what says that a path does not lead where it did as an answer, and
+/// not as an error.
+pub(crate) fn reached<T>(got: io::Result<T>) -> io::Result<Result<T, &'static str>> {
+    let error = match got {
+        Ok(got) => return Ok(Ok(got)),
+        Err(error) => error,
+    };
+    let why = match error.raw_os_error().map(Errno::from_raw_os_error) {
+        Some(Errno::NOENT) => "its directory is gone",
+        Some(Errno::NOTDIR | Errno::LOOP) => "its directory is no directory any more",
+        Some(Errno::XDEV) => "something is mounted there",
+        _ => return Err(error),
+    };
+    Ok(Err(why))
+}
+
+fn taken(tree: &mut Tree, path: &Path) -> io::Result<Option<&'static str>> {
+    match reached(tree.handle(path))? {
+        Ok(None) => Ok(None),
+        Ok(Some(_)) => Ok(Some("there is something now")),
+        Err(why) => Ok(Some(why)),
+    }
+}
+
+/// What is in a directory that would be deleted, and would not be itself.
+fn strangers(
+    tree: &mut Tree,
+    at: (usize, &Path),
+    plan: &Plan<'_>,
+) -> io::Result<Vec<std::ffi::OsString>> {
+    let (root, path) = at;
+    let is_dir = match reached(tree.handle(path))? {
+        Ok(Some(handle)) => handle.node()?.kind == NodeKind::Directory,
+        _ => false,
+    };
+    if !is_dir {
+        return Ok(Vec::new());
+    }
+    let all = names(&*tree.dir(path)?)?.into_iter();
+    Ok(all
+        .filter(|name| !plan.removed.contains(&(root, &path.join(name))))
+        .collect())
+}
+
+/// Whether it is the very same, unchanged. A directory changes whenever
+/// something in it does, which is no matter here.
+fn is_still(before: &Node, spot: &Spot, handle: &Handle) -> io::Result<bool> {
+    let now = handle.node()?;
+    let who = |node: &Node| (node.kind, node.device, node.inode, node.uid, node.gid);
+    if who(before) != who(&now) {
+        return Ok(false);
+    }
+    let outside = |node: &Node| (node.mode, node.size, node.mtime);
+    match now.kind {
+        NodeKind::Link => return Ok(before.target == now.target && before.mtime == now.mtime),
+        NodeKind::File if outside(before) != outside(&now) => return Ok(false),
+        _ if before.mode != now.mode => return Ok(false),
+        _ if before.ctime == now.ctime => return Ok(true),
+        _ => {}
+    }
+    let Some(full) = Node::read(&spot.dir, &spot.name)? else {
+        return Ok(false);
+    };
+    // When a layer is removed, what it shares with the live tree has a name
+    // less, and that alone is no change.
+    let lost_a_name = now.links < before.links;
+    Ok(full.attributes == before.attributes
+        && full.content == before.content
+        && (full.content.is_some() || now.kind == NodeKind::Directory || lost_a_name))
+}
+
+/// Whether it is what an earlier layer held, which has been applied since.
+fn is_like(before: &Node, spot: &Spot) -> io::Result<bool> {
+    let Some(now) = Node::read(&spot.dir, &spot.name)? else {
+        return Ok(false);
+    };
+    let outside = |node: &Node| (node.kind, node.mode);
+    let inside = |node: &Node| (node.size, node.mtime, node.content.clone());
+    Ok(outside(before) == outside(&now)
+        && before.target == now.target
+        && (now.kind != NodeKind::File || inside(before) == inside(&now)))
+}

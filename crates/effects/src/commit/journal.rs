@@ -1,0 +1,305 @@
+//! What is written down before anything is done, so that whoever comes after
+//! a crash can finish it or take it back.
+//!
+//! `journal` holds what is to be done and is complete when its last line says
+//! so. `progress` says which of the deeds that cannot be told by looking have
+//! begun, and whether everything is being taken back.
+
+use std::collections::HashSet;
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead, BufReader, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use weighlock_confine::FileId;
+
+use super::handle::Traits;
+use crate::changes::Changes;
+use crate::node::{Node, Raw, Time};
+
+const JOURNAL: &str = "journal";
+const PROGRESS: &str = "progress";
+
+/// One line of the journal.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Line {
+    Begin {
+        changes: Box<Changes>,
+        durable: bool,
+    },
+    Anchor(Anchor),
+    Step(Box<Step>),
+    Dir(Dir),
+    Ready,
+}
+
+/// A directory of the live tree that holds a directory for what is not yet, or
+/// no longer, at its place.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Anchor {
+    pub(crate) root: usize,
+    pub(crate) path: Raw,
+    pub(crate) name: String,
+    /// When the directory that holds it had changed last.
+    pub(crate) mtime: Time,
+}
+
+/// One thing to do at one path.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Step {
+    pub(crate) root: usize,
+    pub(crate) path: Raw,
+    /// Which anchor's directory it uses; under its own number.
+    pub(crate) anchor: usize,
+    pub(crate) deed: Deed,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Deed {
+    /// Puts what is staged where nothing is: a file, a link or a whole tree.
+    Put { is: FileId },
+    /// Puts what is staged where something else is.
+    Replace { is: FileId, was: Mark },
+    /// Takes a file or link away.
+    Remove { was: Mark },
+    /// Takes an empty directory away.
+    RemoveDir { was: FileId, traits: Traits },
+    /// Writes what is staged into a file that has more names than this.
+    Rewrite {
+        was: Mark,
+        image: u64,
+        from: Traits,
+        to: Traits,
+    },
+    /// Changes all but the content.
+    Adjust {
+        was: Mark,
+        dir: bool,
+        from: Traits,
+        to: Traits,
+    },
+}
+
+/// What must stand there for a deed to be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Mark {
+    pub(crate) id: FileId,
+    pub(crate) size: u64,
+    pub(crate) mtime: Time,
+    /// Of a file with one name only: what we do under one name would seem to
+    /// have happened to the others.
+    pub(crate) ctime: Option<Time>,
+}
+
+impl Mark {
+    pub(crate) fn of(node: &Node) -> Self {
+        let ctime = (node.links == 1).then_some(node.ctime);
+        Self {
+            id: FileId {
+                device: node.device,
+                inode: node.inode,
+            },
+            size: node.size,
+            mtime: node.mtime,
+            ctime,
+        }
+    }
+
+    /// Whether it is what was there, and was not even renamed.
+    pub(crate) fn is_still(&self, node: &Node) -> bool {
+        self.has_content_of(&Self::of(node)) && self.ctime.is_none_or(|ctime| ctime == node.ctime)
+    }
+
+    /// Whether nobody wrote to it. Renaming and linking alone change `ctime`.
+    pub(crate) fn has_content_of(&self, other: &Self) -> bool {
+        (self.id, self.size, self.mtime) == (other.id, other.size, other.mtime)
+    }
+}
+
+impl Deed {
+    /// Whether it changes a file that stays the same file.
+    pub(crate) fn is_inside(&self) -> bool {
+        matches!(self, Self::Rewrite { .. } | Self::Adjust { .. })
+    }
+}
+
+/// A directory that changes because something in it does.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Dir {
+    pub(crate) root: usize,
+    pub(crate) path: Raw,
+    pub(crate) is: FileId,
+    pub(crate) before: Look,
+    pub(crate) after: Look,
+    /// Its owner cannot write in it, and must for a moment.
+    pub(crate) opened: bool,
+    /// It is among what is removed.
+    pub(crate) removed: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Look {
+    pub(crate) mode: u32,
+    pub(crate) mtime: Time,
+}
+
+/// A journal as found.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    pub(crate) begin: Option<(Changes, bool)>,
+    pub(crate) anchors: Vec<Anchor>,
+    pub(crate) steps: Vec<Step>,
+    pub(crate) dirs: Vec<Dir>,
+    pub(crate) ready: bool,
+}
+
+/// Reads the journal of a commit; `None` if there is none. A line that was
+/// being written when the end came is left out.
+pub(crate) fn read(dir: &Path) -> io::Result<Option<Found>> {
+    let Some(lines) = lines::<Line>(&dir.join(JOURNAL))? else {
+        return Ok(None);
+    };
+    let mut found = Found::default();
+    for line in lines {
+        match line {
+            Line::Begin { changes, durable } => found.begin = Some((*changes, durable)),
+            Line::Anchor(anchor) => found.anchors.push(anchor),
+            Line::Step(step) => found.steps.push(*step),
+            Line::Dir(dir) => found.dirs.push(dir),
+            Line::Ready => found.ready = true,
+        }
+    }
+    Ok(Some(found))
+}
+
+/// A journal being written.
+pub(crate) struct Writer(BufWriter<File>);
+
+impl Writer {
+    pub(crate) fn create(dir: &Path) -> io::Result<Self> {
+        let file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .open(dir.join(JOURNAL))?;
+        Ok(Self(BufWriter::new(file)))
+    }
+
+    pub(crate) fn write(&mut self, line: &Line) -> io::Result<()> {
+        serde_json::to_writer(&mut self.0, line)?;
+        self.0.write_all(b"\n")
+    }
+
+    pub(crate) fn flush(&mut self, durable: bool) -> io::Result<()> {
+        self.0.flush()?;
+        if durable {
+            self.0.get_ref().sync_data()?;
+        }
+        Ok(())
+    }
+}
+
+/// One line of the progress.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Sign {
+    Begun(usize),
+    Back,
+}
+
+/// How far it is.
+pub(crate) struct Progress {
+    path: PathBuf,
+    durable: bool,
+    begun: HashSet<usize>,
+    back: bool,
+}
+
+impl Progress {
+    pub(crate) fn read(dir: &Path, durable: bool) -> io::Result<Self> {
+        let path = dir.join(PROGRESS);
+        let (mut begun, mut back) = (HashSet::new(), false);
+        for sign in lines::<Sign>(&path)?.unwrap_or_default() {
+            match sign {
+                Sign::Begun(step) => _ = begun.insert(step),
+                Sign::Back => back = true,
+            }
+        }
+        Ok(Self {
+            path,
+            durable,
+            begun,
+            back,
+        })
+    }
+
+    pub(crate) fn has_begun(&self, step: usize) -> bool {
+        self.begun.contains(&step)
+    }
+
+    pub(crate) fn goes_back(&self) -> bool {
+        self.back
+    }
+
+    pub(crate) fn begin(&mut self, steps: &[usize]) -> io::Result<()> {
+        self.append(steps.iter().map(|step| Sign::Begun(*step)))?;
+        self.begun.extend(steps);
+        Ok(())
+    }
+
+    pub(crate) fn go_back(&mut self) -> io::Result<()> {
+        self.append([Sign::Back])?;
+        self.back = true;
+        Ok(())
+    }
+
+    fn append(&self, signs: impl IntoIterator<Item = Sign>) -> io::Result<()> {
+        // A line that was cut off must not take the next with it.
+        let mut text = String::from("\n");
+        for sign in signs {
+            text += &serde_json::to_string(&sign)?;
+            text.push('\n');
+        }
+        let mut file = OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(&self.path)?;
+        file.write_all(text.as_bytes())?;
+        if self.durable {
+            file.sync_data()
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// Removes both; the progress last, since without a journal it says nothing.
+pub(crate) fn remove(dir: &Path) -> io::Result<()> {
+    for name in [JOURNAL, PROGRESS] {
+        absent_ok(std::fs::remove_file(dir.join(name)))?;
+    }
+    Ok(())
+}
+
+pub(crate) fn absent_ok(done: io::Result<()>) -> io::Result<()> {
+    match done {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        done => done,
+    }
+}
+
+fn lines<T: for<'a> Deserialize<'a>>(path: &Path) -> io::Result<Option<Vec<T>>> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let mut all = Vec::new();
+    for line in BufReader::new(file).split(b'\n') {
+        if let Ok(value) = serde_json::from_slice(&line?) {
+            all.push(value);
+        }
+    }
+    Ok(Some(all))
+}
