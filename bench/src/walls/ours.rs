@@ -158,7 +158,7 @@ fn profile(files: &Files) -> Result<Profile> {
         home_layer: files.layer.clone(),
         files: mounts,
         cwd: files.project.clone(),
-        cwd_is: file_id(&files.project)?,
+        cwd_is: Some(file_id(&files.project)?),
         network: Network::Off,
         limits: Limits {
             memory_bytes: 4 << 30,

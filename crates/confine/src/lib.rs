@@ -34,7 +34,7 @@ pub use limits::raise_open_files;
 pub use line::{Note, Notice};
 pub use members::{Member, kill, kill_tagged, load_below, started};
 pub use privilege::{NOBODY, is_root, own};
-pub use probe::{Primitive, probe};
+pub use probe::{Primitive, probe, probe_layer};
 pub use profile::{Access, FileId, Identity, Limits, Mount, Network, Profile, Rung};
 pub use session::{Patience, Unheard, hear};
 pub use system::{PRIVATE, SYSTEM};

@@ -8,6 +8,7 @@ mod tries;
 
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
+use std::path::Path;
 use std::time::Duration;
 
 use rustix::io::Errno;
@@ -17,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::fork::{Cloned, clone, exit};
 use crate::privilege::{is_root, map, own};
-use crate::root::{Failed, failed};
+use crate::root::{Failed, failed, overlay};
 use crate::tree::{Exit, readable_within, wait};
 use fix::Host;
 use tries::{TRIES, Try, Who};
@@ -52,8 +53,18 @@ pub fn probe() -> Vec<Primitive> {
     TRIES
         .iter()
         .filter(|one| one.who == Who::Both || one.who == who)
-        .map(|one| one.primitive(attempt(one), &host))
+        .map(|one| one.primitive(attempt(one.namespaces, one.deed), &host))
         .collect()
+}
+
+/// Tries whether a directory can be shown through a layer: `layer` holds an
+/// empty `upper` and `work`. The caller must be single-threaded.
+pub fn probe_layer(dir: &Path, layer: &Path) -> Result<(), String> {
+    let tried = attempt(libc::CLONE_NEWNS, || {
+        overlay(&[dir.to_owned()], Some(layer)).map_err(failed("mount an overlay"))?;
+        Ok(String::new())
+    });
+    tried.map(drop).map_err(|refusal| refusal.text)
 }
 
 impl Try {
@@ -120,12 +131,15 @@ impl From<io::Error> for Refusal {
 }
 
 /// Makes one try in a process of its own.
-fn attempt(one: &Try) -> Result<String, Refusal> {
+fn attempt(
+    namespaces: libc::c_int,
+    deed: impl FnOnce() -> Result<String, Refusal>,
+) -> Result<String, Refusal> {
     let (mut answer, mut say) = pipe_with(PipeFlags::CLOEXEC)
         .map(|(read, write)| (std::fs::File::from(read), std::fs::File::from(write)))
         .map_err(io::Error::from)?;
     let user = own();
-    let namespaces = match one.namespaces {
+    let namespaces = match namespaces {
         0 => 0,
         some if is_root() => some,
         some => some | libc::CLONE_NEWUSER,
@@ -137,7 +151,7 @@ fn attempt(one: &Try) -> Result<String, Refusal> {
             0 => Ok(()),
             _ => map(user).map_err(failed("enter a user namespace")),
         };
-        let came_out = mapped.map_err(Refusal::from).and_then(|()| (one.deed)());
+        let came_out = mapped.map_err(Refusal::from).and_then(|()| deed());
         if let Ok(text) = serde_json::to_vec(&came_out) {
             let _ = say.write_all(&text);
         }
@@ -204,13 +218,7 @@ mod tests {
     use super::*;
 
     fn one(deed: fn() -> Result<String, Refusal>) -> Result<String, Refusal> {
-        attempt(&Try {
-            name: "test",
-            who: Who::Both,
-            namespaces: 0,
-            deed,
-            means: "",
-        })
+        attempt(0, deed)
     }
 
     #[test]

@@ -50,6 +50,9 @@ pub enum Source {
     Upper(PathBuf),
     /// In a directory of before-images, under the number of the change's image.
     Images(PathBuf),
+    /// In the live tree, for it was applied. What it replaced is in a directory
+    /// of before-images. Such changes can be looked at, and not applied again.
+    Live(PathBuf),
 }
 
 /// One altered path.

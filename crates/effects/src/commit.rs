@@ -36,6 +36,7 @@ use crate::changes::Changes;
 
 pub use applied::{Applied, forget_images};
 pub use error::CommitError;
+pub(crate) use images::Index;
 pub use recover::{Recovered, recover};
 
 use error::cannot;

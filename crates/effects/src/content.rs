@@ -14,6 +14,7 @@ use rustix::io::Errno;
 use weighlock_confine::FileId;
 
 use crate::changes::{Change, Changes, Root, Source};
+use crate::commit::Index;
 use crate::error::Error;
 use crate::node::{Node, NodeKind, Time};
 
@@ -30,7 +31,8 @@ pub(crate) struct Content {
 /// What tells that a file is the same and was not written since.
 #[derive(Debug, PartialEq, Eq)]
 struct Stamp {
-    inode: u64,
+    /// A copy of what was seen has another.
+    inode: Option<u64>,
     size: u64,
     mtime: Time,
 }
@@ -43,14 +45,21 @@ impl Content {
         };
         let root = root_of(changes, change)?;
         let path = change.from.as_ref().unwrap_or(&change.path).path();
-        let (dir, at) = match change.built_on {
-            None => (open_live(root)?, &root.live),
-            Some(layer) => {
-                let at = root.below.get(layer).ok_or_else(|| stale(path))?;
-                (open_own(at)?, at)
-            }
-        };
-        Self::open(&dir, path, at.join(path), node).map(Some)
+        let mut is = Stamp::of(node);
+        if let Source::Live(images) = &root.source {
+            let image = image(images, change)?;
+            is.inode = None;
+            return Self::open(&open_own(images)?, &image, images.join(&image), is).map(Some);
+        }
+        let layer = change.built_on.and_then(|layer| root.below.get(layer));
+        if let Some(at) = layer.filter(|at| at.is_dir()) {
+            return Self::open(&open_own(at)?, path, at.join(path), is).map(Some);
+        }
+        if change.built_on.is_some() {
+            // What it was built on was applied, and is in the live tree.
+            is.inode = None;
+        }
+        Self::open(&open_live(root)?, path, root.live.join(path), is).map(Some)
     }
 
     /// Opens what will stand there; `None` where that is no file.
@@ -58,14 +67,17 @@ impl Content {
         let Some(node) = file(change.after.as_ref()) else {
             return Ok(None);
         };
-        let (at, path) = match &root_of(changes, change)?.source {
-            Source::Upper(dir) => (dir, change.path.path().to_owned()),
+        let root = root_of(changes, change)?;
+        let mut is = Stamp::of(node);
+        let (dir, at, path) = match &root.source {
+            Source::Upper(dir) => (open_own(dir)?, dir, change.path.path().to_owned()),
+            Source::Live(_) => (open_live(root)?, &root.live, change.path.path().to_owned()),
             Source::Images(dir) => {
-                let image = change.image.ok_or_else(|| stale(change.path.path()))?;
-                (dir, image.to_string().into())
+                is.inode = None;
+                (open_own(dir)?, dir, image(dir, change)?)
             }
         };
-        Self::open(&open_own(at)?, &path, at.join(&path), node).map(Some)
+        Self::open(&dir, &path, at.join(&path), is).map(Some)
     }
 
     /// Bytes it has.
@@ -118,7 +130,7 @@ impl Content {
         self.check()
     }
 
-    fn open(dir: &OwnedFd, path: &Path, shown: PathBuf, node: &Node) -> Result<Self, Error> {
+    fn open(dir: &OwnedFd, path: &Path, shown: PathBuf, is: Stamp) -> Result<Self, Error> {
         // A pipe that was put there meanwhile must not make us wait.
         let flags =
             OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -128,11 +140,7 @@ impl Content {
         let content = Self {
             file: opened.map_err(|error| unopened(&shown, error))?.into(),
             path: shown,
-            is: Stamp {
-                inode: node.inode,
-                size: node.size,
-                mtime: node.mtime,
-            },
+            is,
         };
         content.check()?;
         Ok(content)
@@ -141,7 +149,7 @@ impl Content {
     fn check(&self) -> Result<(), Error> {
         let stat = fstat(&self.file).map_err(|error| unread(&self.path, error.into()))?;
         let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
-        if is_file && stamp(&stat) == self.is {
+        if is_file && self.is.fits(&stat) {
             Ok(())
         } else {
             Err(stale(&self.path))
@@ -156,6 +164,13 @@ impl Content {
             }
         }
     }
+}
+
+/// The name of a before-image.
+fn image(dir: &Path, change: &Change) -> Result<PathBuf, Error> {
+    let number = change.image.ok_or_else(|| stale(change.path.path()))?;
+    let index = Index::load(dir).map_err(|error| unread(dir, error))?;
+    Ok(index.content(number).to_string().into())
 }
 
 fn file(node: Option<&Node>) -> Option<&Node> {
@@ -191,14 +206,23 @@ fn open_own(dir: &Path) -> Result<OwnedFd, Error> {
     openat(CWD, dir, flags, Mode::empty()).map_err(|error| unopened(dir, error))
 }
 
-fn stamp(stat: &Stat) -> Stamp {
-    Stamp {
-        inode: stat.st_ino,
-        size: stat.st_size as u64,
-        mtime: Time {
+impl Stamp {
+    fn of(node: &Node) -> Self {
+        Self {
+            inode: Some(node.inode),
+            size: node.size,
+            mtime: node.mtime,
+        }
+    }
+
+    fn fits(&self, stat: &Stat) -> bool {
+        let mtime = Time {
             seconds: stat.st_mtime,
             nanos: stat.st_mtime_nsec as u32,
-        },
+        };
+        self.inode.is_none_or(|inode| inode == stat.st_ino)
+            && self.size == stat.st_size as u64
+            && self.mtime == mtime
     }
 }
 

@@ -50,8 +50,33 @@ pub struct Config {
     pub output_total: u64,
     /// How long output is kept.
     pub output_age: Duration,
+    /// How long changes are kept.
+    pub effects: Effects,
     /// What a crash may cost.
     pub durability: Durability,
+}
+
+/// How long changes are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Effects {
+    /// Bytes of before-images of all runs together; past that, the oldest
+    /// cannot be undone any more.
+    pub undo_bytes: u64,
+    /// How long what was applied can be undone.
+    pub undo_age: Duration,
+    /// How long changes wait on a copy once nobody is asked about them.
+    pub draft_age: Duration,
+}
+
+impl Default for Effects {
+    fn default() -> Self {
+        const DAY: u64 = 24 * 3600;
+        Self {
+            undo_bytes: 4 << 30,
+            undo_age: Duration::from_secs(30 * DAY),
+            draft_age: Duration::from_secs(7 * DAY),
+        }
+    }
 }
 
 /// How people are asked.
@@ -107,6 +132,7 @@ impl Config {
             output_per_run: 64 * MIB,
             output_total: 4096 * MIB,
             output_age: Duration::from_secs(30 * 24 * 3600),
+            effects: Effects::default(),
             durability: Durability::default(),
         }
     }

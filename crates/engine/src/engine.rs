@@ -64,6 +64,8 @@ pub struct Engine {
     pub(crate) waiters: Waiters,
     /// Held while the report of a requester is taken.
     pub(crate) finalizing: tokio::sync::Mutex<()>,
+    /// Held while changes are applied.
+    pub(crate) committing: tokio::sync::Mutex<()>,
     pub(crate) deadlines: Arc<Deadlines>,
     /// The name of the server's owner, once it is known.
     pub(crate) owner: OnceLock<String>,
@@ -83,7 +85,9 @@ impl Engine {
         nursery: Nursery,
     ) -> Result<Arc<Self>, Error> {
         make_private(&config.state_dir)?;
-        make_private(&config.state_dir.join("runs"))?;
+        for dir in ["runs", "layers", "undo"] {
+            make_private(&config.state_dir.join(dir))?;
+        }
         let lock = take(&config.state_dir)?;
         config.base = config.base.canonicalize().map_err(|error| {
             let base = config.base.display();
@@ -122,6 +126,7 @@ impl Engine {
             doorbell: Doorbell::default(),
             waiters: Waiters::default(),
             finalizing: tokio::sync::Mutex::default(),
+            committing: tokio::sync::Mutex::default(),
             deadlines: Arc::default(),
             owner: OnceLock::new(),
             config,
@@ -141,6 +146,7 @@ impl Engine {
         engine.read_pauses()?;
         engine.read_deadlines()?;
         engine.recover().await?;
+        engine.recover_held().await?;
         engine.begin_unbegun().await?;
         engine.watch_deadlines();
         let _ = swept.await;
@@ -219,7 +225,11 @@ impl Engine {
     pub async fn wait(&self, run: &Run, time: Option<Duration>) -> Result<Run, Error> {
         let until = time.map(|time| tokio::time::Instant::now() + time);
         loop {
-            if let Some(live) = self.lives.get(&run.command_id) {
+            let live = self.lives.get(&run.command_id);
+            // Whoever waits for an answer about changes waits for no end.
+            let live =
+                live.filter(|live| run.state != State::Waiting || live.end.borrow().is_none());
+            if let Some(live) = live {
                 let mut end = live.end.subscribe();
                 let ended = end.wait_for(Option::is_some);
                 let ended = before(until, ended).await.and_then(Result::ok);
@@ -231,7 +241,7 @@ impl Engine {
             // Before looking, so that nothing is told in between.
             let mut waiter = self.waiters.wait_for(&run.command_id);
             let now = self.recall(&run.command_id)?;
-            if self.lives.get(&run.command_id).is_some() {
+            if self.lives.get(&run.command_id).is_some() && now.state == State::Running {
                 continue;
             }
             let waits = match now.state {

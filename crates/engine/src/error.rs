@@ -5,6 +5,9 @@ use std::path::PathBuf;
 use weighlock_exec as exec;
 use weighlock_store::{self as store, ApprovalState as State};
 
+use weighlock_effects::{Changes, CommitError, Conflict};
+
+use crate::effects::conflict_info;
 use crate::inbox::ApprovalView;
 
 /// Why a request could not be served.
@@ -112,6 +115,66 @@ pub enum Error {
         /// Who has paused.
         by: String,
     },
+    /// A run has changed nothing that could be shown, applied or discarded.
+    #[error("run {id} has no changes that wait")]
+    NoChanges {
+        /// The run.
+        id: String,
+    },
+    /// A run's changes are not applied, so nothing can be taken back.
+    #[error("run {id} has no applied changes; nothing was undone")]
+    NotApplied {
+        /// The run.
+        id: String,
+    },
+    /// What undoing needs is gone.
+    #[error("run {id} cannot be undone any more; nothing was changed")]
+    NoUndo {
+        /// The run.
+        id: String,
+    },
+    /// Files are not as they were.
+    #[error("{} changed meanwhile; nothing was applied", .paths.join(", "))]
+    Conflicts {
+        /// Which, and how.
+        paths: Vec<String>,
+    },
+    /// Changes were built on others that are not applied.
+    #[error("it was built on {}; nothing was applied", .runs.join(", "))]
+    EarlierFirst {
+        /// Those runs.
+        runs: Vec<String>,
+    },
+    /// Too many changes of a session wait.
+    #[error("{held} changes of this session wait for an answer; nothing was run")]
+    TooManyDrafts {
+        /// How many.
+        held: usize,
+    },
+    /// The rules have changed, and these changes are never applied now.
+    #[error("the rules never apply these changes; nothing was applied")]
+    ChangesBlocked,
+    /// There is no such changed path.
+    #[error("there is no change {index}")]
+    NoSuchChange {
+        /// As it was given.
+        index: usize,
+    },
+    /// A session has no undecided changes.
+    #[error("session {session} has no undecided changes")]
+    NoDraft {
+        /// As it was given.
+        session: String,
+    },
+    /// It is being tried.
+    #[error("it is being tried on a copy; nothing was decided")]
+    Trying,
+    /// Changes could not be read.
+    #[error("the changes cannot be read")]
+    Changes(#[from] weighlock_effects::Error),
+    /// Changes could not be applied.
+    #[error(transparent)]
+    Commit(CommitError),
     /// No approval has this id.
     #[error("no approval `{id}`")]
     NoSuchApproval {
@@ -380,6 +443,69 @@ impl Error {
                 "paused",
                 "`weighlock resume` lets work go on; then decide",
             ),
+            Self::NoChanges { .. } => problem(
+                Kind::NotFound,
+                "no_changes",
+                "`weighlock show` tells what became of it",
+            ),
+            Self::NotApplied { .. } => problem(
+                Kind::Conflict,
+                "not_applied",
+                "`weighlock show` tells what became of it",
+            ),
+            Self::NoUndo { .. } => problem(
+                Kind::Conflict,
+                "no_undo",
+                "before-images are kept for as long as `undo_age` and `undo_mib` of the settings \
+                 say",
+            ),
+            Self::Conflicts { .. } => problem(
+                Kind::Conflict,
+                "conflict",
+                "both versions are kept: look at them with `weighlock diff`, then try it again or \
+                 discard it",
+            ),
+            Self::EarlierFirst { .. } => problem(
+                Kind::Conflict,
+                "earlier_first",
+                "apply those first, or all at once with `weighlock draft commit`",
+            ),
+            Self::TooManyDrafts { .. } => problem(
+                Kind::TooMuch,
+                "too_many_drafts",
+                "`weighlock draft` lists them; a person applies or discards them",
+            ),
+            Self::ChangesBlocked => problem(
+                Kind::Conflict,
+                "changes_blocked",
+                "discard them, and do it in another way",
+            ),
+            Self::NoSuchChange { .. } => problem(
+                Kind::NotFound,
+                "no_such_change",
+                "`weighlock diff` lists the changes there are",
+            ),
+            Self::NoDraft { .. } => problem(
+                Kind::NotFound,
+                "no_draft",
+                "`weighlock draft` lists those there are",
+            ),
+            Self::Trying => problem(Kind::Conflict, "trying", "decide when it has ended"),
+            Self::Changes(_) => problem(
+                Kind::Internal,
+                "changes_unreadable",
+                "`weighlock doctor` says what is wrong",
+            ),
+            Self::Commit(CommitError::Full) => problem(
+                Kind::Full,
+                "disk_full",
+                "make room, and apply it again; it is kept",
+            ),
+            Self::Commit(_) => problem(
+                Kind::Internal,
+                "not_applied",
+                "nothing was applied; see what is wrong and apply it again",
+            ),
             Self::NoSuchApproval { .. } => problem(
                 Kind::NotFound,
                 "no_such_approval",
@@ -584,4 +710,33 @@ fn chain(error: &dyn std::error::Error) -> String {
         cause = error.source();
     }
     text
+}
+
+impl Error {
+    /// Files are not as changes need them.
+    pub(crate) fn conflicts(changes: &Changes, conflicts: &[Conflict]) -> Self {
+        let told = conflicts.iter().map(|conflict| {
+            let info = conflict_info(changes, conflict);
+            format!("{} ({})", info.path, info.why)
+        });
+        Self::Conflicts {
+            paths: told.collect(),
+        }
+    }
+}
+
+impl From<CommitError> for Error {
+    fn from(error: CommitError) -> Self {
+        match error {
+            CommitError::Conflicts(conflicts) => {
+                let told = conflicts.iter().map(|conflict| {
+                    format!("{} ({})", conflict.path.path().display(), conflict.why)
+                });
+                Self::Conflicts {
+                    paths: told.collect(),
+                }
+            }
+            error => Self::Commit(error),
+        }
+    }
 }

@@ -417,7 +417,7 @@ pub(crate) fn broken(errors: &[LoadError]) -> Vec<String> {
         .collect()
 }
 
-fn reason_view(reason: &weighlock_policy::Reason) -> ReasonView {
+pub(crate) fn reason_view(reason: &weighlock_policy::Reason) -> ReasonView {
     ReasonView {
         code: reason.code.clone(),
         text: reason.text.clone(),

@@ -43,7 +43,7 @@ impl Engine {
         let told = json!({ "command": command.command, "cwd": command.cwd, "executor": "external",
                            "approved_by": command.approved_by, "approval": command.approval });
         let entry = self.entry_of("run.started", &command.requested_by, &command, told);
-        self.record_start(command.clone(), beginning.from(), case.key(), entry)
+        self.record_start(command.clone(), beginning.still(), case.key(), entry)
             .await?;
         Ok(Run::from_command(command))
     }

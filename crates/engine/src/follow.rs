@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use serde_json::json;
 use weighlock_exec::{self as exec, Status};
-use weighlock_store::{Command, Entry, State};
+use weighlock_store::{ChangesRow, Command, Entry, State};
 
 use crate::engine::Engine;
 use crate::env;
 use crate::error::{Error, Problem};
 use crate::live::Live;
-use crate::view::{Reason, Run, state, stored};
+use crate::view::{Detail, Reason, Run, state, stored};
 use crate::walls::Guarded;
 
 /// How often an end that could not be recorded is tried again.
@@ -65,6 +65,9 @@ pub(crate) async fn follow(engine: Arc<Engine>, live: Arc<Live>, mut command: Co
         let (engine, dir) = (Arc::clone(&engine), guarded.dir.clone());
         tokio::task::spawn_blocking(move || engine.found.repositories.look_again(&dir));
     }
+    if !live.below.is_empty() {
+        engine.sweep_copies();
+    }
     if let Err(error) = engine.tidy().await {
         tracing::warn!(%error, "cannot remove old output");
     }
@@ -101,7 +104,8 @@ impl Engine {
         command.updated_at = self.clock.micros();
         command.open = false;
         command.detail = stored(detail);
-        self.write_until_done(&command, entry).await;
+        self.write_until_done(&command, &None, &[entry]).await;
+        self.drop_copy(&command.id);
         self.put_away(&command);
         Run::from_command(command)
     }
@@ -147,12 +151,25 @@ impl Engine {
                     "left_running": detail.left_running, "reason": detail.reason.as_ref()
                         .map(|reason| &reason.text) }),
         );
+        if status.closed && detail.is_on_copy() {
+            return self.settle_copy(command, detail, entry, end).await;
+        }
+        self.record_end(command, detail, None, vec![entry], end)
+            .await;
+    }
+
+    /// Records how a run ended, and what became of its changes, if it made
+    /// any; and tells whoever waits.
+    pub(crate) async fn record_end(
+        &self,
+        command: &mut Command,
+        mut detail: Detail,
+        changes: Option<ChangesRow>,
+        entries: Vec<Entry>,
+        end: &tokio::sync::watch::Sender<Option<Run>>,
+    ) {
         command.detail = stored(detail.clone());
-        if let Err(error) = self
-            .store
-            .update(command.clone(), vec![entry.clone()])
-            .await
-        {
+        if let Err(error) = self.write_end(command, &changes, &entries).await {
             // The caller gets its answer; the record follows when it can.
             detail.warnings.push(format!(
                 "the end is not recorded yet, and will be: {}",
@@ -163,18 +180,37 @@ impl Engine {
                 ..command.clone()
             };
             end.send_replace(Some(Run::from_command(unrecorded)));
-            self.write_until_done(command, entry).await;
+            self.write_until_done(command, &changes, &entries).await;
         }
         end.send_replace(Some(Run::from_command(command.clone())));
     }
 
+    async fn write_end(
+        &self,
+        command: &Command,
+        changes: &Option<ChangesRow>,
+        entries: &[Entry],
+    ) -> Result<(), weighlock_store::Error> {
+        let (command, entries) = (command.clone(), entries.to_vec());
+        match changes {
+            None => self.store.update(command, entries).await,
+            Some(row) => {
+                let settled = self
+                    .store
+                    .settle_changes(command, None, row.clone(), entries);
+                settled.await.map(drop)
+            }
+        }
+    }
+
     /// Writes an end, however long the disk is full or the database locked.
-    async fn write_until_done(&self, command: &Command, entry: Entry) {
-        while let Err(error) = self
-            .store
-            .update(command.clone(), vec![entry.clone()])
-            .await
-        {
+    async fn write_until_done(
+        &self,
+        command: &Command,
+        changes: &Option<ChangesRow>,
+        entries: &[Entry],
+    ) {
+        while let Err(error) = self.write_end(command, changes, entries).await {
             tracing::error!(run = command.id, %error, "cannot record the end of a run yet");
             tokio::time::sleep(RETRY_EVERY).await;
         }

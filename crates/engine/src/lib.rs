@@ -10,6 +10,7 @@ mod blacklist;
 mod clock;
 mod config;
 mod denial;
+mod effects;
 mod engine;
 mod env;
 mod error;
@@ -48,8 +49,9 @@ mod walls;
 
 pub use blacklist::BlacklistFile;
 pub use clock::Clock;
-pub use config::{Approvals, Config};
+pub use config::{Approvals, Config, Effects};
 pub use denial::Denial;
+pub use effects::{ChangeInfo, ChangesInfo, ChangesView, ConflictInfo, Draft, DraftRun, FileDiff};
 pub use engine::Engine;
 pub use error::{Error, Kind, Problem};
 pub use events::{Event, Events};
@@ -59,7 +61,7 @@ pub use explain::{
 pub use external::Report;
 pub use health::{Check, Checks, Health, Level, size};
 pub use id::path_hash;
-pub use inbox::{AnswerView, ApprovalView, Decision, DecisionKind, InboxFilter, Situation};
+pub use inbox::{AnswerView, ApprovalView, Decision, DecisionKind, InboxFilter, Situation, Tried};
 pub use inside::{Process, ancestors, inside_a_run};
 pub use judge::{Judge, check_rules};
 pub use machine::PrimitiveView;
@@ -71,13 +73,14 @@ pub use principal::{Principal, Role, Via};
 pub use request::{Input, Request};
 pub use run::Outcome;
 pub use safe::{safe_command, safe_text};
-pub use sandbox::{DEFAULT as DEFAULT_SANDBOX, Sandbox, Source, is_label, is_whole};
-pub use sandboxes::{Files, Guard, LimitsInfo, NewSandbox, Review, SandboxInfo, SandboxPatch};
+pub use sandbox::{DEFAULT as DEFAULT_SANDBOX, Review, Sandbox, Source, is_label, is_whole};
+pub use sandboxes::{Files, Guard, LimitsInfo, NewSandbox, SandboxInfo, SandboxPatch};
 pub use session::{OnClose, SessionView};
 pub use view::{
     Detail, LayerView, LeftRunning, LimitsView, Load, OutputView, Reason, Run, SandboxView, Used,
 };
 pub use weighlock_confine::{Access, Limits, Network, Rung};
+pub use weighlock_effects::{Hunk, Line as DiffLine, More, Page, Shape, Side};
 pub use weighlock_exec::{
     Excerpt, Item, Line, Lines, Log, Nursery, Piece, Shell, ShortPath, Stream, Text,
     close_inherited, die_of_broken_pipes, raise_open_files, serve_nursery,

@@ -17,6 +17,8 @@ pub(crate) struct Live {
     /// What is protected in the directory that it may write; not known of one
     /// that was found.
     pub(crate) guarded: Option<Guarded>,
+    /// Runs whose copies it sees.
+    pub(crate) below: Vec<String>,
     /// Its place among those that may run at once; none for one that was
     /// found when all were taken.
     _place: Option<OwnedSemaphorePermit>,
@@ -34,11 +36,13 @@ impl Live {
         reserved: u64,
         place: Option<OwnedSemaphorePermit>,
         guarded: Option<Guarded>,
+        below: Vec<String>,
     ) -> Self {
         Self {
             job,
             reserved,
             guarded,
+            below,
             _place: place,
             end: watch::Sender::new(None),
             over: watch::Sender::new(false),
@@ -66,6 +70,17 @@ impl Lives {
 
     pub(crate) fn remove(&self, id: &str) {
         lock(&self.0).remove(id);
+    }
+
+    /// Returns the runs under way.
+    pub(crate) fn ids(&self) -> Vec<String> {
+        lock(&self.0).keys().cloned().collect()
+    }
+
+    /// Returns the runs whose copies one under way sees.
+    pub(crate) fn below(&self, id: &str) -> Vec<String> {
+        let lives = lock(&self.0);
+        lives.get(id).map_or(vec![], |live| live.below.clone())
     }
 
     pub(crate) fn count(&self) -> usize {

@@ -58,11 +58,14 @@ impl Engine {
     }
 
     async fn find_keeper(self: Arc<Self>, mut command: Command) {
+        if self.recover_undo(&command).await {
+            return;
+        }
         let dir = self.dir_of(&command.id);
         match tokio::time::timeout(PATIENCE, adopt(&dir)).await {
             Ok(Ok(Orphan::Running(job))) => {
                 let place = Arc::clone(&self.places).try_acquire_owned().ok();
-                let live = Live::new(job, self.config.output_per_run, place, None);
+                let live = Live::new(job, self.config.output_per_run, place, None, vec![]);
                 let live = Arc::new(live);
                 self.lives.insert(&command.id, Arc::clone(&live));
                 let marked = self.forgery.is_marked();

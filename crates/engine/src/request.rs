@@ -12,6 +12,7 @@ use crate::env;
 use crate::error::{Error, brief};
 use crate::people::hex;
 use crate::principal::Principal;
+use crate::sandbox::Review;
 
 /// The kernel takes no longer argument (MAX_ARG_STRLEN, with its NUL).
 const MAX_COMMAND: usize = 128 * 1024 - 1;
@@ -99,6 +100,11 @@ pub struct Request {
     pub external: bool,
     /// The client's own name for this request: made twice, it runs once.
     pub key: Option<String>,
+    /// When a person is asked, where that is not to be as the sandbox has it;
+    /// nobody asks for less than it wants.
+    pub review: Option<Review>,
+    /// It is tried on a copy, and every change is asked about.
+    pub preview: bool,
 }
 
 impl Request {
@@ -116,6 +122,8 @@ impl Request {
             shell: None,
             external: false,
             key: None,
+            review: None,
+            preview: false,
             input: Input::default(),
             timeout_ms: None,
             idle_ms: None,

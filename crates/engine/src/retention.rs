@@ -42,6 +42,7 @@ impl Engine {
             let now = self.steady_now();
             self.store.forget_keys(now - KEYS_FOR).await?;
             self.store.forget_logins(now).await?;
+            self.tidy_effects().await?;
         }
         let oldest = self.steady_now() - self.config.output_age.as_micros() as i64;
         loop {
@@ -99,7 +100,7 @@ impl Engine {
 
     /// The wall clock, unless it jumped ahead since the start: then nothing is
     /// thrown away on its word.
-    fn steady_now(&self) -> i64 {
+    pub(crate) fn steady_now(&self) -> i64 {
         let steady = self.began_at + self.began.elapsed().as_micros() as i64;
         self.clock.micros().min(steady)
     }

@@ -49,6 +49,8 @@ pub(crate) struct Case {
     pub(crate) path: String,
     /// Its sandbox as it is shown.
     pub(crate) view: SandboxView,
+    /// A person wants to see what it does before answering.
+    pub(crate) for_question: bool,
 }
 
 /// What a run begins as.
@@ -61,6 +63,18 @@ pub(crate) enum Beginning {
         /// A person has put another text in the place of what was asked for.
         edited: bool,
     },
+    /// It waits for an answer, and is tried meanwhile.
+    Tried { command: Box<Command> },
+}
+
+/// What must still be true of a command when it begins.
+pub(crate) enum Still {
+    /// It is new.
+    New,
+    /// It is in this state.
+    In(State),
+    /// It waits, and goes on waiting while it is tried.
+    Asked,
 }
 
 impl From<Run> for Outcome {
@@ -112,8 +126,10 @@ impl Engine {
         let permit = match case.judged.judgement.settle() {
             Settled::Allowed(permit) => permit,
             Settled::Refused => return self.refuse(&case).await,
+            Settled::Asked(question) if self.is_tried(&mut case) => question.tried(),
             Settled::Asked(_) => return self.ask(case, None).await,
         };
+        let patience = case.request.wait_for_answer()?;
         let begun = self.begin_case(case, permit, Beginning::New).await;
         let run = match begun {
             Err(Error::Repeated { command_id, same }) => self.repeated(&command_id, same)?,
@@ -123,7 +139,12 @@ impl Engine {
             // It is up to the requester now.
             return Ok(Outcome::from(run));
         }
-        Ok(Outcome::from(self.wait(&run, wait).await?))
+        let run = self.wait(&run, wait).await?;
+        if run.state != State::Waiting {
+            return Ok(Outcome::from(run));
+        }
+        // It has run, and a person is asked about what it changed.
+        Ok(Outcome::from(self.wait(&run, patience).await?))
     }
 
     /// Finds out everything about a request: who asks, where it would run, and
@@ -155,6 +176,7 @@ impl Engine {
             session,
             place,
             judged,
+            for_question: false,
         };
         if case.judged.judgement.verdict == Verdict::Ask {
             case.judged.fingerprint = self.fingerprint(&case);
@@ -218,8 +240,12 @@ impl Engine {
         let room = room.map_err(|_| Error::TooMany {
             running: self.config.max_running,
         })?;
-        let read_only = permit.read_only().then(|| case.known.sandbox.read_only());
-        let sandbox = read_only.as_ref().unwrap_or(&case.known.sandbox);
+        let manner = self.manner(&case, permit);
+        let limited = match permit.read_only() {
+            true => Some(case.known.sandbox.read_only()),
+            false => permit.on_copy().then(|| case.known.sandbox.offline()),
+        };
+        let sandbox = limited.as_ref().unwrap_or(&case.known.sandbox);
         let request = &case.request;
         let mut times = self.config.times();
         if let Some(timeout) = case.judged.timeout {
@@ -228,7 +254,10 @@ impl Engine {
         let (limits, mut warnings) = request.limits(times, self.config.keep, self.grant_bytes())?;
         warnings.extend(case.judged.warnings.iter().cloned());
         let mut command = self.command(&case, permit, &beginning);
-        let walls = self.walls(sandbox, case.place, &case.path)?;
+        let mut layers = self.layers(&case, &manner, &command.id)?;
+        let walls = self.walls(sandbox, &case.place, &case.path, &mut layers)?;
+        let below = layers.below();
+        self.keep_copy(&case, permit, layers)?;
         warnings.extend(walls.warnings);
         let before = Run::from_command(command.clone()).detail;
         warnings.extend(before.warnings);
@@ -259,12 +288,12 @@ impl Engine {
         command.started_at = Some(self.clock.micros());
         command.open = true;
         Ok(Plan {
-            from: beginning.from(),
+            still: beginning.still(),
             key: request.keyed(),
             env: request.env.iter().map(|(name, _)| name.clone()).collect(),
             verdict: match permit.person() {
-                Some(_) => "ask",
-                None => "auto",
+                None if !permit.on_copy() => "auto",
+                _ => "ask",
             },
             input: match &request.input {
                 Input::Text(text) => Some(text.clone()),
@@ -274,7 +303,8 @@ impl Engine {
             spec,
             room,
             guarded: walls.guarded,
-            cwd: walls.cwd,
+            below,
+            cwd: case.place.fd,
         })
     }
 
@@ -282,11 +312,13 @@ impl Engine {
     pub(crate) fn command(&self, case: &Case, permit: &Permit, beginning: &Beginning) -> Command {
         let mut fresh = self.unrun(case, State::Running);
         fresh.approved_by = permit.person().map(str::to_owned);
-        let Beginning::After { command, edited } = beginning else {
-            return fresh;
+        let (command, edited) = match beginning {
+            Beginning::New => return fresh,
+            Beginning::After { command, edited } => (command, *edited),
+            Beginning::Tried { command } => (command, false),
         };
         let mut detail = Run::from_command(fresh.clone()).detail;
-        if *edited {
+        if edited {
             let by = command.approved_by.as_deref().unwrap_or("a person");
             detail.warnings.push(format!(
                 "Approved by {by} with a change. Ran: `{}` instead of `{}`.",
@@ -326,13 +358,13 @@ impl Engine {
             // It wakes up while the start is being recorded.
             let keeper = exec::summon(&engine.nursery)?;
             engine
-                .record_start(command.clone(), plan.from, plan.key, entry)
+                .record_start(command.clone(), plan.still, plan.key, entry)
                 .await?;
             let launched = launch(&engine.nursery, keeper, permit, plan.spec, plan.input).await;
             drop(plan.cwd);
             match launched {
                 Ok((job, reserved)) => {
-                    let live = Live::new(job, reserved, Some(plan.room), plan.guarded);
+                    let live = Live::new(job, reserved, Some(plan.room), plan.guarded, plan.below);
                     let live = Arc::new(live);
                     engine.lives.insert(&command.id, Arc::clone(&live));
                     engine.waiters.tell(&command.id);
@@ -359,20 +391,24 @@ impl Engine {
     pub(crate) async fn record_start(
         &self,
         command: Command,
-        from: Option<State>,
+        still: Still,
         key: Option<Key>,
         entry: weighlock_store::Entry,
     ) -> Result<(), Error> {
         let id = command.id.clone();
-        match from {
-            Some(from) => match self.store.begin(command, from, vec![entry]).await? {
-                true => Ok(()),
-                false => Err(Error::NotWaiting { id }),
+        let begun = match still {
+            Still::In(from) => self.store.begin(command, from, vec![entry]).await?,
+            Still::Asked => self.store.try_out(command, vec![entry]).await?,
+            Still::New => match self.store.insert(command, key, vec![entry]).await? {
+                Inserted::New => true,
+                Inserted::Before { command_id, same } => {
+                    return Err(Error::Repeated { command_id, same });
+                }
             },
-            None => match self.store.insert(command, key, vec![entry]).await? {
-                Inserted::New => Ok(()),
-                Inserted::Before { command_id, same } => Err(Error::Repeated { command_id, same }),
-            },
+        };
+        match begun {
+            true => Ok(()),
+            false => Err(Error::NotWaiting { id }),
         }
     }
 }
@@ -405,11 +441,12 @@ impl Case {
 }
 
 impl Beginning {
-    /// Returns the state that it must still be in.
-    pub(crate) fn from(&self) -> Option<State> {
+    /// Returns what must still be true of it.
+    pub(crate) fn still(&self) -> Still {
         match self {
-            Self::New => None,
-            Self::After { command, .. } => Some(command.state),
+            Self::New => Still::New,
+            Self::After { command, .. } => Still::In(command.state),
+            Self::Tried { .. } => Still::Asked,
         }
     }
 }
@@ -451,8 +488,8 @@ fn detail(request: &Request, shell: Shell, limits: &Limits, warnings: Vec<String
 /// What running a request takes.
 struct Plan {
     command: Command,
-    /// The state that it must still be in, if it is on record.
-    from: Option<State>,
+    /// What must still be true of it.
+    still: Still,
     key: Option<Key>,
     /// Names of the variables that the request sets; values may be secret.
     env: Vec<String>,
@@ -462,6 +499,8 @@ struct Plan {
     room: OwnedSemaphorePermit,
     /// What is protected in the directory that it may write.
     guarded: Option<Guarded>,
+    /// Runs whose copies it sees.
+    below: Vec<String>,
     /// Keeps the working directory what it is until the walls stand.
     cwd: OwnedFd,
     /// All that it will read, where that is known.

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use rustix::system::sysinfo;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use weighlock_confine::{Access, FileId, Limits, Network, Rung};
 use weighlock_policy::Preset;
 
@@ -22,6 +24,19 @@ pub enum Source {
     Store,
     /// It is the directory of one principal, made when it was first used.
     Private,
+}
+
+/// When a person is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Review {
+    /// Before the command runs.
+    Before,
+    /// When it is known what it changes: it runs on a copy, offline.
+    Effects,
+    /// Never: what it changes on a copy is applied, but for what no preset
+    /// applies unasked.
+    None,
 }
 
 /// One sandbox, as a person set it up.
@@ -50,6 +65,9 @@ pub struct Sandbox {
     pub directory: Option<PathBuf>,
     /// What may be done with the files there.
     pub files: Access,
+    /// When a person is asked; if not given, about effects where the kernel
+    /// can show a copy, and before the command otherwise.
+    pub review: Option<Review>,
     /// What can be reached.
     pub network: Network,
     /// What else can be read; `~/` is the home directory.
@@ -85,6 +103,7 @@ impl Sandbox {
             rule_text: None,
             directory: None,
             files: Access::Write,
+            review: None,
             network: Network::Off,
             read: vec![],
             write: vec![],
@@ -124,6 +143,14 @@ impl Sandbox {
         own.network = Network::Off;
         own.read.append(&mut own.write);
         own
+    }
+
+    /// The same sandbox for a command that is tried.
+    pub(crate) fn offline(&self) -> Self {
+        Self {
+            network: Network::Off,
+            ..self.clone()
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use weighlock_exec::{Cause, Exceeded, Exit, Fate, MANY_PROCESSES, Status, Totals
 use weighlock_store::{Command, State};
 
 use crate::denial::Denial;
+use crate::effects::ChangesView;
 use crate::health::size;
 use crate::id;
 
@@ -85,6 +86,8 @@ pub struct Detail {
     pub usage: Option<Used>,
     /// Where it ran, and behind which walls.
     pub sandbox: Option<SandboxView>,
+    /// What it changed on a copy.
+    pub changes: Option<ChangesView>,
     /// Which walls a failed run has met, as its output suggests.
     pub denials: Vec<Denial>,
     /// How much output there was.
@@ -92,6 +95,9 @@ pub struct Detail {
     /// What the requester should know.
     pub warnings: Vec<String>,
 }
+
+/// What is said of files that a run changed on a copy.
+pub(crate) const COPY: &str = "copy";
 
 /// The sandbox of a run, and what the kernel enforced.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -101,7 +107,8 @@ pub struct SandboxView {
     pub name: String,
     /// The directory that it could use; none where only the system was seen.
     pub directory: Option<String>,
-    /// What it could do there: `read`, `write`, or `none` without a directory.
+    /// What it could do there: `read`, `write`, `copy` where what it wrote went
+    /// to a copy, or `none` without a directory.
     pub files: String,
     /// `off` or `on`.
     pub network: String,
@@ -306,6 +313,12 @@ pub(crate) fn stored(detail: Detail) -> serde_json::Value {
 }
 
 impl Detail {
+    /// Returns whether what it wrote went to a copy.
+    pub(crate) fn is_on_copy(&self) -> bool {
+        let sandbox = self.sandbox.as_ref();
+        sandbox.is_some_and(|sandbox| sandbox.files == COPY)
+    }
+
     /// Takes over what the keeper knows.
     pub(crate) fn learn(&mut self, status: &Status, stopped_by: Option<&str>) {
         if let (Some(sandbox), Some(walls)) = (&mut self.sandbox, &status.walls) {

@@ -7,7 +7,7 @@ use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 use std::time::Duration;
@@ -21,6 +21,9 @@ use weighlock_confine::{Patience, Primitive, Unheard, hear};
 /// The word after the nursery's own by which its program is asked to try what
 /// the kernel grants, and tell.
 pub(crate) const PROBE: &str = "probe";
+
+/// The same for one layer over one directory; both come before it.
+pub(crate) const TRY_LAYER: &str = "try-layer";
 
 /// How long all tries may take. Each has a second, and takes milliseconds.
 const PROBE_FOR: Patience = Patience {
@@ -68,8 +71,26 @@ impl Nursery {
     /// Tries each thing that walls are made of, in a small process as keepers
     /// are. Blocks for some tens of milliseconds.
     pub fn probe(&self) -> io::Result<Vec<Primitive>> {
+        self.hear(&[PROBE])
+    }
+
+    /// Tries whether a directory can be shown through a layer, which holds an
+    /// empty `upper` and `work`; the error says why not. Blocks as `probe`.
+    pub fn try_layer(&self, dir: &Path, layer: &Path) -> Result<(), String> {
+        let not_text = || "its path is not text".to_owned();
+        let dir = dir.to_str().ok_or_else(not_text)?;
+        let layer = layer.to_str().ok_or_else(not_text)?;
+        let tried: io::Result<Option<String>> = self.hear(&[dir, layer, TRY_LAYER]);
+        match tried {
+            Ok(None) => Ok(()),
+            Ok(Some(why)) => Err(why),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    fn hear<T: serde::de::DeserializeOwned>(&self, words: &[&str]) -> io::Result<T> {
         let args = self.args.iter().map(String::as_str);
-        let args: Vec<&str> = args.chain([PROBE]).collect();
+        let args: Vec<&str> = args.chain(words.iter().copied()).collect();
         let program = self.program.to_str().ok_or(io::ErrorKind::InvalidInput)?;
         match hear(program, &args, &[], PROBE_FOR) {
             Ok(text) => Ok(serde_json::from_slice(&text)?),

@@ -161,6 +161,18 @@ pub fn judge_changes(rules: &Rules, changes: &[Change], allowed: bool) -> Change
     ChangesJudgement { verdict, reasons }
 }
 
+/// Returns what is special about a change, if a rule or floor says so.
+pub fn mark(rules: &Rules, change: &Change) -> Option<String> {
+    let (verdict, rule) = judge(rules, change, true)?;
+    let group = Group {
+        verdict,
+        rule,
+        first: &change.path,
+        count: 1,
+    };
+    Some(group.because().to_owned())
+}
+
 /// Changes that are not simply applied, for one rule.
 struct Group<'a> {
     verdict: Verdict,
@@ -277,21 +289,25 @@ impl Group<'_> {
         }
     }
 
+    fn because(&self) -> &str {
+        match self.rule {
+            Which::Rule(_, rule) => match (rule.because.as_str(), self.verdict) {
+                ("", Verdict::Reject) => "must not change",
+                ("", _) => "is to be asked for",
+                (because, _) => because,
+            },
+            Which::Root => "must never go away unasked",
+            Which::Outside => "is outside the sandbox",
+            Which::Default => "changes",
+        }
+    }
+
     fn reason(&self) -> Reason {
-        let (name, layer, because, remedy) = match self.rule {
-            Which::Rule(layer, rule) => (
-                rule.name.as_str(),
-                layer,
-                match (rule.because.as_str(), self.verdict) {
-                    ("", Verdict::Reject) => "must not change",
-                    ("", _) => "is to be asked for",
-                    (because, _) => because,
-                },
-                rule.remedy.as_str(),
-            ),
-            Which::Root => ("root", "built-in", "must never go away unasked", ""),
-            Which::Outside => ("outside", "built-in", "is outside the sandbox", ""),
-            Which::Default => ("default", "built-in", "changes", ""),
+        let (name, layer, remedy) = match self.rule {
+            Which::Rule(layer, rule) => (rule.name.as_str(), layer, rule.remedy.as_str()),
+            Which::Root => ("root", "built-in", ""),
+            Which::Outside => ("outside", "built-in", ""),
+            Which::Default => ("default", "built-in", ""),
         };
         let more = match self.count - 1 {
             0 => String::new(),
@@ -302,7 +318,7 @@ impl Group<'_> {
                 Verdict::Reject => "blocked".into(),
                 _ => "needs_approval".into(),
             },
-            text: format!("`{}` {because}{more}", self.first),
+            text: format!("`{}` {}{more}", self.first, self.because()),
             rule: name.to_owned(),
             layer: layer.to_owned(),
             remedy: remedy.to_owned(),

@@ -48,7 +48,7 @@ pub use agents::{Agent, Agents};
 pub use blacklist::{Blacklist, InvalidFile, Refused};
 pub use change::{
     Change, ChangeKind, ChangeQuestion, ChangesJudgement, ChangesSettled, CommitPermit,
-    judge_changes,
+    judge_changes, mark,
 };
 pub use effect::{Effect, Effects};
 pub use grant::{Allows, Grant, Granted, Scope};

@@ -22,6 +22,7 @@ pub struct Permit {
     command: String,
     argv: Option<Vec<String>>,
     read_only: bool,
+    on_copy: bool,
     person: Option<String>,
 }
 
@@ -31,6 +32,7 @@ impl Permit {
             command,
             argv,
             read_only,
+            on_copy: false,
             person: None,
         }
     }
@@ -40,7 +42,15 @@ impl Permit {
             command,
             argv,
             read_only: false,
+            on_copy: false,
             person: Some(person.to_owned()),
+        }
+    }
+
+    pub(crate) fn for_a_try(command: String, argv: Option<Vec<String>>) -> Self {
+        Self {
+            on_copy: true,
+            ..Self::by_rule(command, argv, false)
         }
     }
 
@@ -59,6 +69,12 @@ impl Permit {
     /// must run where the kernel makes that true.
     pub fn read_only(&self) -> bool {
         self.read_only
+    }
+
+    /// Returns whether it may only be tried: on a copy, offline. What it
+    /// changes there is judged by itself.
+    pub fn on_copy(&self) -> bool {
+        self.on_copy
     }
 
     /// Returns who allowed it, if a person did.

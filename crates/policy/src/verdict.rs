@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use weighlock_shell::Span;
 
 use crate::rules::Trace;
-use crate::{Facts, Permit};
+use crate::{Effect, Facts, Permit};
 
 /// The judgement on one command, mildest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -35,6 +35,13 @@ pub struct Reason {
     /// The part of the text it is about; none when it is about all of it.
     #[serde(skip)]
     pub span: Option<Span>,
+}
+
+impl Reason {
+    /// Nothing matched, and so a person is asked.
+    fn is_default(&self) -> bool {
+        self.rule == "default" && self.layer == "built-in"
+    }
 }
 
 /// A verdict with everything that led to it.
@@ -131,6 +138,26 @@ impl Judgement {
         self.trace.tried()
     }
 
+    /// Returns whether what it would do can be found out by trying it on a
+    /// copy, offline, instead of asking before: nothing but files is at stake,
+    /// and no rule wants a person to be asked.
+    pub fn can_be_tried(&self) -> bool {
+        let elsewhere = [Effect::Privilege, Effect::Device, Effect::Secret];
+        self.verdict == Verdict::Ask
+            && self.reasons.iter().all(Reason::is_default)
+            && !self.has_any(&elsewhere)
+    }
+
+    /// Returns whether a part of it is known to use the network.
+    pub fn uses_network(&self) -> bool {
+        self.has_any(&[Effect::Network])
+    }
+
+    fn has_any(&self, effects: &[Effect]) -> bool {
+        let mut parts = self.facts.parts.iter();
+        parts.any(|part| effects.iter().any(|&effect| part.effects.has(effect)))
+    }
+
     /// Returns whether it is proved to read and nothing else.
     pub fn reads_only(&self) -> bool {
         self.right.reads_only
@@ -138,6 +165,12 @@ impl Judgement {
 }
 
 impl Question {
+    /// Lets it be tried on a copy, where nothing can happen that a person
+    /// would have to be asked about.
+    pub fn tried(self) -> Permit {
+        Permit::for_a_try(self.text, self.argv)
+    }
+
     /// Takes a person's yes.
     pub fn approved_by(self, person: &str) -> Permit {
         Permit::by_person(self.text, self.argv, person)

@@ -15,8 +15,8 @@ use crate::auth::{self, Gate};
 use crate::problem::Problem;
 use crate::rate::Limits;
 use crate::{
-    approvals, audit, commands, events, output, people, policies, sandboxes, sessions, signin,
-    system,
+    approvals, audit, changes, commands, events, output, people, policies, sandboxes, sessions,
+    signin, system,
 };
 
 /// Larger than any command with its environment; input comes in pieces.
@@ -102,6 +102,40 @@ fn documented() -> (Router<Arc<Engine>>, OpenApi) {
         .api_route(
             "/commands/{id}/withdraw",
             post_with(commands::withdraw, commands::withdraw_docs),
+        )
+        .api_route(
+            "/commands/{id}/changes",
+            get_with(changes::list, changes::list_docs),
+        )
+        .api_route(
+            "/commands/{id}/changes/{index}/diff",
+            get_with(changes::diff, changes::diff_docs),
+        )
+        .api_route(
+            "/commands/{id}/patch",
+            get_with(changes::patch, changes::patch_docs),
+        )
+        .api_route(
+            "/commands/{id}/revert",
+            post_with(changes::revert, changes::revert_docs),
+        )
+        .api_route("/drafts", get_with(changes::drafts, changes::drafts_docs))
+        .api_route(
+            "/sessions/{id}/draft",
+            get_with(changes::draft, changes::draft_docs)
+                .post_with(changes::settle_draft, changes::settle_draft_docs),
+        )
+        .api_route(
+            "/sessions/{id}/draft/{index}/diff",
+            get_with(changes::draft_diff, changes::draft_diff_docs),
+        )
+        .api_route(
+            "/sessions/{id}/draft/patch",
+            get_with(changes::draft_patch, changes::draft_patch_docs),
+        )
+        .api_route(
+            "/approvals/{id}/preview",
+            post_with(changes::try_out, changes::try_out_docs),
         )
         .api_route(
             "/commands/{id}/audit",

@@ -15,10 +15,11 @@ use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weighlock_engine::{
-    Decision, DecisionKind, Engine, Filter, Input, Load, Outcome, Principal, Report, Request, Run,
-    Shell, State, Text,
+    Decision, DecisionKind, Engine, Filter, Input, Load, Outcome, Principal, Report, Request,
+    Review, Run, Shell, State, Text,
 };
 
+use crate::changes::Settle;
 use crate::output::blocking;
 use crate::problem::Problem;
 use crate::system::{Body, Id, Optional, Params, Who, describe_headers, page, when};
@@ -88,6 +89,38 @@ pub struct NewCommand {
     /// itself once it may, and reports by `…/finalize`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub executor: Option<Executor>,
+    /// `before`: ask a person before it runs, where it would be tried on a
+    /// copy first; for commands whose point is elsewhere, such as the network.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub review: Option<Review>,
+    /// Try it on a copy, and ask about every change.
+    #[serde(default)]
+    pub preview: bool,
+}
+
+/// What becomes of a command: what it did, for one that its requester has run;
+/// or what happens to the changes that one has made on a copy.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[schemars(example = serde_json::json!({ "exit_code": 0, "stdout": "ok\n" }))]
+#[schemars(example = serde_json::json!({ "changes": "commit" }))]
+pub struct FinalizeRequest {
+    /// Its standard output.
+    pub stdout: String,
+    /// Its standard error.
+    pub stderr: String,
+    /// Its exit code; required for one that its requester has run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// Apply its changes, or throw them away.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub changes: Option<Settle>,
+    /// From the changes as they were seen; anything else is refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hash: Option<String>,
+    /// What the requester is told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 /// Who runs a command.
@@ -436,16 +469,41 @@ pub(crate) async fn finalize(
     Shared(engine): Shared<Arc<Engine>>,
     Who(who): Who,
     Id(id): Id,
-    Body(report): Body<Report>,
+    Body(asked): Body<FinalizeRequest>,
 ) -> Result<Json<CommandView>, Problem> {
-    let run = engine.finalize(&id, report, &who).await?;
+    let hash = asked.hash.as_deref();
+    let run = match (asked.changes, asked.exit_code) {
+        (Some(Settle::Commit), _) => engine.commit_changes(&id, hash, &who).await?,
+        (Some(Settle::Discard), _) => engine.discard_changes(&id, asked.reason, &who).await?,
+        (None, Some(exit_code)) => {
+            let report = Report {
+                stdout: asked.stdout,
+                stderr: asked.stderr,
+                exit_code,
+            };
+            engine.finalize(&id, report, &who).await?
+        }
+        (None, None) => {
+            return Err(Problem::new(
+                StatusCode::BAD_REQUEST,
+                "invalid_body",
+                "it says neither how the command ended nor what becomes of its changes".into(),
+                "give `exit_code`, or `changes`",
+            ));
+        }
+    };
     Ok(Json(view(&engine, run)?))
 }
 
 pub(crate) fn finalize_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("finalizeCommand")
-        .summary("Record what a command did that its requester has run")
-        .description("Exactly once, for a command with `executor` `external` that may run.")
+        .summary("Settle a command: record what it did, or apply or discard its changes")
+        .description(
+            "With `exit_code`, exactly once, for a command with `executor` `external` that may \
+             run. With `changes`, for one that made changes on a copy: `commit` applies them, \
+             which answers the question about them, `discard` throws them away with what was \
+             built on them.",
+        )
 }
 
 pub(crate) async fn withdraw(
@@ -512,6 +570,8 @@ fn request(new: NewCommand, principal: Principal) -> Request {
         wait_ms: new.wait_ms,
         background: new.background,
         keep: new.keep,
+        review: new.review,
+        preview: new.preview,
     }
 }
 

@@ -4,6 +4,7 @@ mod api;
 mod approvals;
 mod audit;
 mod auth;
+mod changes;
 mod commands;
 mod events;
 mod listen;
@@ -20,9 +21,10 @@ mod system;
 pub use api::{app, openapi};
 pub use approvals::{ApprovalList, DecisionRequest, ExtendRequest};
 pub use auth::Peer;
+pub use changes::{DraftList, RunList, Settle, SettleDraft};
 pub use commands::{
-    ApproveRequest, CommandList, CommandView, Executor, NewCommand, RejectRequest, ShellName,
-    StopRequest,
+    ApproveRequest, CommandList, CommandView, Executor, FinalizeRequest, NewCommand, RejectRequest,
+    ShellName, StopRequest,
 };
 pub use listen::{Doors, serve};
 pub use output::{FRAME_HEADER, FoundLines, Frame, LineView, LinesView};

@@ -343,7 +343,7 @@ impl OperationInput for TokenId {
     }
 }
 
-fn no_id() -> Problem {
+pub(crate) fn no_id() -> Problem {
     Problem::new(
         StatusCode::BAD_REQUEST,
         "invalid_id",

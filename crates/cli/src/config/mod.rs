@@ -165,6 +165,7 @@ impl RawSandbox {
         Ok(Sandbox {
             directory: self.directory.map(in_home).transpose()?,
             files: self.files.unwrap_or(sandbox.files),
+            review: self.review,
             network: self.network.unwrap_or(sandbox.network),
             read: self.read,
             write: self.write,

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
 use serde::de::value::Error as ValueError;
-use weighlock_engine::{Access, Network, OnClose, Preset, Rung};
+use weighlock_engine::{Access, Network, OnClose, Preset, Review, Rung};
 
 use crate::text;
 
@@ -96,6 +96,7 @@ pub(super) struct RawSessions {
 pub(super) struct RawSandbox {
     pub(super) directory: Option<PathBuf>,
     pub(super) files: Option<Access>,
+    pub(super) review: Option<Review>,
     pub(super) network: Option<Network>,
     pub(super) read: Vec<PathBuf>,
     pub(super) write: Vec<PathBuf>,

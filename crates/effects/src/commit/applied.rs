@@ -54,6 +54,24 @@ impl Applied {
         }
     }
 
+    /// Returns what was applied as changes that can be looked at.
+    pub fn shown(&self, dir: &Path) -> Changes {
+        let roots = self.roots.iter().map(|root| Root {
+            source: Source::Live(images::dir_of(dir)),
+            below: Vec::new(),
+            ..root.clone()
+        });
+        let entries = self.entries.iter().cloned().map(|change| Change {
+            built_on: None,
+            ..change
+        });
+        Changes {
+            roots: roots.collect(),
+            entries: entries.collect(),
+            refused: Vec::new(),
+        }
+    }
+
     pub(crate) fn of(work: &mut Work) -> io::Result<Self> {
         let index = Index::load(&images::dir_of(&work.place))?;
         let changes = work.changes.clone();

@@ -24,6 +24,7 @@ impl Origin {
     pub(crate) fn open(source: &Source) -> io::Result<Self> {
         match source {
             Source::Upper(path) => Ok(Self::Layer(Tree::open(&path.canonicalize()?)?)),
+            Source::Live(_) => Err(io::ErrorKind::Unsupported.into()),
             Source::Images(path) => {
                 let index = Index::load(path)?;
                 Ok(Self::Images {

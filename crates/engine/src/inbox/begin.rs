@@ -127,6 +127,12 @@ impl Engine {
         if let Some(pause) = self.pauses.of(&left.command.requested_by) {
             return Err(Error::Paused { by: pause.by });
         }
+        if let Some(approval) = approval
+            && self.holds_changes(&left.command.id)?
+        {
+            let by = approval.decided_by.as_deref().unwrap_or("somebody");
+            return self.apply_approved(left.command.clone(), by).await;
+        }
         let mut case = self.case(self.revive(&left.kept)?).await?;
         if let Some(approval) = approval {
             if case.is_another(approval) {
@@ -140,6 +146,7 @@ impl Engine {
         let permit = match (case.judged.judgement.settle(), approval) {
             (Settled::Allowed(permit), _) => permit,
             (Settled::Refused, _) => return self.end_blocked(command, &case).await,
+            (Settled::Asked(question), None) if self.is_tried(&mut case) => question.tried(),
             // It was held, and has to be asked about after all.
             (Settled::Asked(_), None) => return self.ask(case, Some(command)).await.map(drop),
             (Settled::Asked(question), Some(approval)) => {

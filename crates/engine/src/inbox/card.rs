@@ -6,6 +6,7 @@ use serde_json::Value;
 use weighlock_policy::{Access, Effect, Part, PlaceKind, Verdict};
 use weighlock_store::{Answer, Approval, ApprovalState, Risk, State};
 
+use crate::effects::{ChangesView, ConflictInfo};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::explain::{Explanation, ReasonView};
@@ -95,10 +96,36 @@ pub struct ApprovalView {
     pub fingerprint: String,
     /// Grows when what is asked about has changed.
     pub version: i64,
+    /// What it did on a copy: the question is whether that is applied.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effect: Option<Tried>,
     /// Everything about the command; only where one approval is asked for, and
     /// while it is pending.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub explanation: Option<Box<Explanation>>,
+}
+
+/// What a command did on a copy, for the person who decides whether that is
+/// applied.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Tried {
+    /// `trying`, `ready`, or `stale` once the live files have changed.
+    pub state: String,
+    /// One line: how it ended, and what it comes to.
+    pub header: String,
+    /// What it changed, in short.
+    pub changes: ChangesView,
+    /// Its exit code.
+    pub exit_code: Option<i32>,
+    /// What stands in the way of applying it.
+    #[serde(default)]
+    pub conflicts: Vec<ConflictInfo>,
+    /// Runs that are applied first, since it was built on them.
+    #[serde(default)]
+    pub after: Vec<String>,
+    /// Runs that were built on it, and go with it when it is rejected.
+    #[serde(default)]
+    pub needed_by: Vec<String>,
 }
 
 /// What a requester does while a person thinks.
@@ -152,10 +179,12 @@ struct Body {
     network: String,
     files: String,
     reasons: Vec<ReasonView>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    effect: Option<Tried>,
 }
 
 /// Makes the stored part of a question.
-pub(super) fn body(case: &Case) -> Value {
+pub(crate) fn body(case: &Case) -> Value {
     let request = &case.request;
     let body = Body {
         summary: summary(case),
@@ -174,6 +203,7 @@ pub(super) fn body(case: &Case) -> Value {
         network: case.view.network.clone(),
         files: case.view.files.clone(),
         reasons: reasons(case),
+        effect: None,
     };
     serde_json::to_value(body).expect("plain data")
 }
@@ -415,6 +445,7 @@ impl Engine {
             answers: vec![],
             fingerprint: approval.fingerprint,
             version: approval.version,
+            effect: body.effect,
             explanation: None,
         })
     }

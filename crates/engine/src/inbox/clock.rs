@@ -167,19 +167,25 @@ impl Engine {
             0 | 1 => "1 minute".to_owned(),
             minutes => format!("{minutes} minutes"),
         };
-        let reason = Reason::new(
-            "expired",
-            format!(
+        let about_changes = self.store.approvals_named(id)?;
+        let text = match about_changes.iter().any(super::is_about_changes) {
+            true => format!(
+                "Nobody answered within {time}. This is not a refusal. Nothing was applied; the \
+                 changes are kept for {} days, and a person can still apply them.",
+                self.config.effects.draft_age.as_secs() / (24 * 3600)
+            ),
+            false => format!(
                 "Nobody answered within {time}. This is not a refusal. Nothing was run. \
                  Ask again when a person is available, or use a command that needs no approval."
             ),
-        );
+        };
+        let reason = Reason::new("expired", text);
         self.close_question(id, ApprovalState::Expired, "clock", reason)
             .await
     }
 
     /// Ends a question, and the commands that wait for it, without an answer.
-    pub(super) async fn close_question(
+    pub(crate) async fn close_question(
         &self,
         id: &str,
         state: ApprovalState,
@@ -192,6 +198,7 @@ impl Engine {
         let kinds = match state {
             ApprovalState::Expired => ("approval.expired", "run.expired"),
             ApprovalState::Blocked => ("approval.blocked", "run.blocked"),
+            ApprovalState::Rejected => ("approval.rejected", "run.rejected"),
             _ => ("approval.withdrawn", "run.withdrawn"),
         };
         let (template, actor) = (self.entry("", by, None, json!({})), by.to_owned());

@@ -14,6 +14,7 @@ use weighlock_policy::{Scope, Verdict};
 use weighlock_store::{Answer, Answered, Approval, ApprovalState, Command, Entry};
 
 use super::card::{self, ApprovalView};
+use super::is_about_changes;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::principal::{Principal, Right};
@@ -26,6 +27,8 @@ use crate::view::{Reason, Run, explained};
 pub enum DecisionKind {
     /// It may run, once.
     ApproveOnce,
+    /// What it did on a copy is applied, and nothing is run again.
+    ApplyEffect,
     /// It may run, and what its like is allowed from now on.
     ApproveAlways,
     /// Another text runs instead, once.
@@ -129,7 +132,7 @@ impl Engine {
     }
 
     /// Finds a question in which somebody has a say.
-    pub(super) async fn to_decide(
+    pub(crate) async fn to_decide(
         &self,
         id: &str,
         what: &str,
@@ -174,6 +177,18 @@ impl Engine {
         if let Some(pause) = self.pauses.of(&approval.requested_by) {
             return Err(Error::Paused { by: pause.by });
         }
+        self.check_not_tried_now(approval)?;
+        if is_about_changes(approval) {
+            return self.check_yes_to_changes(approval, decision, who).await;
+        }
+        if decision.kind == DecisionKind::ApplyEffect {
+            return Err(Error::invalid(
+                "not_tried",
+                "it was not tried on a copy, so there is nothing to apply; nothing was decided"
+                    .into(),
+                "approve it once, or try it first with `weighlock preview --approval ID`",
+            ));
+        }
         let now = match self.look_again(approval).await {
             Ok(now) => now,
             // Nothing of it waits any more.
@@ -198,13 +213,7 @@ impl Engine {
             (DecisionKind::ApproveEdited, Some(_)) if self.config.approvals.four_eyes => {
                 Err(Error::OwnRequest)
             }
-            (DecisionKind::ApproveAlways, _) if approval.needed > 1 => Err(Error::invalid(
-                "two_must_see_it",
-                "two people have to approve this, and one alone allows nothing for ever; nothing \
-                 was decided"
-                    .into(),
-                "approve it once",
-            )),
+            (DecisionKind::ApproveAlways, _) if approval.needed > 1 => Err(two_must_see()),
             (DecisionKind::ApproveEdited, Some(_)) if approval.needed > 1 => Err(Error::invalid(
                 "two_must_see_it",
                 "two people have to approve this, and only one has seen the other text; nothing \
@@ -218,6 +227,42 @@ impl Engine {
                 "the text to run instead is missing; nothing was decided".into(),
                 "give `command`",
             )),
+            _ => Ok(()),
+        }
+    }
+
+    /// The same for changes: that they are what was seen, that nothing stands
+    /// in their way, and that it is their turn.
+    async fn check_yes_to_changes(
+        self: &Arc<Self>,
+        approval: &Approval,
+        decision: &Decision,
+        who: &Principal,
+    ) -> Result<(), Error> {
+        let looked = match self.look_at_changes(approval).await {
+            Ok(looked) => looked,
+            Err(Error::NoSuchApproval { .. } | Error::NoChanges { .. }) => {
+                return Err(self.how_it_ended(&approval.id, who)?);
+            }
+            Err(error) => return Err(error),
+        };
+        if self.renew_changes(approval, &looked).await? {
+            return Err(self.changed(&approval.id, who)?);
+        }
+        looked.check()?;
+        self.check_order(&looked.row)?;
+        for (pattern, scope, until) in &decision.grants {
+            self.check_grant(pattern, scope, *until, who)?;
+        }
+        match decision.kind {
+            DecisionKind::ApproveEdited => Err(Error::invalid(
+                "tried_already",
+                "it has run on a copy, and only what it did there can be applied; nothing was \
+                 decided"
+                    .into(),
+                "reject it, and say what should be run instead",
+            )),
+            DecisionKind::ApproveAlways if approval.needed > 1 => Err(two_must_see()),
             _ => Ok(()),
         }
     }
@@ -272,7 +317,7 @@ impl Engine {
             at: self.clock.micros(),
         };
         let edited = answer.edited.clone();
-        let reason = rejected(who, answer.reason.as_deref());
+        let reason = rejected(who, answer.reason.as_deref(), is_about_changes(&approval));
         let detail = move |command: &Command| explained(command, reason.clone());
         let template = self.entry_about("approval.approved", who.name(), &approval, json!({}));
         let told = json!({ "approval": approval.id, "kind": decision.kind, "how": answer.how,
@@ -296,7 +341,10 @@ impl Engine {
                         .await;
                     allowed?;
                 } else {
-                    { commands.iter() }.for_each(|(command, _)| self.waiters.tell(&command.id));
+                    for (command, _) in &commands {
+                        self.throw_away(&command.id, who.name()).await?;
+                        self.waiters.tell(&command.id);
+                    }
                 }
                 self.question(&approval.id, who).await
             }
@@ -319,7 +367,7 @@ impl Engine {
     }
 
     /// Returns how a question ended.
-    pub(super) fn how_it_ended(&self, id: &str, who: &Principal) -> Result<Error, Error> {
+    pub(crate) fn how_it_ended(&self, id: &str, who: &Principal) -> Result<Error, Error> {
         let approval = self.find_approval(id, who)?;
         Ok(Error::Closed {
             approval: Box::new(self.card(approval)?),
@@ -360,13 +408,27 @@ fn entries(
     std::iter::once(one(kind, None)).chain(runs).collect()
 }
 
-fn rejected(who: &Principal, why: Option<&str>) -> Reason {
+fn two_must_see() -> Error {
+    Error::invalid(
+        "two_must_see_it",
+        "two people have to approve this, and one alone allows nothing for ever; nothing was \
+         decided"
+            .into(),
+        "approve it once",
+    )
+}
+
+fn rejected(who: &Principal, why: Option<&str>, about_changes: bool) -> Reason {
     let who = who.name();
+    let nothing = match about_changes {
+        true => "Its changes were discarded; nothing was applied.",
+        false => "Nothing was run.",
+    };
     Reason::new(
         "rejected",
         match why {
-            Some(why) => format!("Rejected by {who}: ‘{why}’ Nothing was run."),
-            None => format!("Rejected by {who}. Nothing was run."),
+            Some(why) => format!("Rejected by {who}: ‘{why}’ {nothing}"),
+            None => format!("Rejected by {who}. {nothing}"),
         },
     )
 }

@@ -8,6 +8,7 @@ use crate::error::Error;
 use crate::principal::{Principal, Role, Via};
 use crate::request::{Input, Request};
 use crate::run::Case;
+use crate::sandbox::Review;
 
 /// Everything that running it takes. It may hold secrets, and is removed from
 /// the store as soon as it is settled.
@@ -30,6 +31,10 @@ pub(crate) struct Kept {
     background: bool,
     keep: bool,
     external: bool,
+    #[serde(default)]
+    review: Option<Review>,
+    #[serde(default)]
+    preview: bool,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -68,6 +73,8 @@ impl Kept {
             background: request.background,
             keep: request.keep,
             external: request.external,
+            review: request.review,
+            preview: request.preview,
         }
     }
 
@@ -115,6 +122,8 @@ impl Engine {
             background: kept.background,
             keep: kept.keep,
             external: kept.external,
+            review: kept.review,
+            preview: kept.preview,
             ..Request::new(principal, "")
         })
     }

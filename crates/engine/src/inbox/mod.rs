@@ -17,7 +17,8 @@ use weighlock_store::{
     Approval, ApprovalFilter, ApprovalState, Ask, Asked, Command, Entry, Risk, State,
 };
 
-pub use self::card::{AnswerView, ApprovalView, Situation};
+pub(crate) use self::card::body as card_of;
+pub use self::card::{AnswerView, ApprovalView, Situation, Tried};
 pub(crate) use self::clock::Deadlines;
 pub use self::decide::{Decision, DecisionKind};
 pub(crate) use self::kept::Kept;
@@ -144,7 +145,7 @@ impl Engine {
     }
 
     /// Returns how many people have to approve.
-    fn needed(&self, risk: Risk) -> u32 {
+    pub(crate) fn needed(&self, risk: Risk) -> u32 {
         let two = risk == Risk::High && self.config.approvals.two_for_high_risk;
         if two { 2 } else { 1 }
     }
@@ -183,6 +184,9 @@ impl Engine {
     ) -> Result<ApprovalView, Error> {
         let mut approval = self.find_approval(id, who)?;
         let mut explanation = None;
+        if approval.state == ApprovalState::Pending && is_about_changes(&approval) {
+            return self.question_of_changes(approval, who).await;
+        }
         if approval.state == ApprovalState::Pending {
             match self.look_again(&approval).await {
                 Ok(now) => {
@@ -200,6 +204,41 @@ impl Engine {
         }
         let mut view = self.card(approval)?;
         view.explanation = explanation.map(Box::new);
+        view.answers = { self.store.answers(&view.approval_id)?.into_iter() }
+            .map(AnswerView::from)
+            .collect();
+        Ok(view)
+    }
+
+    /// The same for one that is about changes: they are compared with the live
+    /// tree as it is now.
+    async fn question_of_changes(
+        self: &Arc<Self>,
+        mut approval: Approval,
+        who: &Principal,
+    ) -> Result<ApprovalView, Error> {
+        let looked = match self.look_at_changes(&approval).await {
+            Ok(looked) => Some(looked),
+            Err(error @ Error::Store(_)) => return Err(error),
+            // They cannot be read; a person can still see what was asked, and
+            // reject it.
+            Err(_) => None,
+        };
+        if let Some(looked) = &looked
+            && self.renew_changes(&approval, looked).await?
+        {
+            approval = self.find_approval(&approval.id, who)?;
+        }
+        let mut view = self.card(approval)?;
+        if let (Some(effect), Some(looked)) = (&mut view.effect, &looked) {
+            effect.conflicts = looked.conflict_infos();
+            if let Err(Error::EarlierFirst { runs }) = self.check_order(&looked.row) {
+                effect.after = runs;
+            }
+            let needed_by = self.built_on(&looked.row.run)?;
+            let needed_by = needed_by.iter().map(|row| crate::id::short(&row.run));
+            effect.needed_by = needed_by.collect();
+        }
         view.answers = { self.store.answers(&view.approval_id)?.into_iter() }
             .map(AnswerView::from)
             .collect();
@@ -238,6 +277,11 @@ impl Engine {
             expires_at: was.expires_at,
             ..renewed
         };
+        self.put_renewed(was, renewed).await
+    }
+
+    /// Puts one question in the place of another.
+    pub(crate) async fn put_renewed(&self, was: &Approval, renewed: Approval) -> Result<(), Error> {
         let detail = json!({ "approval": was.id, "was": was.fingerprint,
                              "fingerprint": renewed.fingerprint });
         let entry = self.entry_about("approval.renewed", "weighlock", was, detail);
@@ -286,7 +330,12 @@ impl Engine {
         if command.requested_by != who.name() {
             who.check(Right::Operate)?;
         }
+        let held = self.holds_changes(&command.id)?;
         match self.withdraw_command(command, who).await? {
+            true if held => {
+                self.throw_away(&run.command_id, who.name()).await?;
+                self.find(&run.command_id, who)
+            }
             true => self.find(&run.command_id, who),
             false => Err(Error::NotWaiting {
                 id: run.short_id.clone(),
@@ -357,6 +406,11 @@ impl Case {
         self.judged.judgement.verdict == Verdict::Ask
             && self.judged.fingerprint != asked.fingerprint
     }
+}
+
+/// Returns whether a question is about changes that a command made on a copy.
+pub(crate) fn is_about_changes(approval: &Approval) -> bool {
+    approval.body.get("effect").is_some()
 }
 
 fn entries(waiting: Entry, question: &Approval, new: bool) -> Vec<Entry> {

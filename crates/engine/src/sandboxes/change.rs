@@ -8,7 +8,7 @@ use serde_json::json;
 use weighlock_confine::FileId;
 use weighlock_store::{Changed, SandboxRow};
 
-use super::guard::{Files, Guard, Review, merged};
+use super::guard::{Guard, merged};
 use super::{Known, SandboxInfo, id_of, is_called};
 use crate::engine::Engine;
 use crate::error::{Error, brief};
@@ -219,15 +219,6 @@ impl Engine {
 
     /// Refuses what cannot be kept.
     fn check_guard(&self, label: &str, guard: &Guard) -> Result<(), Error> {
-        if guard.files == Files::Effects || guard.review != Review::Before {
-            return Err(Error::invalid(
-                "not_available",
-                "working on a copy, and asking later or never, are not available yet; nothing \
-                 was changed"
-                    .into(),
-                "use files `read` or `write`, and review `before`",
-            ));
-        }
         let paths = guard.read.iter().chain(&guard.write);
         if let Some(path) = { paths }.find(|path| !is_whole(path)) {
             let path = brief(&path.to_string_lossy());

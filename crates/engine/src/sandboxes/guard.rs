@@ -9,7 +9,7 @@ use weighlock_policy::Preset;
 
 use super::change::bad;
 use crate::error::{Error, brief};
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Review, Sandbox};
 
 /// How a sandbox is guarded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -17,8 +17,9 @@ use crate::sandbox::Sandbox;
 pub struct Guard {
     /// What may be done with the files there.
     pub files: Files,
-    /// When a person is asked.
-    pub review: Review,
+    /// When a person is asked; if absent, `effects` where the kernel can show a
+    /// copy of the directory, and `before` where it cannot.
+    pub review: Option<Review>,
     /// What can be reached.
     #[schemars(with = "String", extend("enum" = ["off", "on"]))]
     pub network: Network,
@@ -50,25 +51,12 @@ pub struct Guard {
 pub enum Files {
     /// They are read.
     Read,
-    /// They are changed on a copy, and a person sees the changes first. Not
-    /// available yet: it is refused.
+    /// They are changed on a copy first, and applied as `review` says. Without
+    /// that said, the same as `review: effects`.
     Effects,
     /// They are changed.
     #[default]
     Write,
-}
-
-/// When a person is asked.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Review {
-    /// Before the command runs.
-    #[default]
-    Before,
-    /// When it is known what it changes. Not available yet: it is refused.
-    Effects,
-    /// Never. Not available yet: it is refused.
-    None,
 }
 
 /// What a run may use; absent is the server's default.
@@ -93,7 +81,7 @@ impl Default for Guard {
     fn default() -> Self {
         Self {
             files: Files::default(),
-            review: Review::default(),
+            review: None,
             network: Network::Off,
             read: vec![],
             write: vec![],
@@ -117,7 +105,7 @@ impl Guard {
                 Access::Read => Files::Read,
                 Access::Write => Files::Write,
             },
-            review: Review::Before,
+            review: sandbox.review,
             network: sandbox.network,
             read: sandbox.read.clone(),
             write: sandbox.write.clone(),

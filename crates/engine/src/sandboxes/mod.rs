@@ -16,14 +16,14 @@ use weighlock_store::SandboxRow;
 
 use self::change::{Body, bad};
 pub use self::change::{NewSandbox, SandboxPatch};
-pub use self::guard::{Files, Guard, LimitsInfo, Review};
+pub use self::guard::{Files, Guard, LimitsInfo};
 use crate::engine::Engine;
 use crate::error::{Error, brief};
 use crate::live::lock;
 use crate::place::{self, Place};
 use crate::policy;
 use crate::principal::Principal;
-use crate::sandbox::{Sandbox, Source};
+use crate::sandbox::{Review, Sandbox, Source};
 use crate::view::{SandboxView, time};
 
 /// What holds the private directories, below the base directory.
@@ -144,6 +144,10 @@ impl Engine {
             files: match guard.files {
                 Files::Read => Access::Read,
                 Files::Write | Files::Effects => Access::Write,
+            },
+            review: match (guard.review, guard.files) {
+                (None, Files::Effects) => Some(Review::Effects),
+                (said, _) => said,
             },
             network: guard.network,
             read: guard.read,

@@ -22,7 +22,7 @@ impl<T: Clone> Lately<T> {
     }
 
     /// Returns what is known, or finds it out.
-    pub(super) fn get(&self, dir: &Path, find: impl FnOnce() -> T) -> T {
+    pub(crate) fn get(&self, dir: &Path, find: impl FnOnce() -> T) -> T {
         let known = lock(&self.known).get(dir).cloned();
         match known {
             Some((at, answer)) if at.elapsed() < self.good_for => answer,

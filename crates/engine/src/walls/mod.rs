@@ -22,6 +22,7 @@ use self::person::Person;
 pub(crate) use self::person::home;
 use self::repositories::Repositories;
 pub(crate) use self::tools::VARIABLES;
+use crate::effects::Layers;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::forgery::Maker;
@@ -30,10 +31,14 @@ use crate::live::lock;
 use crate::place::Place;
 use crate::protect::{self, Guard, Surface};
 use crate::sandbox::{Sandbox, Source, is_too_wide};
-use crate::view::SandboxView;
+use crate::view::{COPY, SandboxView};
 
 /// How long toolchains that were found count: dozens of places are looked at.
 const TOOLS_FOR: Duration = Duration::from_secs(5);
+
+/// How long it counts whether a directory can be shown as a copy: that takes a
+/// process to find out, and changes when somebody mounts something.
+const COPIES_FOR: Duration = Duration::from_secs(60);
 
 /// The walls around one run, and what was found on the way.
 pub(crate) struct Walls {
@@ -44,8 +49,6 @@ pub(crate) struct Walls {
     pub(crate) env: Vec<(String, String)>,
     /// What other programs run, in the directory that can be written.
     pub(crate) guarded: Option<Guarded>,
-    /// Keeps the directory what it is until the walls stand.
-    pub(crate) cwd: OwnedFd,
 }
 
 /// A writable directory with what is protected in it.
@@ -62,6 +65,8 @@ pub(crate) struct Guarded {
 pub(crate) struct Found {
     pub(crate) repositories: Repositories,
     tools: Lately<Vec<Mount>>,
+    /// Why a directory cannot be shown as a copy.
+    pub(crate) copies: Lately<Option<String>>,
 }
 
 impl Default for Found {
@@ -69,6 +74,7 @@ impl Default for Found {
         Self {
             repositories: Repositories::default(),
             tools: Lately::new(TOOLS_FOR),
+            copies: Lately::new(COPIES_FOR),
         }
     }
 }
@@ -78,8 +84,9 @@ impl Engine {
     pub(crate) fn walls(
         &self,
         sandbox: &Sandbox,
-        place: Place,
+        place: &Place,
         path: &str,
+        layers: &mut Layers,
     ) -> Result<Walls, Error> {
         let own_home = &self.home;
         let dir = self.territory(sandbox, &place.path, own_home);
@@ -94,18 +101,29 @@ impl Engine {
         });
         let mut guarded = None;
         if let Some(dir) = &dir {
-            files.push(show_territory(sandbox, dir, &person)?);
+            if layers.is_wanted() {
+                let own = person.for_root && is_roots(dir);
+                let shown = layers.over(dir, person.identity, own);
+                files.push(shown.map_err(cannot_use(dir))?);
+            } else {
+                files.push(show_territory(sandbox, dir, &person)?);
+            }
             if sandbox.files == Access::Write {
-                let mut found = self.guard(sandbox, dir, &mut files, &mut warnings)?;
+                let mut found = match layers.is_writable() {
+                    true => self.guard_copy(sandbox, dir, &mut files, layers, &person)?,
+                    false => self.guard(sandbox, dir, &mut files, &mut warnings)?,
+                };
                 found.home = (layer.clone(), visible(&layer));
                 guarded = Some(found);
             }
         }
         // After the directory: a person may say more about a part of it.
-        files.extend(self.extras(sandbox, &person, &mut warnings));
+        files.extend(self.extras(sandbox, &person, layers, &mut warnings)?);
         self.hide(sandbox, &mut files);
-        let (cwd, cwd_is) = if is_seen(&place.path, &files) {
-            (place.path.clone(), file_id(&place.fd)?)
+        let (cwd, cwd_is) = if is_layered(&place.path, &files) {
+            (place.path.clone(), None)
+        } else if is_seen(&place.path, &files) {
+            (place.path.clone(), Some(file_id(&place.fd)?))
         } else {
             warnings.push(format!(
                 "{} is not shown to commands, since it holds more than a project; this one runs \
@@ -117,12 +135,14 @@ impl Engine {
                 device: meta.dev(),
                 inode: meta.ino(),
             };
-            (person.home.clone(), layer_is)
+            (person.home.clone(), Some(layer_is))
         };
         let mut view = self.view(sandbox);
         view.directory = dir.as_ref().map(|dir| dir.to_string_lossy().into_owned());
         if dir.is_none() {
             view.files = "none".into();
+        } else if layers.is_writable() {
+            view.files = COPY.into();
         }
         Ok(Walls {
             env: environment(&person),
@@ -132,7 +152,7 @@ impl Engine {
                 home_layer: layer,
                 files,
                 cwd,
-                cwd_is: Some(cwd_is),
+                cwd_is,
                 network: sandbox.network,
                 limits: self.limits(sandbox, dir.as_deref()),
                 minimum: sandbox.minimum,
@@ -140,7 +160,6 @@ impl Engine {
             view,
             warnings,
             guarded,
-            cwd: place.fd,
         })
     }
 
@@ -171,7 +190,7 @@ impl Engine {
 
     /// The directory that a run may use: the sandbox's; and where that is too
     /// much, the repository or else the directory that it runs in.
-    fn territory(&self, sandbox: &Sandbox, cwd: &Path, home: &Path) -> Option<PathBuf> {
+    pub(crate) fn territory(&self, sandbox: &Sandbox, cwd: &Path, home: &Path) -> Option<PathBuf> {
         let whole = self.directory_of(sandbox);
         if !is_too_wide(whole, home) {
             return Some(whole.to_owned());
@@ -229,7 +248,13 @@ impl Engine {
     }
 
     /// What the sandbox shows beside its directory.
-    fn extras(&self, sandbox: &Sandbox, person: &Person, warnings: &mut Vec<String>) -> Vec<Mount> {
+    fn extras(
+        &self,
+        sandbox: &Sandbox,
+        person: &Person,
+        layers: &mut Layers,
+        warnings: &mut Vec<String>,
+    ) -> Result<Vec<Mount>, Error> {
         let read = sandbox.read.iter().map(|path| (path, Access::Read));
         let write = sandbox.write.iter().map(|path| (path, Access::Write));
         let mut found = vec![];
@@ -237,11 +262,22 @@ impl Engine {
         for (path, wanted) in read.chain(write) {
             let at = person.resolve(path);
             match tools::read(&at, at.clone()) {
+                Some(Mount::Show { from, .. })
+                    if wanted == Access::Write && layers.is_writable() && from.is_dir() =>
+                {
+                    let lent = person.for_root && is_roots(&from);
+                    let shown = layers.over(&from, person.identity, lent);
+                    found.push(shown.map_err(cannot_use(&from))?);
+                }
                 Some(Mount::Show { from, at, .. }) => found.push(Mount::Show {
                     lent: person.for_root && wanted == Access::Write && is_roots(&from),
                     from,
                     at,
-                    access: wanted,
+                    // A single file has no layer, and is not changed on a copy.
+                    access: match layers.is_writable() {
+                        true => Access::Read,
+                        false => wanted,
+                    },
                     is: None,
                     required: true,
                 }),
@@ -252,7 +288,35 @@ impl Engine {
                 )),
             }
         }
-        found
+        Ok(found)
+    }
+
+    /// On a copy nothing needs protection: what a run does to what other
+    /// programs run is among its changes. A linked worktree's repository is
+    /// elsewhere, and shown as a copy too.
+    fn guard_copy(
+        &self,
+        sandbox: &Sandbox,
+        dir: &Path,
+        files: &mut Vec<Mount>,
+        layers: &mut Layers,
+        person: &Person,
+    ) -> Result<Guarded, Error> {
+        let surface = protect::surface(dir, &[], &sandbox.unprotected);
+        for entry in &surface.entries {
+            let at = dir.join(&entry.path);
+            if entry.guard == Guard::Outside && !self.is_anothers(&at, sandbox) {
+                let lent = person.for_root && is_roots(&at);
+                let shown = layers.over(&at, person.identity, lent);
+                files.push(shown.map_err(cannot_use(&at))?);
+            }
+        }
+        Ok(Guarded {
+            dir: dir.to_owned(),
+            home: Default::default(),
+            surface: Surface::default(),
+            maker: Mutex::default(),
+        })
     }
 
     /// Protects what other programs run, in a directory that can be written.
@@ -465,8 +529,16 @@ fn is_seen(path: &Path, files: &[Mount]) -> bool {
     { system }.any(|part| path.starts_with(part))
         || files.iter().any(|mount| match mount {
             Mount::Show { from, at, .. } => from == at && path.starts_with(at),
+            Mount::Layered { at, .. } => path.starts_with(at),
             _ => false,
         })
+}
+
+fn is_layered(path: &Path, files: &[Mount]) -> bool {
+    files.iter().any(|mount| match mount {
+        Mount::Layered { at, .. } => path.starts_with(at),
+        _ => false,
+    })
 }
 
 fn is_roots(path: &Path) -> bool {

@@ -18,7 +18,7 @@ use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg}
 use rustix::pipe::{PipeFlags, pipe_with};
 use weighlock_confine::{Fork, Spare, exit, forget_children, fork, get_ready, reset_signals};
 
-use crate::nursery::PROBE;
+use crate::nursery::{PROBE, TRY_LAYER};
 use crate::status::Keeper;
 
 /// The name of a keeper's socket in its run's directory, which is there once
@@ -37,11 +37,20 @@ const SPARES: usize = 4;
 /// Started with one word more, it tells what the kernel grants instead; see
 /// [`crate::Nursery::probe`].
 pub fn serve_nursery() -> io::Result<()> {
-    if std::env::args_os()
-        .next_back()
-        .is_some_and(|word| word == PROBE)
-    {
-        return tell_probe();
+    let mut words = std::env::args_os();
+    match words.next_back() {
+        Some(word) if word == PROBE => {
+            reset_signals();
+            return tell(&weighlock_confine::probe());
+        }
+        Some(word) if word == TRY_LAYER => {
+            let layer = words.next_back().unwrap_or_default();
+            let dir = words.next_back().unwrap_or_default();
+            reset_signals();
+            let tried = weighlock_confine::probe_layer(dir.as_ref(), layer.as_ref());
+            return tell(&tried.err());
+        }
+        _ => {}
     }
     // Out of the server's session: Ctrl C at its terminal is not for us.
     let _ = rustix::process::setsid();
@@ -71,10 +80,8 @@ pub fn serve_nursery() -> io::Result<()> {
     }
 }
 
-fn tell_probe() -> io::Result<()> {
-    reset_signals();
-    let found = serde_json::to_vec(&weighlock_confine::probe())?;
-    io::stdout().write_all(&found)?;
+fn tell(found: &impl serde::Serialize) -> io::Result<()> {
+    io::stdout().write_all(&serde_json::to_vec(found)?)?;
     io::stdout().flush()
 }
 

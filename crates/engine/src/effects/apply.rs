@@ -1,0 +1,346 @@
+//! Applying what a person has seen, exactly once, or throwing it away.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::json;
+use weighlock_effects::{Applied, Changes, CommitError, Place, commit, recover};
+use weighlock_policy::{ChangesSettled, CommitPermit};
+use weighlock_store::{ApprovalState, ChangesRow, ChangesState, Command, Durability, State};
+
+use super::question::Looked;
+use super::view::ChangesView;
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::id;
+use crate::inbox::{Decision, DecisionKind};
+use crate::principal::{Principal, Right};
+use crate::view::{Reason, Run, stored};
+
+impl Engine {
+    /// Applies changes, or nothing of them; one at a time.
+    pub(super) async fn commit_now(
+        &self,
+        run: &str,
+        changes: &Changes,
+        permit: CommitPermit,
+    ) -> Result<Applied, CommitError> {
+        let _one = self.committing.lock().await;
+        let place = Place {
+            dir: self.undo_dir(run),
+            durable: self.config.durability == Durability::Power,
+        };
+        let changes = changes.clone();
+        let done = tokio::task::spawn_blocking(move || commit(&changes, permit, &place));
+        done.await.expect("applying does not panic")
+    }
+
+    /// Returns whether a command waits for an answer about its changes.
+    pub(crate) fn holds_changes(&self, run: &str) -> Result<bool, Error> {
+        let row = self.store.changes(run)?;
+        Ok(row.is_some_and(|row| row.state == ChangesState::Held))
+    }
+
+    /// Applies what a person has approved, or says on its record why that
+    /// cannot be.
+    pub(crate) async fn apply_approved(&self, command: Command, by: &str) -> Result<(), Error> {
+        match self.apply_held(command.clone(), by).await {
+            Err(Error::Conflicts { paths }) => {
+                let text = format!(
+                    "Approved by {by}, but {} changed meanwhile. Nothing was applied; its changes \
+                     are kept.",
+                    paths.join(", ")
+                );
+                let short = id::short(&command.id);
+                let reason = Reason::new("conflict", text).with_remedy(format!(
+                    "Look at both with `weighlock diff {short}`, then `weighlock commit {short}` \
+                     or `weighlock discard {short}`; or run it again."
+                ));
+                self.end_held(command, State::Failed, reason).await
+            }
+            done => done,
+        }
+    }
+
+    async fn apply_held(&self, command: Command, by: &str) -> Result<(), Error> {
+        let undo = self.undo_dir(&command.id);
+        let applied = tokio::task::spawn_blocking(move || applied_before(&undo));
+        let applied = applied.await.expect("recovering does not panic")?;
+        let row = self.store.changes(&command.id)?;
+        let row = row.filter(|row| row.state == ChangesState::Held);
+        let row = row.ok_or_else(|| Error::NoChanges {
+            id: id::short(&command.id),
+        })?;
+        let applied = match applied {
+            Some(applied) => applied,
+            None => {
+                let looked = self.look_at_held(&command).await?;
+                self.commit_looked(&command, looked, by).await?
+            }
+        };
+        self.record_held_applied(command, row, &applied, by).await
+    }
+
+    /// Brings to an end what an earlier server was applying, and removes
+    /// copies that nothing needs.
+    pub(crate) async fn recover_held(&self) -> Result<(), Error> {
+        for row in self.store.held_changes(None)? {
+            let dir = self.undo_dir(&row.run);
+            if !dir.exists() {
+                continue;
+            }
+            let applied = tokio::task::spawn_blocking(move || applied_before(&dir));
+            let applied = applied.await.expect("recovering does not panic")?;
+            let command = self.store.named(&row.run)?.pop();
+            if let (Some(applied), Some(command)) = (applied, command) {
+                let by = command.approved_by.clone();
+                let by = by.as_deref().unwrap_or("weighlock");
+                self.record_held_applied(command, row, &applied, by).await?;
+            }
+        }
+        self.sweep_copies();
+        Ok(())
+    }
+
+    async fn commit_looked(
+        &self,
+        command: &Command,
+        looked: Looked,
+        by: &str,
+    ) -> Result<Applied, Error> {
+        self.check_order(&looked.row)?;
+        let permit = match looked.settled {
+            ChangesSettled::Allowed(permit) => permit,
+            ChangesSettled::Asked(question) => question.approved_by(by),
+            ChangesSettled::Refused => return Err(Error::ChangesBlocked),
+        };
+        let applied = self.commit_now(&command.id, &looked.changes, permit).await;
+        Ok(applied?)
+    }
+
+    /// Makes sure that what changes were built on is applied.
+    pub(crate) fn check_order(&self, row: &ChangesRow) -> Result<(), Error> {
+        let mut earlier = vec![];
+        for run in &row.below {
+            if self.holds_changes(run)? {
+                earlier.push(id::short(run));
+            }
+        }
+        match earlier.is_empty() {
+            true => Ok(()),
+            false => Err(Error::EarlierFirst { runs: earlier }),
+        }
+    }
+
+    async fn record_held_applied(
+        &self,
+        mut command: Command,
+        row: ChangesRow,
+        applied: &Applied,
+        by: &str,
+    ) -> Result<(), Error> {
+        let mut view: ChangesView = serde_json::from_value(row.body.clone()).unwrap_or_default();
+        view.state = "applied".into();
+        view.applied_by = Some(by.to_owned());
+        view.can_undo = true;
+        let was = command.state;
+        let mut detail = Run::from_command(command.clone()).detail;
+        let files = match view.count() {
+            1 => "1 file".to_owned(),
+            count => format!("{count} files"),
+        };
+        detail.warnings.push(format!(
+            "Approved by {by}. The previewed changes were applied ({files})."
+        ));
+        detail.reason = None;
+        detail.changes = Some(view.clone());
+        command.state = view.ended_as.unwrap_or(State::Succeeded);
+        command.updated_at = self.clock.micros();
+        command.open = false;
+        command.detail = stored(detail);
+        let row = self.row(
+            &command,
+            ChangesState::Applied,
+            &view,
+            &row.below,
+            applied.bytes,
+        );
+        let told = json!({ "hash": view.hash, "summary": view.summary, "paths": view.paths,
+                           "by": by, "approval": command.approval });
+        let entry = self.entry_of("changes.applied", by, &command, told);
+        let id = command.id.clone();
+        let settled = self
+            .store
+            .settle_changes(command, Some(was), row, vec![entry]);
+        settled.await?;
+        self.waiters.tell(&id);
+        self.sweep_copies();
+        Ok(())
+    }
+
+    /// Ends a run whose changes stay held without a question.
+    async fn end_held(
+        &self,
+        mut command: Command,
+        state: State,
+        reason: Reason,
+    ) -> Result<(), Error> {
+        let Some(row) = self.store.changes(&command.id)? else {
+            return Ok(());
+        };
+        let was = command.state;
+        let told = json!({ "state": state, "reason": reason.text });
+        let entry = self.entry_of("changes.not_applied", "weighlock", &command, told);
+        let mut detail = Run::from_command(command.clone()).detail;
+        detail.reason = Some(reason);
+        command.detail = stored(detail);
+        command.state = state;
+        command.updated_at = self.clock.micros();
+        let id = command.id.clone();
+        self.store
+            .settle_changes(command, Some(was), row, vec![entry])
+            .await?;
+        self.waiters.tell(&id);
+        Ok(())
+    }
+
+    /// Applies the held changes of a run: the answer to its question, or
+    /// without one once that is closed. `hash` names what was seen.
+    pub async fn commit_changes(
+        self: &Arc<Self>,
+        id: &str,
+        hash: Option<&str>,
+        who: &Principal,
+    ) -> Result<Run, Error> {
+        let (run, command) = self.held_by(id, who).await?;
+        let row = self.store.changes(&run.command_id)?;
+        let shown = hash.is_none_or(|hash| row.as_ref().is_some_and(|row| row.hash == hash));
+        if !shown {
+            return Err(Error::PayloadChanged { approval: None });
+        }
+        if let Some(approval) = self.open_question(&command)? {
+            let decision = Decision {
+                kind: DecisionKind::ApplyEffect,
+                fingerprint: Some(approval.fingerprint),
+                reason: None,
+                command: None,
+                grants: vec![],
+            };
+            self.decide(&approval.id, decision, who).await?;
+        } else {
+            self.apply_held(command, who.name()).await?;
+        }
+        self.find(&run.command_id, who)
+    }
+
+    /// Throws the held changes of a run away, and what was built on them.
+    pub async fn discard_changes(
+        self: &Arc<Self>,
+        id: &str,
+        reason: Option<String>,
+        who: &Principal,
+    ) -> Result<Run, Error> {
+        let (run, command) = self.held_by(id, who).await?;
+        if let Some(approval) = self.open_question(&command)? {
+            let decision = Decision {
+                kind: DecisionKind::Reject,
+                fingerprint: None,
+                reason,
+                command: None,
+                grants: vec![],
+            };
+            self.decide(&approval.id, decision, who).await?;
+        } else {
+            self.throw_away(&command.id, who.name()).await?;
+        }
+        self.find(&run.command_id, who)
+    }
+
+    async fn held_by(&self, id: &str, who: &Principal) -> Result<(Run, Command), Error> {
+        let run = self.find(id, who)?;
+        if who.is_agent() {
+            return Err(self.never_agents("decide", Some(id), who).await);
+        }
+        who.check(Right::Decide)?;
+        let command = self.store.named(&run.command_id)?.pop();
+        match command.filter(|command| self.holds_changes(&command.id).unwrap_or(false)) {
+            Some(command) => Ok((run, command)),
+            None => Err(Error::NoChanges { id: run.short_id }),
+        }
+    }
+
+    fn open_question(&self, command: &Command) -> Result<Option<weighlock_store::Approval>, Error> {
+        let Some(id) = &command.approval else {
+            return Ok(None);
+        };
+        let found = self.store.approvals_named(id)?.pop();
+        Ok(found.filter(|approval| approval.state == ApprovalState::Pending))
+    }
+
+    /// Returns the runs whose held changes were built on one's, and which
+    /// would go with them; the newest first.
+    pub(crate) fn built_on(&self, run: &str) -> Result<Vec<ChangesRow>, Error> {
+        let mut held = self.store.held_changes(None)?;
+        held.retain(|row| row.below.iter().any(|below| below == run));
+        Ok(held)
+    }
+
+    /// Throws changes away together with what was built on them: what is
+    /// still asked about those is answered.
+    pub(crate) async fn throw_away(&self, run: &str, by: &str) -> Result<(), Error> {
+        for row in self.built_on(run)? {
+            self.throw_one(row, by, Some(run)).await?;
+        }
+        if let Some(row) = self.store.changes(run)?
+            && row.state == ChangesState::Held
+        {
+            self.throw_one(row, by, None).await?;
+        }
+        self.sweep_copies();
+        Ok(())
+    }
+
+    async fn throw_one(&self, row: ChangesRow, by: &str, with: Option<&str>) -> Result<(), Error> {
+        let Some(mut command) = self.store.named(&row.run)?.pop() else {
+            return Ok(());
+        };
+        if let Some(open) = self.open_question(&command)? {
+            let text = match with {
+                Some(run) => format!(
+                    "It was built on the changes of {}, which {by} rejected. Its own were \
+                     discarded.",
+                    id::short(run)
+                ),
+                None => format!("Discarded by {by}."),
+            };
+            let reason = Reason::new("rejected", text);
+            self.close_question(&open.id, ApprovalState::Rejected, by, reason)
+                .await?;
+            command = self.store.named(&row.run)?.pop().unwrap_or(command);
+        }
+        let mut detail = Run::from_command(command.clone()).detail;
+        if let Some(view) = &mut detail.changes {
+            view.state = "discarded".into();
+        }
+        command.detail = stored(detail);
+        let mut body: ChangesView = serde_json::from_value(row.body.clone()).unwrap_or_default();
+        body.state = "discarded".into();
+        let told = json!({ "hash": row.hash, "summary": body.summary, "by": by, "with": with });
+        let entry = self.entry_of("changes.discarded", by, &command, told);
+        let row = self.row(&command, ChangesState::Discarded, &body, &row.below, 0);
+        self.store
+            .settle_changes(command, None, row, vec![entry])
+            .await?;
+        Ok(())
+    }
+}
+
+/// Returns what was applied in a directory, once what was cut off there has
+/// been brought to an end.
+pub(super) fn applied_before(dir: &Path) -> Result<Option<Applied>, Error> {
+    recover(dir)?;
+    Applied::load(dir).map_err(|source| Error::File {
+        path: dir.to_owned(),
+        source,
+    })
+}

@@ -1,0 +1,309 @@
+//! The copy that a run works on: which layers it is made of.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+use weighlock_confine::{Access, FileId, Identity, Mount, Network};
+use weighlock_effects::{Layer, Root, Source, Time};
+use weighlock_policy::Permit;
+
+use super::COPIED;
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::inbox::{Kept, card_of};
+use crate::run::Case;
+use crate::sandbox::{Review, Sandbox};
+
+/// How many held changes of a session are seen by its next run: the kernel
+/// takes the names of about so many layers.
+const MAX_BELOW: usize = 24;
+
+/// What is known about a copy, kept beside it: a later server may have to go
+/// on with it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Copied {
+    /// The directories that it saw through layers.
+    pub(crate) roots: Vec<Root>,
+    /// Runs whose held changes it saw, the newest first.
+    pub(crate) below: Vec<String>,
+    /// When it began, as file systems tell the time.
+    pub(crate) since: Time,
+    /// The request, to judge its changes by and to try it again from.
+    pub(crate) request: String,
+    /// A person has allowed such commands beforehand.
+    pub(crate) allowed: bool,
+    /// Every change is asked about.
+    pub(crate) ask_all: bool,
+    /// A person wanted to see it before answering.
+    pub(crate) for_question: bool,
+    /// What it could reach: hosts that the command names, if it could reach
+    /// anything.
+    pub(crate) network: Option<Vec<String>>,
+    /// What is told of the command in a question.
+    pub(crate) card: serde_json::Value,
+}
+
+/// How a run sees its directories.
+pub(crate) enum Manner {
+    /// As they are.
+    Direct,
+    /// Through layers, and nothing can be written. Without held changes it is
+    /// the same as `Direct`.
+    ReadOnly,
+    /// Through layers.
+    Copy,
+}
+
+/// The layers of one run.
+pub(crate) struct Layers {
+    /// Where new ones are made; none where nothing can be written.
+    dir: Option<PathBuf>,
+    /// Copies of earlier runs, the newest first.
+    below: Vec<(String, Copied)>,
+    pub(crate) roots: Vec<Root>,
+}
+
+impl Layers {
+    /// Returns the mount that shows a directory through layers.
+    pub(crate) fn over(&mut self, at: &Path, owner: Identity, lent: bool) -> io::Result<Mount> {
+        let meta = at.symlink_metadata()?;
+        let is = FileId {
+            device: meta.dev(),
+            inode: meta.ino(),
+        };
+        let below = self.below.iter().filter_map(|(_, copy)| copy.upper(at));
+        let below: Vec<PathBuf> = below.collect();
+        let mut layer = None;
+        if let Some(dir) = &self.dir {
+            let dir = dir.join(self.roots.len().to_string());
+            let made = Layer::make(&dir, at)?;
+            self.roots.push(Root {
+                live: at.to_owned(),
+                is,
+                owner: match lent {
+                    true => Identity { uid: 0, gid: 0 },
+                    false => owner,
+                },
+                source: Source::Upper(made.upper()),
+                below: below.clone(),
+            });
+            layer = Some(dir);
+        }
+        Ok(Mount::Layered {
+            at: at.to_owned(),
+            is,
+            lent,
+            below,
+            layer,
+        })
+    }
+
+    /// Returns whether anything of it is to be seen.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.dir.is_some() || !self.below.is_empty()
+    }
+
+    pub(crate) fn is_writable(&self) -> bool {
+        self.dir.is_some()
+    }
+
+    /// Returns the runs whose held changes are seen.
+    pub(crate) fn below(&self) -> Vec<String> {
+        self.below.iter().map(|(run, _)| run.clone()).collect()
+    }
+}
+
+impl Copied {
+    pub(super) fn load(dir: &Path) -> io::Result<Option<Self>> {
+        match fs::read(dir.join(COPIED)) {
+            Ok(bytes) => Ok(Some(serde_json::from_slice(&bytes)?)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(crate) fn save(&self, dir: &Path) -> io::Result<()> {
+        fs::write(dir.join(COPIED), serde_json::to_vec(self)?)
+    }
+
+    /// Where it has what was written to a directory.
+    fn upper(&self, live: &Path) -> Option<PathBuf> {
+        let root = self.roots.iter().find(|root| root.live == live)?;
+        match &root.source {
+            Source::Upper(dir) => Some(dir.clone()),
+            Source::Images(_) | Source::Live(_) => None,
+        }
+    }
+}
+
+impl Engine {
+    /// Returns when a person is asked about what a request does, and why not
+    /// as the sandbox would have it.
+    pub(crate) fn review(&self, case: &Case) -> (Review, Option<String>) {
+        let sandbox = &case.known.sandbox;
+        match sandbox.review {
+            Some(Review::Before) => (Review::Before, None),
+            said => match self.why_no_copy(sandbox, &case.place.path) {
+                None => (said.unwrap_or(Review::Effects), None),
+                Some(why) => (Review::Before, Some(why)),
+            },
+        }
+    }
+
+    /// Returns whether a command that would be asked about is tried instead.
+    pub(crate) fn is_tried(&self, case: &mut Case) -> bool {
+        let sandbox = &case.known.sandbox;
+        let judgement = &case.judged.judgement;
+        if case.request.external || case.request.review == Some(Review::Before) {
+            return false;
+        }
+        let elsewhere = sandbox.network == Network::On && judgement.uses_network();
+        if sandbox.files == Access::Read || elsewhere || !judgement.can_be_tried() {
+            return false;
+        }
+        let (review, why) = self.review(case);
+        if let Some(why) = why {
+            case.judged.warnings.push(why);
+        }
+        review != Review::Before
+    }
+
+    /// Returns how a permitted run sees its directories.
+    pub(crate) fn manner(&self, case: &Case, permit: &Permit) -> Manner {
+        let reviewed = || self.review(case).0 != Review::Before;
+        if permit.on_copy() {
+            Manner::Copy
+        } else if permit.read_only() || case.known.sandbox.files == Access::Read {
+            Manner::ReadOnly
+        } else if permit.person().is_none() && reviewed() {
+            Manner::Copy
+        } else {
+            Manner::Direct
+        }
+    }
+
+    /// Puts together the layers of a run.
+    pub(crate) fn layers(&self, case: &Case, manner: &Manner, run: &str) -> Result<Layers, Error> {
+        let mut layers = Layers {
+            dir: None,
+            below: vec![],
+            roots: vec![],
+        };
+        if let Manner::Direct = manner {
+            return Ok(layers);
+        }
+        let held = self.store.held_changes(Some(&case.session))?;
+        // One that is tried again sees what it saw before.
+        for row in held.into_iter().filter(|row| *row.run < *run) {
+            let dir = self.copy_dir(&row.run);
+            if let Ok(Some(copy)) = Copied::load(&dir) {
+                layers.below.push((row.run, copy));
+            }
+        }
+        if layers.below.len() > MAX_BELOW {
+            return Err(Error::TooManyDrafts {
+                held: layers.below.len(),
+            });
+        }
+        if let Manner::Copy = manner {
+            let dir = self.copy_dir(run);
+            let made = fs::create_dir_all(&dir);
+            made.map_err(|source| Error::File {
+                path: dir.clone(),
+                source,
+            })?;
+            layers.dir = Some(dir);
+        }
+        Ok(layers)
+    }
+
+    /// Writes down what is known about a copy before anything runs on it.
+    pub(crate) fn keep_copy(
+        &self,
+        case: &Case,
+        permit: &Permit,
+        layers: Layers,
+    ) -> Result<(), Error> {
+        let below = layers.below();
+        let Some(dir) = layers.dir else {
+            return Ok(());
+        };
+        let judgement = &case.judged.judgement;
+        let sandbox = &case.known.sandbox;
+        let online = !permit.on_copy() && sandbox.network == Network::On;
+        let copied = Copied {
+            roots: layers.roots,
+            below,
+            since: now(),
+            request: Kept::from(case).to_json(),
+            allowed: !permit.on_copy() || self.review(case).0 == Review::None,
+            ask_all: case.request.preview,
+            for_question: case.for_question,
+            network: online.then(|| hosts(judgement)),
+            card: card_of(case),
+        };
+        let saved = copied.save(&dir);
+        saved.map_err(|source| Error::File { path: dir, source })
+    }
+
+    /// Returns why a directory cannot be shown as a copy, if it cannot.
+    pub(crate) fn why_no_copy(&self, sandbox: &Sandbox, cwd: &Path) -> Option<String> {
+        let dir = self.territory(sandbox, cwd, &self.home)?;
+        let copies = &self.found.copies;
+        copies.get(&dir, || mounted_below(&dir).or_else(|| self.try_copy(&dir)))
+    }
+
+    fn try_copy(&self, dir: &Path) -> Option<String> {
+        let place = self.copy_dir(".try");
+        let tried = Layer::make(&place, dir)
+            .map_err(|error| error.to_string())
+            .and_then(|_| self.nursery.try_layer(dir, &place));
+        let _ = Layer::remove(&place);
+        tried.err().map(|why| {
+            format!(
+                "{} cannot be shown as a copy ({why}), so a person is asked before commands \
+                 instead of about their changes; `weighlock doctor` says more",
+                dir.display()
+            )
+        })
+    }
+}
+
+/// What is mounted below a directory is not seen through a layer.
+fn mounted_below(dir: &Path) -> Option<String> {
+    let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
+    let points = mounts.lines().filter_map(|line| line.split(' ').nth(4));
+    let point = { points }.find(|point| {
+        let point = Path::new(point);
+        point != dir && point.starts_with(dir)
+    })?;
+    Some(format!(
+        "{point} is mounted below the directory and would not be seen on a copy, so a person is \
+         asked before commands instead of about their changes"
+    ))
+}
+
+/// The hosts that a command names.
+fn hosts(judgement: &weighlock_policy::Judgement) -> Vec<String> {
+    let mut hosts: Vec<String> = vec![];
+    for host in judgement.facts.parts.iter().flat_map(|part| &part.hosts) {
+        if !hosts.contains(host) {
+            hosts.push(host.clone());
+        }
+    }
+    hosts
+}
+
+fn now() -> Time {
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    Time {
+        seconds: since.as_secs() as i64,
+        nanos: since.subsec_nanos(),
+    }
+}

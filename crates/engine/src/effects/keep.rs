@@ -1,0 +1,109 @@
+//! How long copies and before-images are kept.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use serde_json::json;
+use weighlock_effects::{Layer, forget_images};
+use weighlock_store::{ChangesState, State};
+
+use super::copy::Copied;
+use super::view::ChangesView;
+use crate::engine::Engine;
+use crate::error::Error;
+
+/// How many are looked at in one go.
+const BATCH: i64 = 100;
+
+impl Engine {
+    /// Removes the copy of a run that nothing needs any more.
+    pub(crate) fn drop_copy(&self, run: &str) {
+        if !self.copies_in_use().contains(run) {
+            self.remove_copy(run);
+        }
+    }
+
+    /// Removes copies that nothing needs any more: of changes that were
+    /// applied or thrown away, and of runs that are no more.
+    pub(crate) fn sweep_copies(&self) {
+        let used = self.copies_in_use();
+        let dir = self.config.state_dir.join("layers");
+        for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+            let run = entry.file_name().to_string_lossy().into_owned();
+            if !used.contains(&run) && !self.is_needed(&run) {
+                self.remove_copy(&run);
+            }
+        }
+    }
+
+    pub(super) fn remove_copy(&self, run: &str) {
+        let dir = self.copy_dir(run);
+        if let Err(error) = Layer::remove(&dir) {
+            tracing::warn!(%error, dir = %dir.display(), "cannot remove a copy");
+        }
+    }
+
+    /// Held changes, and runs that have not been settled.
+    fn is_needed(&self, run: &str) -> bool {
+        let Ok(row) = self.store.changes(run) else {
+            return true;
+        };
+        let held = row.is_some_and(|row| row.state == ChangesState::Held);
+        let command = self.store.named(run).ok().and_then(|mut found| found.pop());
+        held || command.is_some_and(|command| command.open || command.state == State::Running)
+    }
+
+    /// Copies that other runs see, or whose changes others were built on.
+    fn copies_in_use(&self) -> BTreeSet<String> {
+        let mut used = BTreeSet::new();
+        for run in self.lives.ids() {
+            if let Ok(Some(copied)) = Copied::load(&self.copy_dir(&run)) {
+                used.extend(copied.below);
+            }
+            used.extend(self.lives.below(&run));
+            used.insert(run);
+        }
+        for row in self.store.held_changes(None).unwrap_or_default() {
+            used.extend(row.below);
+        }
+        used
+    }
+
+    /// Removes the oldest before-images while there are too many or they are
+    /// too old, and held changes that nobody wanted for long enough.
+    pub(crate) async fn tidy_effects(&self) -> Result<(), Error> {
+        let limits = &self.config.effects;
+        let oldest = self.steady_now() - limits.undo_age.as_micros() as i64;
+        let mut kept = self.store.image_bytes()?;
+        for row in self.store.oldest_images(BATCH)? {
+            if kept <= limits.undo_bytes && row.updated_at >= oldest {
+                break;
+            }
+            kept = kept.saturating_sub(row.bytes);
+            if let Err(error) = forget_images(&self.undo_dir(&row.run)) {
+                tracing::warn!(%error, run = row.run, "cannot remove before-images");
+                continue;
+            }
+            let mut view: ChangesView =
+                serde_json::from_value(row.body.clone()).unwrap_or_default();
+            view.can_undo = false;
+            let told = json!({ "bytes": row.bytes });
+            let entry = self.entry("undo.forgotten", "weighlock", Some(&row.run), told);
+            let row = weighlock_store::ChangesRow {
+                bytes: 0,
+                body: serde_json::to_value(&view).expect("a view is plain data"),
+                ..row
+            };
+            self.store.update_changes(vec![row], vec![entry]).await?;
+        }
+        let oldest = self.steady_now() - limits.draft_age.as_micros() as i64;
+        for row in self.store.held_changes(None)? {
+            let command = self.store.named(&row.run)?.pop();
+            let asked = command.is_some_and(|command| command.state == State::Waiting);
+            if row.updated_at < oldest && !asked {
+                self.throw_away(&row.run, "clock").await?;
+            }
+        }
+        Ok(())
+    }
+}

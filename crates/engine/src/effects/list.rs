@@ -1,0 +1,310 @@
+//! Changes as a person looks at them: all of them, file by file, and as a
+//! patch.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weighlock_effects::{Applied, Change, Changes, Conflict, Kind, Node, NodeKind, Page};
+use weighlock_store::ChangesState;
+
+use super::CHANGES;
+use super::copy::Copied;
+use super::view::{ChangesView, rank, shown};
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::id;
+use crate::principal::Principal;
+use crate::view::Run;
+
+/// How many lines of a diff are told at once, at the most.
+const MAX_LINES: u64 = 5000;
+
+/// For so many files the changed lines are counted for a list.
+const COUNTED: usize = 200;
+
+/// All that a run changed, a page of it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ChangesInfo {
+    /// The run; none for a whole draft.
+    pub command_id: Option<String>,
+    /// What it comes to.
+    #[serde(flatten)]
+    pub view: ChangesView,
+    /// One line above them: what was tried, and how it ended.
+    pub header: String,
+    /// The directory that paths are relative to.
+    pub directory: Option<String>,
+    /// The changes: what is lost first.
+    pub changes: Vec<ChangeInfo>,
+    /// What stands in the way of applying them.
+    pub conflicts: Vec<ConflictInfo>,
+    /// Runs that were built on these changes, and go with them.
+    pub needed_by: Vec<String>,
+    /// Where the next page begins, if there is one.
+    pub next: Option<usize>,
+}
+
+/// One changed path.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ChangeInfo {
+    /// Its number, by which its diff is asked for.
+    pub index: usize,
+    /// Relative to the directory, or whole where it is elsewhere.
+    pub path: String,
+    /// What it was called before.
+    pub from: Option<String>,
+    /// `created`, `modified`, `deleted`, `renamed`, `mode`, `link` or `times`.
+    pub kind: String,
+    /// What it is: `file`, `directory`, `link`.
+    pub is: String,
+    /// Lines added, where it is text.
+    pub added: Option<u64>,
+    /// Lines removed, where it is text.
+    pub removed: Option<u64>,
+    /// Bytes before.
+    pub size_before: Option<u64>,
+    /// Bytes after.
+    pub size_after: Option<u64>,
+    /// Rights before, in octal.
+    pub mode_before: Option<String>,
+    /// Rights after, in octal.
+    pub mode_after: Option<String>,
+    /// Why it is not simply applied: that other programs run it, say.
+    pub mark: Option<String>,
+}
+
+/// Something that is not as the run saw it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ConflictInfo {
+    /// Relative to the directory, or whole where it is elsewhere.
+    pub path: String,
+    /// What happened to it.
+    pub why: String,
+}
+
+/// The diff of one file, a page of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FileDiff {
+    /// The file.
+    #[serde(flatten)]
+    pub change: ChangeInfo,
+    /// Its lines, and what else there is to say of its content.
+    #[schemars(with = "serde_json::Value")]
+    pub diff: weighlock_effects::FileDiff,
+}
+
+/// Changes with what is known about them.
+pub(super) struct Looking {
+    pub(super) changes: Changes,
+    pub(super) copied: Option<Copied>,
+    pub(super) view: ChangesView,
+    pub(super) held: bool,
+}
+
+impl Engine {
+    /// Returns what a run changed, from the `from`th path on.
+    pub async fn changes(
+        &self,
+        id: &str,
+        from: usize,
+        limit: usize,
+        who: &Principal,
+    ) -> Result<ChangesInfo, Error> {
+        let run = self.find(id, who)?;
+        let looking = self.looking(&run).await?;
+        let mut info = self.listed(&looking, from, limit)?;
+        let needed_by = self.built_on(&run.command_id)?;
+        info.needed_by = needed_by.iter().map(|row| id::short(&row.run)).collect();
+        info.command_id = Some(run.command_id.clone());
+        let approval = run.approval_id.as_deref().unwrap_or_default();
+        if let Some(question) = self.store.approvals_named(approval)?.pop() {
+            let header = question.body["effect"]["header"].as_str();
+            info.header = header.unwrap_or_default().into();
+        }
+        if info.header.is_empty() {
+            info.header = info.view.summary.clone();
+        }
+        Ok(info)
+    }
+
+    /// Returns the diff of one path, a page of its lines.
+    pub async fn diff(
+        &self,
+        id: &str,
+        index: usize,
+        page: Page,
+        who: &Principal,
+    ) -> Result<FileDiff, Error> {
+        let run = self.find(id, who)?;
+        let looking = self.looking(&run).await?;
+        self.diffed(looking, index, page).await
+    }
+
+    /// Returns all that a run changed as a patch in git's format.
+    pub async fn patch(&self, id: &str, who: &Principal) -> Result<Vec<u8>, Error> {
+        let run = self.find(id, who)?;
+        let looking = self.looking(&run).await?;
+        self.patched(looking).await
+    }
+
+    pub(super) fn listed(
+        &self,
+        looking: &Looking,
+        from: usize,
+        limit: usize,
+    ) -> Result<ChangesInfo, Error> {
+        let changes = &looking.changes;
+        let conflicts = match (looking.held, &looking.copied) {
+            (true, Some(copied)) => self.conflicts(copied, changes)?,
+            (true, None) => changes.conflicts()?,
+            (false, _) => vec![],
+        };
+        let marks = looking.copied.as_ref();
+        let marks = marks
+            .map(|copied| self.marks(changes, copied))
+            .transpose()?;
+        let mut order: Vec<usize> = (0..changes.entries.len()).collect();
+        order.sort_by_key(|&index| rank(changes.entries[index].kind));
+        let page = order.iter().skip(from).take(limit);
+        let told = page.enumerate().map(|(number, &index)| {
+            let mut info = change_info(changes, index);
+            if number < COUNTED
+                && let Some((added, removed)) = changes.counts(index)
+            {
+                (info.added, info.removed) = (Some(added), Some(removed));
+            }
+            info.mark = marks.as_ref().and_then(|marks| marks.0[index].clone());
+            info
+        });
+        Ok(ChangesInfo {
+            command_id: None,
+            view: looking.view.clone(),
+            header: String::new(),
+            directory: { changes.roots.first() }.map(|root| root.live.display().to_string()),
+            changes: told.collect(),
+            conflicts: { conflicts.iter() }
+                .map(|conflict| conflict_info(changes, conflict))
+                .collect(),
+            needed_by: vec![],
+            next: Some(from + limit).filter(|&next| next < order.len()),
+        })
+    }
+
+    pub(super) async fn diffed(
+        &self,
+        looking: Looking,
+        index: usize,
+        mut page: Page,
+    ) -> Result<FileDiff, Error> {
+        if index >= looking.changes.entries.len() {
+            return Err(Error::NoSuchChange { index });
+        }
+        page.limit = page.limit.min(MAX_LINES);
+        let diffed = tokio::task::spawn_blocking(move || {
+            let change = change_info(&looking.changes, index);
+            let diff = looking.changes.diff(index, page)?;
+            Ok(FileDiff { change, diff })
+        });
+        diffed.await.expect("comparing does not panic")
+    }
+
+    pub(super) async fn patched(&self, looking: Looking) -> Result<Vec<u8>, Error> {
+        let patched = tokio::task::spawn_blocking(move || {
+            let mut text = vec![];
+            looking.changes.patch(&mut text)?;
+            Ok(text)
+        });
+        patched.await.expect("comparing does not panic")
+    }
+
+    /// Reads what is known of a run's changes: from its copy while they are
+    /// held, from what undo needs once they are applied.
+    async fn looking(&self, run: &Run) -> Result<Looking, Error> {
+        let none = || Error::NoChanges {
+            id: run.short_id.clone(),
+        };
+        let row = self.store.changes(&run.command_id)?.ok_or_else(none)?;
+        let view: ChangesView = serde_json::from_value(row.body).unwrap_or_default();
+        let (copy, undo) = (
+            self.copy_dir(&run.command_id),
+            self.undo_dir(&run.command_id),
+        );
+        let held = row.state == ChangesState::Held;
+        let read = tokio::task::spawn_blocking(move || {
+            if let Ok(changes) = Changes::load(&copy.join(CHANGES)) {
+                let copied = Copied::load(&copy).ok().flatten();
+                return Some((changes, copied));
+            }
+            let applied = Applied::load(&undo).ok().flatten()?;
+            Some((applied.shown(&undo), None))
+        });
+        let read = read.await.expect("reading does not panic");
+        let (changes, copied) = read.ok_or_else(none)?;
+        Ok(Looking {
+            changes,
+            copied,
+            view,
+            held,
+        })
+    }
+}
+
+pub(super) fn change_info(changes: &Changes, index: usize) -> ChangeInfo {
+    let change = &changes.entries[index];
+    let node = change.after.as_ref().or(change.before.as_ref());
+    ChangeInfo {
+        index,
+        path: shown(changes, change),
+        from: { change.from.as_ref() }.map(|from| from.path().display().to_string()),
+        kind: word(change.kind).into(),
+        is: match node.map(|node| node.kind) {
+            Some(NodeKind::Directory) => "directory",
+            Some(NodeKind::Link) => "link",
+            _ => "file",
+        }
+        .into(),
+        size_before: size(change.before.as_ref()),
+        size_after: size(change.after.as_ref()),
+        mode_before: mode(change.before.as_ref()),
+        mode_after: mode(change.after.as_ref()),
+        ..ChangeInfo::default()
+    }
+}
+
+fn word(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Created => "created",
+        Kind::Modified => "modified",
+        Kind::Deleted => "deleted",
+        Kind::Renamed => "renamed",
+        Kind::Mode => "mode",
+        Kind::Link => "link",
+        Kind::Times => "times",
+    }
+}
+
+fn size(node: Option<&Node>) -> Option<u64> {
+    let file = node.filter(|node| node.kind == NodeKind::File);
+    file.map(|node| node.size)
+}
+
+fn mode(node: Option<&Node>) -> Option<String> {
+    node.map(|node| format!("{:04o}", node.mode & 0o7777))
+}
+
+pub(crate) fn conflict_info(changes: &Changes, conflict: &Conflict) -> ConflictInfo {
+    let change = Change {
+        root: conflict.root,
+        path: conflict.path.clone(),
+        kind: Kind::Modified,
+        from: None,
+        before: None,
+        after: None,
+        built_on: None,
+        overtaken: false,
+        image: None,
+    };
+    ConflictInfo {
+        path: shown(changes, &change),
+        why: conflict.why.clone(),
+    }
+}

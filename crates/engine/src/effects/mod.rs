@@ -1,0 +1,49 @@
+//! What runs change: on a copy first, seen and judged, and only then applied.
+//!
+//! ```text
+//! plan ─▶ layers/RUN ─▶ run ─▶ scan ─▶ judge ─▶ nothing: done
+//!                                               auto: applied, done
+//!                                               ask: a question ─▶ applied or discarded
+//! ```
+//!
+//! Files are beside the database: `layers/RUN` holds what a run wrote and what
+//! is known about it, `undo/RUN` what is needed to take it back.
+
+mod apply;
+mod copy;
+mod draft;
+mod end;
+mod judge;
+mod keep;
+mod list;
+mod question;
+mod try_out;
+mod undo;
+mod view;
+
+use std::path::PathBuf;
+
+pub(crate) use self::copy::Layers;
+pub use self::draft::{Draft, DraftRun};
+pub(crate) use self::list::conflict_info;
+pub use self::list::{ChangeInfo, ChangesInfo, ConflictInfo, FileDiff};
+pub use self::view::ChangesView;
+use crate::engine::Engine;
+
+/// The name of what is known about a copy, in its directory.
+const COPIED: &str = "run.json";
+
+/// The name of what was found on it.
+const CHANGES: &str = "changes.json";
+
+impl Engine {
+    /// Where a run's copy is.
+    fn copy_dir(&self, run: &str) -> PathBuf {
+        self.config.state_dir.join("layers").join(run)
+    }
+
+    /// Where is what taking a run's changes back needs.
+    fn undo_dir(&self, run: &str) -> PathBuf {
+        self.config.state_dir.join("undo").join(run)
+    }
+}

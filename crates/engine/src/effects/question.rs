@@ -1,0 +1,405 @@
+//! Asking a person about changes.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use sha2::{Digest, Sha256};
+use weighlock_effects::{Changes, Conflict};
+use weighlock_policy::ChangesSettled;
+use weighlock_store::{
+    Approval, ApprovalState, ChangesRow, ChangesState, Command, Held, HoldChanges, State,
+};
+
+use super::CHANGES;
+use super::copy::Copied;
+use super::end::{Ended, Found};
+use super::judge::risk;
+use super::list::{ConflictInfo, conflict_info};
+use super::view::ChangesView;
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::explain::{ReasonView, reason_view};
+use crate::follow::RETRY_EVERY;
+use crate::id;
+use crate::inbox::Tried;
+use crate::people::hex;
+use crate::view::{Reason, Run, stored};
+
+/// What a question about changes has of them.
+pub(crate) struct Looked {
+    pub(crate) row: ChangesRow,
+    pub(super) changes: Changes,
+    pub(crate) conflicts: Vec<Conflict>,
+    pub(crate) fingerprint: String,
+    pub(super) settled: ChangesSettled,
+    approval: Approval,
+}
+
+impl Looked {
+    /// Refuses what cannot be applied as it is now.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        match self.conflicts.is_empty() {
+            true => Ok(()),
+            false => Err(Error::conflicts(&self.changes, &self.conflicts)),
+        }
+    }
+
+    pub(crate) fn conflict_infos(&self) -> Vec<ConflictInfo> {
+        { self.conflicts.iter() }
+            .map(|conflict| conflict_info(&self.changes, conflict))
+            .collect()
+    }
+}
+
+/// What a question keeps of the effect, in its body.
+#[derive(Serialize, Deserialize)]
+struct Body {
+    effect: Tried,
+    reasons: Vec<ReasonView>,
+    summary: String,
+}
+
+impl Engine {
+    /// Holds changes, and asks a person about them.
+    pub(super) async fn hold_changes(&self, ended: Ended<'_>, found: Found) {
+        let Ended {
+            command,
+            mut detail,
+            entry,
+            tell,
+        } = ended;
+        let mut view = ChangesView::of(&found.changes, "held");
+        view.network = found.copied.network.clone();
+        view.ended_as = Some(command.state);
+        view.built_on = found.copied.below.clone();
+        let approval = self.about_changes(command, &found, &view, &detail);
+        let row = self.row(command, ChangesState::Held, &view, &found.copied.below, 0);
+        let told = json!({ "hash": view.hash, "summary": view.summary, "paths": view.paths,
+                           "exit_code": command.exit_code, "risk": approval.risk,
+                           "fingerprint": approval.fingerprint });
+        let asked = self.entry_of("changes.held", "weighlock", command, told);
+        let ended_as = command.state;
+        detail.changes = Some(view);
+        command.state = State::Waiting;
+        command.detail = stored(detail.clone());
+        let hold = HoldChanges {
+            command: command.clone(),
+            request: found.copied.request.clone(),
+            approval,
+            changes: row,
+        };
+        let held = loop {
+            let (told, mut asked, ended) = (detail.clone(), asked.clone(), entry.clone());
+            let held = self
+                .store
+                .hold_changes(hold.clone(), move |command, question| {
+                    let mut told = told;
+                    told.reason = Some(waiting(question, command, &told));
+                    command.detail = stored(told);
+                    asked.detail["approval"] = question.id.as_str().into();
+                    let mut opened = asked.clone();
+                    opened.kind = "approval.asked";
+                    opened.run = None;
+                    vec![ended, asked, opened]
+                });
+            match held.await {
+                Ok(held) => break held,
+                Err(error) => {
+                    tracing::error!(run = command.id, %error, "cannot ask about changes yet");
+                    tokio::time::sleep(RETRY_EVERY).await;
+                }
+            }
+        };
+        match held {
+            Held::Asked(question) => {
+                if question.version == 1 {
+                    self.deadlines
+                        .set(&question.id, self.config.approvals.expire);
+                }
+                command.approval = Some(question.id.clone());
+                if let Ok(run) = self.recall(&command.id) {
+                    tell.send_replace(Some(run));
+                }
+            }
+            // What it was tried for is decided.
+            Held::Ended(approval) => {
+                command.state = ended_as;
+                self.end_with(command, detail, &approval, entry, tell).await;
+            }
+        }
+        self.waiters.tell(&command.id);
+    }
+
+    /// Ends a run that was tried for a question which is closed by now.
+    async fn end_with(
+        &self,
+        command: &mut Command,
+        mut detail: crate::view::Detail,
+        approval: &Approval,
+        entry: weighlock_store::Entry,
+        tell: &tokio::sync::watch::Sender<Option<Run>>,
+    ) {
+        let by = approval.decided_by.as_deref().unwrap_or("somebody");
+        let state = match approval.state {
+            ApprovalState::Rejected => State::Rejected,
+            ApprovalState::Withdrawn => State::Withdrawn,
+            _ => State::Expired,
+        };
+        detail.reason = Some(Reason::new(
+            state.word(),
+            format!(
+                "The question was closed by {by} while it was tried on a copy. Nothing was changed."
+            ),
+        ));
+        detail.changes = None;
+        command.state = state;
+        self.drop_copy(&command.id);
+        self.record_end(command, detail, None, vec![entry], tell)
+            .await;
+    }
+
+    fn about_changes(
+        &self,
+        command: &Command,
+        found: &Found,
+        view: &ChangesView,
+        detail: &crate::view::Detail,
+    ) -> Approval {
+        let now = self.clock.micros();
+        let risk = risk(&found.changes, &found.judgement);
+        let conflicts = self.conflicts(&found.copied, &found.changes);
+        let conflicts = conflicts.unwrap_or_default();
+        let about = Body {
+            summary: summary(view),
+            reasons: { found.judgement.reasons.iter() }
+                .map(reason_view)
+                .collect(),
+            effect: Tried {
+                state: match conflicts.is_empty() {
+                    true => "ready",
+                    false => "stale",
+                }
+                .into(),
+                header: header(view, command, detail.duration_ms, conflicts.len()),
+                changes: view.clone(),
+                exit_code: command.exit_code,
+                ..Tried::default()
+            },
+        };
+        let mut body = found.copied.card.clone();
+        if let (Some(body), Ok(serde_json::Value::Object(about))) =
+            (body.as_object_mut(), serde_json::to_value(about))
+        {
+            body.extend(about);
+        }
+        Approval {
+            id: self.ids.next_as("ap", now),
+            state: ApprovalState::Pending,
+            fingerprint: fingerprint(&found.changes, &conflicts),
+            requested_by: command.requested_by.clone(),
+            sandbox: command.sandbox.clone().unwrap_or_default(),
+            risk,
+            version: 1,
+            created_at: now,
+            expires_at: now + self.config.approvals.expire.as_micros() as i64,
+            decided_at: None,
+            decided_by: None,
+            count: 1,
+            needed: self.needed(risk),
+            body,
+        }
+    }
+
+    /// Looks at the changes behind a question once more.
+    pub(crate) async fn look_at_changes(&self, of: &Approval) -> Result<Looked, Error> {
+        let gone = || Error::NoSuchApproval { id: of.id.clone() };
+        let runs = self.store.runs_of(&of.id)?;
+        let (run, _) = runs.first().ok_or_else(gone)?;
+        let command = self.store.named(run)?.pop().ok_or_else(gone)?;
+        self.look_at_held(&command).await
+    }
+
+    /// Looks at the changes that a run holds.
+    pub(super) async fn look_at_held(&self, command: &Command) -> Result<Looked, Error> {
+        let row = self.store.changes(&command.id)?;
+        let row = row.filter(|row| row.state == ChangesState::Held);
+        let row = row.ok_or_else(|| Error::NoChanges {
+            id: id::short(&command.id),
+        })?;
+        let (copied, changes) = self.read_held(&command.id).await?;
+        let conflicts = self.conflicts(&copied, &changes)?;
+        let judgement = self.judge_changes(&changes, &copied)?;
+        let view: ChangesView = serde_json::from_value(row.body.clone()).unwrap_or_default();
+        let detail = Run::from_command(command.clone()).detail;
+        let found = Found {
+            copied,
+            changes,
+            judgement,
+        };
+        let approval = self.about_changes(command, &found, &view, &detail);
+        Ok(Looked {
+            settled: found.judgement.settle(&row.hash),
+            fingerprint: approval.fingerprint.clone(),
+            row,
+            conflicts,
+            approval,
+            changes: found.changes,
+        })
+    }
+
+    /// Returns what stands in the way of changes. What they were built on comes
+    /// first: before that is applied, nothing can be as they saw it.
+    pub(super) fn conflicts(
+        &self,
+        copied: &Copied,
+        changes: &Changes,
+    ) -> Result<Vec<Conflict>, Error> {
+        for run in &copied.below {
+            if self.holds_changes(run)? {
+                return Ok(vec![]);
+            }
+        }
+        Ok(changes.conflicts()?)
+    }
+
+    async fn read_held(&self, run: &str) -> Result<(Copied, Changes), Error> {
+        let dir = self.copy_dir(run);
+        let read = tokio::task::spawn_blocking(move || {
+            let lost = |source| Error::File {
+                path: dir.clone(),
+                source,
+            };
+            let copied = Copied::load(&dir).map_err(lost)?;
+            let copied = copied.ok_or_else(|| lost(std::io::ErrorKind::NotFound.into()))?;
+            let changes = Changes::load(&dir.join(CHANGES)).map_err(lost)?;
+            Ok((copied, changes))
+        });
+        read.await.expect("reading does not panic")
+    }
+
+    /// Puts the question as it is now in the place of the one that was asked,
+    /// if it is another. Returns whether it was.
+    pub(crate) async fn renew_changes(
+        self: &Arc<Self>,
+        was: &Approval,
+        looked: &Looked,
+    ) -> Result<bool, Error> {
+        if looked.fingerprint == was.fingerprint {
+            return Ok(false);
+        }
+        let renewed = Approval {
+            id: was.id.clone(),
+            created_at: was.created_at,
+            expires_at: was.expires_at,
+            ..looked.approval.clone()
+        };
+        self.put_renewed(was, renewed).await?;
+        Ok(true)
+    }
+}
+
+/// Names what a person is asked about: the changes, and what stands in their
+/// way.
+fn fingerprint(changes: &Changes, conflicts: &[Conflict]) -> String {
+    let conflicts: Vec<_> = { conflicts.iter() }
+        .map(|conflict| (conflict.root, &conflict.path, &conflict.why))
+        .collect();
+    let bound = json!(["changes", changes.hash(), conflicts]);
+    let hash = Sha256::digest(bound.to_string().as_bytes());
+    hex(&hash[..12])
+}
+
+/// One sentence about what would change.
+fn summary(view: &ChangesView) -> String {
+    let named: Vec<&str> = view.paths.iter().take(3).map(String::as_str).collect();
+    let words = { named.iter() }.map(|line| {
+        let (sign, path) = line.split_once(' ').unwrap_or(("", line));
+        let verb = match sign {
+            "A" => "Creates",
+            "M" => "Edits",
+            "D" => "Deletes",
+            "R" => "Renames",
+            "P" => "Changes the rights of",
+            _ => "Links",
+        };
+        format!("{verb} {path}")
+    });
+    let mut words: Vec<String> = words.collect();
+    for word in words.iter_mut().skip(1) {
+        *word = format!("{}{}", word[..1].to_lowercase(), &word[1..]);
+    }
+    match view.count().saturating_sub(words.len() as u64) {
+        _ if words.is_empty() => "Changes nothing".into(),
+        0 => words.join(", "),
+        more => format!("{}, and {more} more", words.join(", ")),
+    }
+}
+
+/// What is said above the changes.
+fn header(view: &ChangesView, command: &Command, took: Option<f64>, stale: usize) -> String {
+    if stale > 0 {
+        let files = if stale == 1 {
+            "1 of these files"
+        } else {
+            &format!("{stale} of these files")
+        };
+        return format!("{files} changed since the try");
+    }
+    let (mark, exit) = match (command.exit_code, command.signal) {
+        (Some(0), _) => ("✓", "exit 0".to_owned()),
+        (Some(code), _) => ("✗", format!("exit {code}")),
+        (None, Some(signal)) => ("✗", format!("ended by signal {signal}")),
+        (None, None) => ("✗", "ended".to_owned()),
+    };
+    let took = took.map_or(String::new(), |ms| format!(" in {}", duration(ms)));
+    let network = match &view.network {
+        None => "no network".to_owned(),
+        Some(hosts) if hosts.is_empty() => {
+            "it could reach the network, and what it did there is not shown".to_owned()
+        }
+        Some(hosts) => format!(
+            "it could reach the network ({}), and what it did there is not shown",
+            hosts.join(", ")
+        ),
+    };
+    match (view.count(), &view.network) {
+        (0, None) => format!("{mark} tried in a copy: {exit}{took} — changes nothing"),
+        (0, Some(_)) => {
+            format!("{mark} tried in a copy: {exit}{took} — changes no files; {network}")
+        }
+        (_, None) => format!(
+            "{mark} tried in a copy: {exit}{took} — {}, nothing else was touched, {network}",
+            view.summary
+        ),
+        (_, Some(_)) => format!(
+            "{mark} tried in a copy: {exit}{took} — {}; {network}",
+            view.summary
+        ),
+    }
+}
+
+fn duration(ms: f64) -> String {
+    match ms {
+        ms if ms < 1000.0 => format!("{ms:.0} ms"),
+        ms => format!("{:.1} s", ms / 1000.0),
+    }
+}
+
+/// What the requester is told meanwhile.
+fn waiting(question: &Approval, command: &Command, detail: &crate::view::Detail) -> Reason {
+    let exit = match command.exit_code {
+        Some(code) => format!("exit {code}"),
+        None => "it did not end by itself".into(),
+    };
+    let summary = detail.changes.as_ref().map_or("", |view| &view.summary);
+    Reason::new(
+        "pending_approval",
+        format!(
+            "Waiting for approval ({}). It ran on a copy ({exit}): {summary}. A person has been \
+             asked to apply that. Later commands of this session see the changes already; go on \
+             with other work, or poll the run.",
+            id::short(&question.id)
+        ),
+    )
+}

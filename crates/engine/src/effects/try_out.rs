@@ -1,0 +1,73 @@
+//! Trying the command of a question, so that a person sees what it does.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use weighlock_policy::Settled;
+use weighlock_store::{Approval, ApprovalState, State};
+
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::inbox::ApprovalView;
+use crate::principal::Principal;
+use crate::run::Beginning;
+
+impl Engine {
+    /// Tries the command of a pending question on a copy, offline; once more,
+    /// if it was tried before. What it changes there becomes what is asked.
+    pub async fn try_question(
+        self: &Arc<Self>,
+        id: &str,
+        who: &Principal,
+    ) -> Result<ApprovalView, Error> {
+        let approval = self.to_decide(id, "try it", who).await?;
+        if approval.state != ApprovalState::Pending {
+            return Err(self.how_it_ended(&approval.id, who)?);
+        }
+        self.check_not_tried_now(&approval)?;
+        let runs = self.store.runs_of(&approval.id)?;
+        let waiting = { runs.iter() }.find(|(_, state)| *state == State::Waiting);
+        let gone = || Error::NoSuchApproval {
+            id: approval.id.clone(),
+        };
+        let (run, _) = waiting.ok_or_else(gone)?;
+        let command = self.store.named(run)?.pop().ok_or_else(gone)?;
+        let kept = self.store.pending_request(run)?.ok_or_else(gone)?;
+        let mut case = self.case(self.revive(&kept)?).await?;
+        case.for_question = true;
+        if let Some(why) = self.why_no_copy(&case.known.sandbox, &case.place.path) {
+            return Err(Error::invalid(
+                "no_copy",
+                format!("{why}; nothing was run"),
+                "decide by the command itself",
+            ));
+        }
+        let permit = match case.judged.judgement.settle() {
+            Settled::Asked(question) => question.tried(),
+            Settled::Allowed(permit) => permit,
+            Settled::Refused => return Err(Error::ChangesBlocked),
+        };
+        self.forget_try(&command.id, command.kept_bytes);
+        let beginning = Beginning::Tried {
+            command: Box::new(command),
+        };
+        self.begin_case(case, permit, beginning).await?;
+        self.question(&approval.id, who).await
+    }
+
+    /// Refuses to decide while what is decided about is being found out.
+    pub(crate) fn check_not_tried_now(&self, approval: &Approval) -> Result<(), Error> {
+        let runs = self.store.runs_of(&approval.id)?;
+        match runs.iter().any(|(_, state)| *state == State::Running) {
+            true => Err(Error::Trying),
+            false => Ok(()),
+        }
+    }
+
+    /// Removes what an earlier try has left.
+    fn forget_try(&self, run: &str, kept_bytes: u64) {
+        let _ = std::fs::remove_dir_all(self.dir_of(run));
+        self.kept.fetch_sub(kept_bytes, Ordering::Relaxed);
+        self.remove_copy(run);
+    }
+}

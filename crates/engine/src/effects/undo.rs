@@ -1,0 +1,222 @@
+//! Taking back what was applied.
+
+use std::fs;
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use weighlock_effects::Applied;
+use weighlock_policy::ChangeQuestion;
+use weighlock_store::{ChangesRow, ChangesState, Command, Entry, State};
+
+use super::apply::applied_before;
+use super::view::ChangesView;
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::id;
+use crate::principal::{Principal, Right};
+use crate::view::{Detail, Reason, Run, stored};
+
+/// The name of what says that a directory belongs to an undo.
+const UNDO: &str = "undo.json";
+
+/// What an undo takes back.
+#[derive(Serialize, Deserialize)]
+struct Of {
+    run: String,
+    by: String,
+}
+
+impl Engine {
+    /// Takes back what runs have changed, the latest first, whatever the order
+    /// they are named in. Each is a run of its own, and can be undone.
+    pub async fn undo(&self, ids: &[String], who: &Principal) -> Result<Vec<Run>, Error> {
+        let mut rows = vec![];
+        for id in ids {
+            let run = self.find(id, who)?;
+            if who.is_agent() {
+                return Err(self.never_agents("undo", Some(id), who).await);
+            }
+            who.check(Right::Decide)?;
+            let row = self.store.changes(&run.command_id)?;
+            match row.filter(|row| row.state == ChangesState::Applied) {
+                Some(row) => rows.push(row),
+                None => return Err(Error::NotApplied { id: run.short_id }),
+            }
+        }
+        rows.sort_by_key(|row| std::cmp::Reverse((row.updated_at, row.run.clone())));
+        rows.dedup();
+        let mut done = vec![];
+        for row in rows {
+            done.push(self.undo_one(row, who).await?);
+        }
+        Ok(done)
+    }
+
+    async fn undo_one(&self, row: ChangesRow, who: &Principal) -> Result<Run, Error> {
+        let short = id::short(&row.run);
+        let dir = self.undo_dir(&row.run);
+        let loaded = Applied::load(&dir);
+        let applied = loaded.map_err(|source| Error::File {
+            path: dir.clone(),
+            source,
+        })?;
+        let applied = applied.filter(|_| row.body["can_undo"] == true);
+        let applied = applied.ok_or_else(|| Error::NoUndo { id: short.clone() })?;
+        let changes = applied.inverse(&dir);
+        let conflicts = changes.conflicts()?;
+        if !conflicts.is_empty() {
+            return Err(Error::conflicts(&changes, &conflicts));
+        }
+        let command = self.record_undo(&row, who).await?;
+        let permit = ChangeQuestion::about(&changes.hash()).approved_by(who.name());
+        match self.commit_now(&command.id, &changes, permit).await {
+            Ok(applied) => self.record_undone(command, row, &applied, who.name()).await,
+            Err(error) => {
+                let error = Error::from(error);
+                let reason = Reason::new("not_undone", format!("{}.", error.problem().detail));
+                self.settle(command, State::Failed, reason).await;
+                Err(error)
+            }
+        }
+    }
+
+    /// Writes down that something is to be undone: whatever happens, what
+    /// became of it is then found at the next start.
+    async fn record_undo(&self, row: &ChangesRow, who: &Principal) -> Result<Command, Error> {
+        let undone = self.store.named(&row.run)?.pop();
+        let undone = undone.ok_or_else(|| Error::NoSuchRun {
+            id: row.run.clone(),
+        })?;
+        let now = self.clock.micros();
+        let command = Command {
+            id: self.ids.next_as("r", now),
+            command: format!("weighlock undo {}", id::short(&row.run)),
+            state: State::Running,
+            exit_code: None,
+            signal: None,
+            requested_by: who.name().to_owned(),
+            approved_by: None,
+            approval: None,
+            created_at: now,
+            updated_at: now,
+            started_at: Some(now),
+            ended_at: None,
+            open: true,
+            external: false,
+            kept_bytes: 0,
+            detail: stored(Detail {
+                description: Some(format!("Takes back what `{}` changed", undone.command)),
+                ..Detail::default()
+            }),
+            ..undone
+        };
+        let dir = self.undo_dir(&command.id);
+        let of = Of {
+            run: row.run.clone(),
+            by: who.name().to_owned(),
+        };
+        let text = serde_json::to_vec(&of).expect("a name is plain data");
+        fs::create_dir_all(&dir)
+            .and_then(|()| fs::write(dir.join(UNDO), text))
+            .map_err(|source| Error::File { path: dir, source })?;
+        let told = json!({ "undoes": row.run });
+        let entry = self.entry_of("changes.undo", who.name(), &command, told);
+        self.store
+            .insert(command.clone(), None, vec![entry])
+            .await?;
+        Ok(command)
+    }
+
+    async fn record_undone(
+        &self,
+        mut command: Command,
+        row: ChangesRow,
+        applied: &Applied,
+        by: &str,
+    ) -> Result<Run, Error> {
+        let changes = weighlock_effects::Changes {
+            roots: applied.roots.clone(),
+            entries: applied.entries.clone(),
+            refused: vec![],
+        };
+        let mut view = ChangesView::of(&changes, "applied");
+        view.applied_by = Some(by.to_owned());
+        view.ended_as = Some(State::Succeeded);
+        view.can_undo = true;
+        let now = self.clock.micros();
+        let mut detail = Run::from_command(command.clone()).detail;
+        detail.changes = Some(view.clone());
+        detail.duration_ms = { command.started_at }.map(|began| (now - began) as f64 / 1000.0);
+        command.detail = stored(detail);
+        command.state = State::Succeeded;
+        command.exit_code = Some(0);
+        command.updated_at = now;
+        command.ended_at = Some(now);
+        command.open = false;
+        let own = self.row(&command, ChangesState::Applied, &view, &[], applied.bytes);
+        let told = json!({ "undoes": row.run, "summary": view.summary, "paths": view.paths });
+        let entry = self.entry_of("changes.undone", by, &command, told);
+        self.mark_undone(row, &command.id, entry.clone()).await?;
+        self.store
+            .settle_changes(command.clone(), None, own, vec![entry])
+            .await?;
+        Ok(Run::from_command(command))
+    }
+
+    /// Says with the run that its changes are no more.
+    async fn mark_undone(&self, row: ChangesRow, by: &str, entry: Entry) -> Result<(), Error> {
+        let Some(mut undone) = self.store.named(&row.run)?.pop() else {
+            return Ok(());
+        };
+        let mut detail = Run::from_command(undone.clone()).detail;
+        let mut view: ChangesView = serde_json::from_value(row.body.clone()).unwrap_or_default();
+        view.state = "undone".into();
+        view.undone_by = Some(by.to_owned());
+        view.can_undo = false;
+        detail.changes = Some(view.clone());
+        undone.detail = stored(detail);
+        let row = ChangesRow {
+            state: ChangesState::Undone,
+            body: serde_json::to_value(&view).expect("a view is plain data"),
+            ..row
+        };
+        let entry = Entry {
+            run: Some(undone.id.clone()),
+            ..entry
+        };
+        self.store
+            .settle_changes(undone, None, row, vec![entry])
+            .await?;
+        Ok(())
+    }
+
+    /// Finds out what became of an undo that an earlier server began. Returns
+    /// whether it was one.
+    pub(crate) async fn recover_undo(&self, command: &Command) -> bool {
+        let dir = self.undo_dir(&command.id);
+        let Some(of) = { fs::read(dir.join(UNDO)).ok() }
+            .and_then(|text| serde_json::from_slice::<Of>(&text).ok())
+        else {
+            return false;
+        };
+        let recovered = tokio::task::spawn_blocking(move || applied_before(&dir));
+        let recovered = recovered.await.expect("recovering does not panic");
+        let row = self.store.changes(&of.run).ok().flatten();
+        let done = match (recovered, row) {
+            (Ok(Some(applied)), Some(row)) => self
+                .record_undone(command.clone(), row, &applied, &of.by)
+                .await
+                .is_ok(),
+            _ => false,
+        };
+        if !done {
+            let reason = Reason::new(
+                "not_undone",
+                "The server ended before anything was taken back. Nothing was changed.",
+            )
+            .with_remedy("Undo it again.");
+            self.settle(command.clone(), State::Failed, reason).await;
+        }
+        true
+    }
+}
