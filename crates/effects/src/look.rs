@@ -78,7 +78,8 @@ pub(crate) fn look(dir: impl AsFd, name: &OsStr, content: Content) -> io::Result
 /// Returns the hash of what is left to read.
 pub(crate) fn hash(mut content: impl Read) -> io::Result<String> {
     let mut hasher = Sha256::new();
-    let mut buffer = vec![0; 64 * 1024];
+    // Small, as most files are: it is cleared for each of them.
+    let mut buffer = [0; 16 * 1024];
     loop {
         match content.read(&mut buffer) {
             Ok(0) => return Ok(hex(&hasher.finalize(), KEPT)),

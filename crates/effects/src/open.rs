@@ -2,7 +2,6 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -56,8 +55,8 @@ pub(crate) fn open_file(dir: impl AsFd, name: &OsStr) -> io::Result<Option<Owned
 
 /// Returns all names in a directory that was just opened.
 pub(crate) fn names(dir: impl AsFd) -> io::Result<Vec<OsString>> {
-    let mut buffer = vec![MaybeUninit::uninit(); LISTED];
-    let mut listing = RawDir::new(dir, &mut buffer);
+    let mut buffer = Vec::with_capacity(LISTED);
+    let mut listing = RawDir::new(dir, buffer.spare_capacity_mut());
     let mut names = Vec::new();
     while let Some(entry) = listing.next() {
         let entry = entry?;

@@ -78,7 +78,10 @@ pub(super) fn find(dirs: &[(usize, OwnedFd)], name: &OsStr) -> io::Result<Option
         let hides = seen.whiteout || seen.opaque || !is_dir;
         match &mut found {
             _ if seen.whiteout => {}
-            Some(found) if is_dir => found.dirs.push(*tree),
+            Some(found) if is_dir => {
+                found.dirs.push(*tree);
+                found.seen.mounted |= seen.mounted;
+            }
             Some(_) => {}
             None => {
                 found = Some(Before {

@@ -265,6 +265,11 @@ impl<'a> Scan<'a> {
             self.refuse(&path, &refuse::lost(&before.seen));
             return Ok(());
         }
+        // Never opened: reading a device may do something.
+        if after.node.kind == NodeKind::Special {
+            self.note(place, path, Kind::Modified, Some(before), after);
+            return Ok(());
+        }
         let Some(below) = place.below.iter().find(|(tree, _)| *tree == before.tree) else {
             return Ok(());
         };

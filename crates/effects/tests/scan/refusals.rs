@@ -35,6 +35,17 @@ fn pipes_sockets_and_devices_are_refused() {
         "rm p; echo 1 > p",
         &["p: was a named pipe, which could not be brought back"],
     );
+    // As empty and as old as what it takes the place of.
+    refused(
+        ": > p; touch -d @5 p",
+        "rm p; mkfifo p; touch -d @5 p",
+        &["p: is a named pipe, which cannot be applied"],
+    );
+    refused(
+        "mkdir p",
+        "rmdir p; mkfifo p",
+        &["p: is a named pipe, which cannot be applied"],
+    );
     if is_root() {
         refused(
             "",

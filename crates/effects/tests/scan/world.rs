@@ -119,7 +119,8 @@ impl World {
     fn mount(&self, layer: &Path, lower: &str, script: &str) -> Output {
         let root = is_root();
         let options = format!(
-            "userxattr{},lowerdir={lower},upperdir={},workdir={}",
+            // Without `volatile`, each of them writes out the whole disk at its end.
+            "userxattr,volatile{},lowerdir={lower},upperdir={},workdir={}",
             if root { ",index=on" } else { "" },
             layer.join("upper").display(),
             layer.join("work").display(),
