@@ -356,6 +356,37 @@ fn what_has_no_place_in_a_patch_is_said() {
 }
 
 #[test]
+fn what_moves_out_of_gits_own_directory_is_new_and_into_it_gone() {
+    let check = |from: &[u8], to: &[u8], mode: &str| {
+        let before = tree(&[(from, file("a\n"))]);
+        let after = tree(&[(to, file("a\n"))]);
+        let mut trees = one(file("a\n"), file("a\n")).changes(&[]);
+        let live = Trees::new(&before, &after);
+        trees.roots = vec![live.root()];
+        let change = &mut trees.entries[0];
+        (change.kind, change.path) = (Kind::Renamed, trees::raw(to));
+        change.from = Some(trees::raw(from));
+        for (node, dir) in [
+            (
+                &mut change.before,
+                live.live().join(trees::raw(from).path()),
+            ),
+            (&mut change.after, live.upper().join(trees::raw(to).path())),
+        ] {
+            *node = Some(trees::node(&dir, &fs::symlink_metadata(&dir).unwrap()));
+        }
+        let patch = String::from_utf8(patch(&trees)).unwrap();
+        assert!(patch.contains("# weighlock: left out 1 changes"), "{patch}");
+        assert!(
+            patch.contains(&format!("diff --git a/f b/f\n{mode}")),
+            "{patch}"
+        );
+    };
+    check(b".git/x", b"f", "new file mode");
+    check(b"f", b".git/x", "deleted file mode");
+}
+
+#[test]
 fn other_roots_have_sections_of_their_own() {
     let (first, second) = (one(None, file("1\n")), one(None, file("2\n")));
     let (mut changes, other) = (first.changes(&[]), second.changes(&[]));

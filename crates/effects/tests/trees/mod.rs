@@ -1,5 +1,7 @@
 //! Two trees made by hand, and what differs between them.
 
+#![allow(dead_code, reason = "not every test needs all of it")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs::{self, Metadata, Permissions};
