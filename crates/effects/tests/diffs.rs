@@ -1,5 +1,7 @@
 //! What is shown of a change is what changes.
 
+#![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
+
 mod trees;
 
 use std::fs;
