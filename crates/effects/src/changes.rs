@@ -82,9 +82,20 @@ pub struct Change {
     /// The live tree had changed here while the run went on.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub overtaken: bool,
+    /// What stood there counts by what it is, and not by which file it is: it
+    /// may have been taken away and put back since.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub alike: bool,
     /// The before-image that holds the new content, for [`Source::Images`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image: Option<u64>,
+}
+
+impl Change {
+    /// Returns whether any file like the one that stood there will do.
+    pub(crate) fn takes_like(&self) -> bool {
+        self.alike || self.built_on.is_some()
+    }
 }
 
 /// What can happen to a path.

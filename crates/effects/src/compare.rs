@@ -88,24 +88,31 @@ impl<'a> Compared<'a> {
     pub(crate) fn spans(&self) -> Vec<Span> {
         let mut spans: Vec<Span> = vec![];
         for (before, after) in self.changes() {
-            let above = CONTEXT.min(before.start);
-            let below = CONTEXT.min(self.before.len() - before.end);
-            let span = Span {
-                before: before.start - above..before.end + below,
-                after: after.start - above..after.end + below,
-                lines: above + before.len() + after.len() + below,
-            };
+            let lines = before.len() + after.len();
             match spans.last_mut() {
-                Some(last) if last.before.end >= span.before.start => {
-                    let shared = last.before.end - span.before.start;
-                    last.before.end = span.before.end;
-                    last.after.end = span.after.end;
-                    last.lines += span.lines - shared;
+                Some(last) if before.start - last.before.end <= 2 * CONTEXT => {
+                    last.lines += before.start - last.before.end + lines;
+                    last.before.end = before.end;
+                    last.after.end = after.end;
                 }
-                _ => spans.push(span),
+                _ => spans.push(Span {
+                    before,
+                    after,
+                    lines,
+                }),
             }
         }
+        spans.iter_mut().for_each(|span| self.widen(span));
         spans
+    }
+
+    /// Adds the lines around it. No other change is as near as that.
+    fn widen(&self, span: &mut Span) {
+        let above = CONTEXT.min(span.before.start);
+        let below = CONTEXT.min(self.before.len() - span.before.end);
+        span.before = span.before.start - above..span.before.end + below;
+        span.after = span.after.start - above..span.after.end + below;
+        span.lines += above + below;
     }
 
     /// Returns the lines of a span, what is gone before what is new.

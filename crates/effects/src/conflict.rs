@@ -129,9 +129,9 @@ impl<'a> Check<'a> {
         if now.kind != before.kind {
             return Ok(Some(format!("is now {}", noun(now.kind))));
         }
-        let same = match change.built_on {
-            Some(_) => is_like(before, &now),
-            None => is_it(before, &now),
+        let same = match change.takes_like() {
+            true => is_like(before, &now),
+            false => is_it(before, &now),
         };
         // The time of a directory only says that names in it came and went;
         // those that matter have entries of their own.
@@ -139,12 +139,12 @@ impl<'a> Check<'a> {
         if !same || !timely {
             return Ok(Some(CHANGED.into()));
         }
-        let untouched = change.built_on.is_none() && now.ctime == before.ctime;
+        let untouched = !change.takes_like() && now.ctime == before.ctime;
         if untouched || before.kind != NodeKind::File {
             let alike = before.attributes == now.attributes;
             return Ok((!alike).then(|| CHANGED.into()));
         }
-        self.reads_otherwise(path, before, change.built_on.is_some())
+        self.reads_otherwise(path, before, change.takes_like())
     }
 
     /// Compares content, as somebody may only have given the file another name.

@@ -169,9 +169,11 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_written_as_git_writes_it() {
+    fn bytes_are_written_as_git_writes_them() {
         let mut written = vec![];
-        Blob::Bytes(vec![]).write_literal(&mut written).unwrap();
-        assert_eq!(written, b"literal 0\nHcmV?d00001\n\n");
+        let mut lines = Base85::new(&mut written);
+        lines.write_all(b"\x78\x01\x03\0\0\0\0\x01").unwrap();
+        lines.end().unwrap();
+        assert_eq!(written, b"HcmV?d00001\n\n");
     }
 }

@@ -1,5 +1,6 @@
 //! Says what of some changes has no place in a patch.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -12,19 +13,41 @@ pub(crate) fn of(entries: &[&Change]) -> Vec<Vec<u8>> {
     let parents = parents(entries);
     let mut notes: Vec<Vec<u8>> = entries
         .iter()
-        .filter(|change| !is_gits_own(change.path.path()))
+        .filter(|change| gits_dir(change.path.path()).is_none())
         .filter_map(|change| note(change, &parents))
         .collect();
     notes.extend(left_out(entries));
     notes
 }
 
-/// Whether git refuses to touch a path. It compares names without regard to
-/// case, and knows the short name that Windows gives its directory.
-pub(crate) fn is_gits_own(path: &Path) -> bool {
-    gits_dir(path).is_some()
+/// What git can apply of a change: of a rename into one of its own
+/// directories or out of it, the other half.
+pub(crate) fn without_gits_own(change: &Change) -> Option<Cow<'_, Change>> {
+    let from = change.from.as_ref();
+    let old_is_own = from.is_some_and(|from| gits_dir(from.path()).is_some());
+    match (old_is_own, gits_dir(change.path.path()).is_some()) {
+        (false, false) => Some(Cow::Borrowed(change)),
+        (true, false) => Some(Cow::Owned(Change {
+            kind: Kind::Created,
+            from: None,
+            before: None,
+            ..change.clone()
+        })),
+        (false, true) => from.map(|from| {
+            Cow::Owned(Change {
+                kind: Kind::Deleted,
+                path: from.clone(),
+                from: None,
+                after: None,
+                ..change.clone()
+            })
+        }),
+        (true, true) => None,
+    }
 }
 
+/// The directory for which git refuses to touch a path. It compares names
+/// without regard to case, and knows the short name that Windows gives it.
 fn gits_dir(path: &Path) -> Option<PathBuf> {
     let own = |name: &std::ffi::OsStr| {
         name.eq_ignore_ascii_case(".git") || name.eq_ignore_ascii_case("git~1")
@@ -115,10 +138,10 @@ fn is_unusual(mode: u32) -> bool {
 /// One line for each of git's own directories.
 fn left_out(entries: &[&Change]) -> Vec<Vec<u8>> {
     let mut counts: BTreeMap<PathBuf, u64> = BTreeMap::new();
-    for dir in entries
+    let paths = entries
         .iter()
-        .filter_map(|change| gits_dir(change.path.path()))
-    {
+        .flat_map(|change| [Some(&change.path), change.from.as_ref()]);
+    for dir in paths.flatten().filter_map(|path| gits_dir(path.path())) {
         *counts.entry(dir).or_default() += 1;
     }
     let note = |(dir, count): (PathBuf, u64)| {

@@ -37,8 +37,8 @@ impl Changes {
                 line(to, &[b"# weighlock: ", &note])?;
             }
             for change in entries {
-                if !notes::is_gits_own(change.path.path()) {
-                    self.write_one(change, to)?;
+                if let Some(change) = notes::without_gits_own(change) {
+                    self.write_one(&change, to)?;
                 }
             }
         }

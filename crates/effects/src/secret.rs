@@ -14,25 +14,54 @@ const MASK: &str = "•••";
 
 /// Hides the likely secrets of one line; `None` if there are none.
 pub fn mask(line: &str) -> Option<String> {
-    let mut hidden: Vec<(usize, usize)> = PATTERNS
-        .set
-        .matches(line)
-        .iter()
-        .flat_map(|index| found(&PATTERNS.each[index], line))
-        .chain(blob::find(line))
-        .collect();
-    hidden.sort_unstable();
-    let mut masked = String::new();
-    let mut end = 0;
-    for (from, to) in hidden {
-        if from >= end {
-            masked.push_str(&line[end..from]);
-            masked.push_str(MASK);
-        }
-        end = end.max(to);
+    let known = PATTERNS.set.matches(line);
+    let known = known.iter().map(|index| &PATTERNS.each[index]);
+    let mut found: Vec<Secret> = known.flat_map(|pattern| secrets(pattern, line)).collect();
+    found.extend(blob::find(line).into_iter().map(|(from, to)| Secret {
+        begins: from,
+        from,
+        to,
+    }));
+    if found.is_empty() {
+        return None;
     }
-    masked.push_str(&line[end..]);
-    (end > 0).then_some(masked)
+    let mut masked = String::new();
+    let mut shown = 0;
+    for secret in merged(found) {
+        masked.push_str(&line[shown..secret.from]);
+        masked.push_str(MASK);
+        shown = secret.to;
+    }
+    masked.push_str(&line[shown..]);
+    Some(masked)
+}
+
+/// A part of a line.
+struct Secret {
+    /// Where what tells what it is begins.
+    begins: usize,
+    /// Where what is hidden begins.
+    from: usize,
+    to: usize,
+}
+
+/// Joins what overlaps. Of two that begin at the same place, what the one
+/// tells is not hidden by the other.
+fn merged(mut found: Vec<Secret>) -> Vec<Secret> {
+    found.sort_unstable_by_key(|secret| secret.from);
+    let mut merged: Vec<Secret> = vec![];
+    for secret in found {
+        match merged.last_mut() {
+            Some(last) if last.to > secret.from => {
+                if last.from >= secret.begins {
+                    last.from = secret.from;
+                }
+                last.to = last.to.max(secret.to);
+            }
+            _ => merged.push(secret),
+        }
+    }
+    merged
 }
 
 /// Which lines of two texts are parts of keys; one line does not tell.
@@ -192,13 +221,20 @@ fn assignment() -> String {
     format!(r#"(?i){key}(?:["']\]?)?(?<o>\s*(?:=>|:=|=|:)\s*){value}"#)
 }
 
-fn found(pattern: &Regex, line: &str) -> Vec<(usize, usize)> {
-    let secret = |all: regex::Captures<'_>| match all.name("s") {
-        Some(secret) => (!is_placeholder(secret.as_str())).then(|| secret.range()),
-        None => assigned(&all),
+fn secrets(pattern: &Regex, line: &str) -> Vec<Secret> {
+    let secret = |all: regex::Captures<'_>| {
+        let (begins, hidden) = match all.name("s") {
+            Some(secret) if is_placeholder(secret.as_str()) => return None,
+            Some(secret) => (all.get_match().start(), secret.range()),
+            None => assigned(&all).map(|value| (value.start, value))?,
+        };
+        Some(Secret {
+            begins,
+            from: hidden.start,
+            to: hidden.end,
+        })
     };
-    let ranges = pattern.captures_iter(line).filter_map(secret);
-    ranges.map(|range| (range.start, range.end)).collect()
+    pattern.captures_iter(line).filter_map(secret).collect()
 }
 
 /// The secret of an assignment, if it is one.

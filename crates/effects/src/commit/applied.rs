@@ -145,6 +145,7 @@ fn inverse(change: &Change) -> Change {
         after: change.before.clone(),
         built_on: None,
         overtaken: false,
+        alike: true,
         image: change.image,
     }
 }

@@ -72,9 +72,9 @@ pub(crate) fn differs(
     let Some(before) = &change.before else {
         return Ok(None);
     };
-    let same = match change.built_on {
-        Some(_) => is_like(before, &spot)?,
-        None => is_still(before, &spot, &handle)?,
+    let same = match change.takes_like() {
+        true => is_like(before, &spot)?,
+        false => is_still(before, &spot, &handle)?,
     };
     Ok((!same).then_some("it changed meanwhile"))
 }

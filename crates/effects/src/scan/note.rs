@@ -45,6 +45,7 @@ impl Scan<'_> {
             from: None,
             built_on,
             // An earlier layer may well have been applied meanwhile.
+            alike: false,
             overtaken: built_on.is_none()
                 && before.as_ref().is_some_and(|node| node.ctime > self.since),
             before,

@@ -325,6 +325,7 @@ fn change(kind: Kind, path: &Path, before: Option<Node>, after: Option<Node>) ->
         after,
         built_on: None,
         overtaken: false,
+        alike: false,
         image: None,
     }
 }

@@ -251,6 +251,7 @@ fn joined(earlier: Option<Change>, later: Change) -> Option<Change> {
         before: earlier.before,
         built_on: earlier.built_on,
         overtaken: earlier.overtaken || later.overtaken,
+        alike: false,
         ..later
     })
 }

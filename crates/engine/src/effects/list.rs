@@ -301,6 +301,7 @@ pub(crate) fn conflict_info(changes: &Changes, conflict: &Conflict) -> ConflictI
         after: None,
         built_on: None,
         overtaken: false,
+        alike: false,
         image: None,
     };
     ConflictInfo {
