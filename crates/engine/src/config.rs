@@ -7,7 +7,7 @@ use weighlock_policy::{Preset, Settings, Times};
 use weighlock_store::Durability;
 
 use crate::policy::PolicyFiles;
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Review, Sandbox};
 use crate::session::OnClose;
 
 /// Everything that can be set, in the order a command meets it.
@@ -50,15 +50,17 @@ pub struct Config {
     pub output_total: u64,
     /// How long output is kept.
     pub output_age: Duration,
-    /// How long changes are kept.
+    /// What becomes of changes.
     pub effects: Effects,
     /// What a crash may cost.
     pub durability: Durability,
 }
 
-/// How long changes are kept.
+/// When people are asked about changes, and how long those are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Effects {
+    /// When a person is asked, in sandboxes that do not say.
+    pub review: Option<Review>,
     /// Bytes of before-images of all runs together; past that, the oldest
     /// cannot be undone any more.
     pub undo_bytes: u64,
@@ -72,6 +74,7 @@ impl Default for Effects {
     fn default() -> Self {
         const DAY: u64 = 24 * 3600;
         Self {
+            review: None,
             undo_bytes: 4 << 30,
             undo_age: Duration::from_secs(30 * DAY),
             draft_age: Duration::from_secs(7 * DAY),

@@ -86,6 +86,12 @@ fn parse(written: &str, state_dir: &Path, base: PathBuf) -> Result<Settings, Str
     };
     set(&mut engine.keep, raw.limits.keep);
     set(&mut engine.output_age, raw.output.age);
+    set(&mut engine.effects.undo_age, raw.effects.undo_age);
+    set(&mut engine.effects.draft_age, raw.effects.draft_age);
+    engine.effects.review = raw.effects.review;
+    if let Some(mib) = raw.effects.undo_mib {
+        engine.effects.undo_bytes = mib.saturating_mul(MIB);
+    }
     engine.max_running = raw.limits.running_max.unwrap_or(engine.max_running);
     engine.env_allow = raw.environment.allow.unwrap_or(engine.env_allow);
     engine.login_path = raw.environment.login_path.unwrap_or(engine.login_path);

@@ -23,6 +23,7 @@ pub(super) struct Raw {
     pub(super) approvals: RawApprovals,
     pub(super) sessions: RawSessions,
     pub(super) sandbox: BTreeMap<String, RawSandbox>,
+    pub(super) effects: RawEffects,
     pub(super) limits: RawLimits,
     pub(super) environment: RawEnvironment,
     pub(super) output: RawOutput,
@@ -110,6 +111,15 @@ pub(super) struct RawSandbox {
     pub(super) open_files: Option<u64>,
     pub(super) file_mib: Option<u64>,
     pub(super) disk_mib: Option<u64>,
+}
+
+#[derive(Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct RawEffects {
+    pub(super) review: Option<Review>,
+    pub(super) undo_mib: Option<u64>,
+    pub(super) undo_age: Option<Time>,
+    pub(super) draft_age: Option<Time>,
 }
 
 #[derive(Debug, Default, PartialEq, Deserialize)]

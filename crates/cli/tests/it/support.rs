@@ -27,6 +27,8 @@ pub(crate) struct Home {
     env: Vec<(String, OsString)>,
     /// Commands are judged as they are without any settings.
     strict: bool,
+    /// People are asked before commands run, and not about what they change.
+    asks_before: bool,
 }
 
 /// What most tests are about happens to commands that run: here they do, and
@@ -53,15 +55,24 @@ pub(crate) struct Done {
 impl Home {
     /// A home in which whatever is asked for runs.
     pub(crate) fn new() -> Self {
-        let mut home = Self::strict();
+        let mut home = Self::untouched();
         home.strict = false;
+        home.asks_before = true;
         home.put("settings/weighlock/config.toml", &home.lenient(""));
         home
     }
 
-    /// A home without settings, in which commands are judged as they are for
-    /// everybody.
+    /// A home in which commands are judged as they are for everybody, and asked
+    /// about before they run.
     pub(crate) fn strict() -> Self {
+        let mut home = Self::untouched();
+        home.asks_before = true;
+        home.put("settings/weighlock/config.toml", &home.lenient(""));
+        home
+    }
+
+    /// A home without settings.
+    pub(crate) fn untouched() -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let next = NEXT.fetch_add(1, Ordering::Relaxed);
         let dir = tempfile::Builder::new().prefix("wl").tempdir().unwrap();
@@ -71,14 +82,19 @@ impl Home {
             seen_at: OnceLock::new(),
             env: vec![],
             strict: true,
+            asks_before: false,
             dir,
         }
     }
 
     /// Settings with which what is asked for runs, unless they say otherwise.
     fn lenient(&self, text: &str) -> String {
+        let text = match self.asks_before && !text.contains("review =") {
+            true => format!("{text}\n[effects]\nreview = \"before\"\n"),
+            false => text.to_owned(),
+        };
         if self.strict || text.contains("preset =") {
-            return text.to_owned();
+            return text;
         }
         match text.contains("[limits]\n") {
             true => {

@@ -145,7 +145,7 @@ impl Engine {
     /// as the sandbox would have it.
     pub(crate) fn review(&self, case: &Case) -> (Review, Option<String>) {
         let sandbox = &case.known.sandbox;
-        match sandbox.review {
+        match sandbox.review.or(self.config.effects.review) {
             Some(Review::Before) => (Review::Before, None),
             said => match self.why_no_copy(sandbox, &case.place.path) {
                 None => (said.unwrap_or(Review::Effects), None),
