@@ -86,7 +86,8 @@ fn answers(server: &Server, effort: &Effort) -> Result<Vec<Row>> {
 }
 
 fn ask_and_answer(client: &mut Client, command: &str) -> Result<(Duration, Duration)> {
-    let run = client.call("POST", "/commands", &json!({ "command": command }))?;
+    let asked = json!({ "command": command, "review": "before" });
+    let run = client.call("POST", "/commands", &asked)?;
     let approval = run["approval_id"].as_str().ok_or("nobody was asked")?;
     let path = format!("/approvals/{approval}");
     let question = client.call("GET", &path, &Value::Null)?;

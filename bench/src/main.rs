@@ -4,6 +4,7 @@
 //! is held against by turns, so that load from elsewhere affects both alike.
 
 mod crowd;
+mod effects;
 mod flood;
 mod http;
 mod inbox;
@@ -26,8 +27,23 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 /// Measures one group of rows.
 type Group = fn(&Effort) -> Result<Vec<Row>>;
 
-const USAGE: &str =
-    "usage: weighlock-bench [--quick] [--json] [policy|one|walls|flood|live|crowd|inbox]...";
+/// In the order of the table. What stands before a slash names several.
+const GROUPS: [(&str, Group); 12] = [
+    ("policy", judging::measure),
+    ("one", one::measure),
+    ("walls", walls::measure),
+    ("flood", flood::measure),
+    ("live", live::measure),
+    ("crowd", crowd::measure),
+    ("inbox", inbox::measure),
+    ("effects/build", effects::build),
+    ("effects/trees", effects::trees),
+    ("effects/small", effects::small),
+    ("effects/many", effects::many),
+    ("effects/large", effects::large),
+];
+
+const USAGE: &str = "usage: weighlock-bench [--quick] [--json] [policy|one|walls|flood|live|crowd|inbox|effects]...";
 
 /// How often things are measured.
 pub(crate) struct Effort {
@@ -82,26 +98,15 @@ fn compare(args: &[String]) -> Result<()> {
         match arg.as_str() {
             "--quick" => effort = &QUICK,
             "--json" => json = true,
-            name @ ("policy" | "one" | "walls" | "flood" | "live" | "crowd" | "inbox") => {
-                only.push(name);
-            }
+            name if GROUPS.iter().any(|(group, _)| is_in(group, name)) => only.push(name),
             _ => return Err(format!("`{arg}` is not understood\n{USAGE}").into()),
         }
     }
-    let groups: [(&str, Group); 7] = [
-        ("policy", judging::measure),
-        ("one", one::measure),
-        ("walls", walls::measure),
-        ("flood", flood::measure),
-        ("live", live::measure),
-        ("crowd", crowd::measure),
-        ("inbox", inbox::measure),
-    ];
     // Before the load is our own.
     let facts = machine::facts();
     let mut rows = vec![];
-    for (name, measure) in groups {
-        if only.is_empty() || only.contains(&name) {
+    for (name, measure) in GROUPS {
+        if only.is_empty() || only.iter().any(|wanted| is_in(name, wanted)) {
             eprintln!("measuring: {name}");
             rows.extend(measure(effort)?);
         }
@@ -112,4 +117,10 @@ fn compare(args: &[String]) -> Result<()> {
         print!("{}", table::text(&facts, &rows));
     }
     Ok(())
+}
+
+/// Returns whether a group is the one of this name, or part of it.
+fn is_in(group: &str, name: &str) -> bool {
+    let rest = group.strip_prefix(name);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }

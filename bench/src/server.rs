@@ -28,9 +28,14 @@ pub(crate) struct Peak {
 impl Server {
     /// Starts a server with a configuration and waits until it serves.
     pub(crate) fn start(config: &str) -> Result<Self> {
+        Self::start_showing(config, &[])
+    }
+
+    /// Starts one whose commands see these paths too.
+    pub(crate) fn start_showing(config: &str, paths: &[PathBuf]) -> Result<Self> {
         let dir = tempfile::Builder::new().prefix("wlbench").tempdir()?;
         fs::create_dir(dir.path().join("base"))?;
-        Self::start_in(dir, config)
+        Self::start_in(dir, config, paths)
     }
 
     /// Ends it, changes its database, and starts it again.
@@ -39,15 +44,20 @@ impl Server {
         ended.end();
         let dir = std::mem::replace(&mut ended.dir, tempfile::tempdir()?);
         change(&dir.path().join("state/weighlock.db"))?;
-        Self::start_in(dir, "")
+        Self::start_in(dir, "", &[])
     }
 
-    fn start_in(dir: TempDir, config: &str) -> Result<Self> {
+    fn start_in(dir: TempDir, config: &str, paths: &[PathBuf]) -> Result<Self> {
         let program = program()?;
         let file = dir.path().join("config.toml");
         // Commands that write by measure are this program.
         let own = std::env::current_exe()?.canonicalize()?;
-        let shown = format!("[sandbox.default]\nread = [{:?}]\n", own.to_string_lossy());
+        let shown = paths
+            .iter()
+            .chain([&own])
+            .map(|path| path.to_string_lossy());
+        let shown: Vec<_> = shown.collect();
+        let shown = format!("[sandbox.default]\nread = {shown:?}\n");
         fs::write(&file, format!("{config}\n{shown}"))?;
         let mut process = ours(&program, dir.path())
             .args(["serve", "--listen", "off", "--config"])
