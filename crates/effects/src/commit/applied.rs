@@ -1,7 +1,7 @@
 //! What was applied, and how it is taken back.
 
 use std::fs::File;
-use std::io::{self, BufReader, BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -29,8 +29,9 @@ pub struct Applied {
 impl Applied {
     /// Reads the record of a commit; `None` if nothing was applied.
     pub fn load(dir: &Path) -> io::Result<Option<Self>> {
-        match File::open(dir.join(RECORD)) {
-            Ok(file) => Ok(Some(serde_json::from_reader(BufReader::new(file))?)),
+        // Whole: to read it piece by piece takes three times as long.
+        match std::fs::read(dir.join(RECORD)) {
+            Ok(text) => Ok(Some(serde_json::from_slice(&text)?)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }

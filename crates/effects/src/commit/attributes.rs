@@ -14,6 +14,9 @@ use crate::node::Raw;
 const LAYER: &[u8] = b"user.overlay.";
 const ESCAPED: &[u8] = b"user.overlay.overlay.";
 const ORIGIN: &[u8] = b"user.overlay.origin";
+/// The kernel's own bound on a list of names and on a value (`XATTR_LIST_MAX`,
+/// `XATTR_SIZE_MAX`).
+const LONGEST: usize = 64 * 1024;
 const LISTS: [&[u8]; 2] = [b"system.posix_acl_access", b"system.posix_acl_default"];
 
 /// Names and values, sorted by name.
@@ -77,24 +80,34 @@ impl Attributes {
 }
 
 fn names(path: &str) -> io::Result<Vec<Vec<u8>>> {
-    // The kernel's own bound on a list of names (`XATTR_LIST_MAX`).
-    let mut buffer = vec![0; 64 * 1024];
-    let length = match listxattr(path, &mut buffer[..]) {
-        Ok(length) => length,
-        Err(Errno::OPNOTSUPP) => 0,
+    let all = match filled(|buffer| listxattr(path, buffer)) {
+        Ok(all) => all,
+        Err(Errno::OPNOTSUPP) => return Ok(vec![]),
         Err(error) => return Err(error.into()),
     };
-    let all = buffer[..length].split(|byte| *byte == 0);
+    let all = all.split(|byte| *byte == 0);
     let ours = all.filter(|name| name.starts_with(b"user.") || LISTS.contains(name));
     Ok(ours.map(<[u8]>::to_vec).collect())
 }
 
 fn value(path: &str, name: &[u8]) -> Result<Vec<u8>, Errno> {
-    // The kernel's own bound on a value (`XATTR_SIZE_MAX`).
-    let mut buffer = vec![0; 64 * 1024];
-    let length = getxattr(path, name, &mut buffer[..])?;
-    buffer.truncate(length);
-    Ok(buffer)
+    filled(|buffer| getxattr(path, name, buffer))
+}
+
+/// Has a buffer filled that is large enough. Most files have no attributes at
+/// all, and clearing the largest buffer takes longer than asking.
+fn filled(mut fill: impl FnMut(&mut [u8]) -> Result<usize, Errno>) -> Result<Vec<u8>, Errno> {
+    let mut buffer = vec![0; 512];
+    loop {
+        match fill(&mut buffer) {
+            Ok(length) => {
+                buffer.truncate(length);
+                return Ok(buffer);
+            }
+            Err(Errno::RANGE) if buffer.len() < LONGEST => buffer.resize(LONGEST, 0),
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 fn os(bytes: &[u8]) -> &std::ffi::OsStr {

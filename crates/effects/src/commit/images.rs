@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufReader, BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -52,8 +52,8 @@ struct Kept {
 
 impl Index {
     pub(crate) fn load(images: &Path) -> io::Result<Self> {
-        let file = BufReader::new(File::open(images.join(INDEX))?);
-        Ok(serde_json::from_reader(file)?)
+        let text = std::fs::read(images.join(INDEX))?;
+        Ok(serde_json::from_slice(&text)?)
     }
 
     pub(crate) fn attributes(&self, image: u64) -> Attributes {
