@@ -76,6 +76,7 @@ pub fn commit(
         changes: changes.clone(),
         trees,
         anchors: Vec::new(),
+        staged: None,
         steps: Vec::new(),
         dirs: Vec::new(),
         progress: begin(place).map_err(cannot("use", &place.dir))?,

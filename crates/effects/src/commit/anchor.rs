@@ -44,19 +44,20 @@ impl Stager<'_> {
     }
 
     fn try_anchor(&mut self, root: usize, path: &Path, device: u64) -> io::Result<Option<usize>> {
-        let dir = self.work.trees[root].dir(path)?;
-        if Tree::at(dir).id()?.device != device {
-            return Ok(None);
-        }
         let key = (root, path.to_owned());
-        if let Some(known) = self.usable.get(&key) {
-            return Ok(*known);
+        if let Some((of, known)) = self.usable.get(&key) {
+            return Ok(known.filter(|_| *of == device));
+        }
+        let dir = self.work.trees[root].dir(path)?;
+        let own = Tree::at(dir).id()?.device;
+        if own != device {
+            return Ok(None);
         }
         let made = match self.make_anchor(root, path) {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => None,
             made => Some(made?),
         };
-        self.usable.insert(key, made);
+        self.usable.insert(key, (own, made));
         Ok(made)
     }
 

@@ -38,8 +38,8 @@ pub(crate) struct Stager<'a> {
     pub(crate) late: Vec<Dir>,
     /// The anchors' directories, opened.
     pub(crate) stages: Vec<Tree>,
-    /// Which directories can be anchors, by root and path.
-    pub(crate) usable: HashMap<(usize, PathBuf), Option<usize>>,
+    /// Which directories can be anchors, by root and path, and their devices.
+    pub(crate) usable: HashMap<(usize, PathBuf), (u64, Option<usize>)>,
     /// Files of the source with more names than one that had to be copied, by
     /// device and inode, and where the copy is.
     pub(crate) copied: HashMap<(u64, u64), (usize, PathBuf)>,

@@ -23,6 +23,8 @@ pub(crate) struct Work {
     pub(crate) changes: Changes,
     pub(crate) trees: Vec<Tree>,
     pub(crate) anchors: Vec<Anchor>,
+    /// The anchor's directory that was asked for last: nearly all have the same.
+    pub(crate) staged: Option<(usize, Rc<OwnedFd>)>,
     pub(crate) steps: Vec<Step>,
     /// Directories before what is in them.
     pub(crate) dirs: Vec<Dir>,
@@ -40,6 +42,7 @@ impl Work {
             durable,
             changes,
             anchors: found.anchors,
+            staged: None,
             steps: found.steps,
             dirs: found.dirs,
             progress: Progress::read(place, durable).map_err(cannot("read", place))?,
@@ -48,11 +51,18 @@ impl Work {
 
     /// Opens the directory for what is not at its place.
     pub(crate) fn stage(&mut self, anchor: usize) -> io::Result<Rc<OwnedFd>> {
+        if let Some((known, dir)) = &self.staged
+            && *known == anchor
+        {
+            return Ok(Rc::clone(dir));
+        }
         let Anchor {
             root, path, name, ..
         } = &self.anchors[anchor];
         let mut tree = Tree::at(self.trees[*root].dir(path.path())?);
-        tree.dir(Path::new(name))
+        let dir = tree.dir(Path::new(name))?;
+        self.staged = Some((anchor, Rc::clone(&dir)));
+        Ok(dir)
     }
 
     /// Where something new waits until it is put at its place.
@@ -74,6 +84,7 @@ impl Work {
 
     pub(crate) fn forget_paths(&mut self) {
         self.trees.iter_mut().for_each(Tree::forget);
+        self.staged = None;
     }
 
     /// Lets the owner of the directories work in them.
