@@ -20,10 +20,10 @@ struct Head<'a> {
 
 impl Changes {
     /// Writes them to a file, which holds either all of them or what it held
-    /// before.
-    pub fn save(&self, file: &Path) -> io::Result<()> {
+    /// before; even after a loss of power, if it is to be durable.
+    pub fn save(&self, file: &Path, durable: bool) -> io::Result<()> {
         let unfinished = unfinished(file);
-        match self.write(&unfinished) {
+        match self.write(&unfinished, durable) {
             Ok(()) => fs::rename(unfinished, file),
             Err(error) => {
                 let _ = fs::remove_file(unfinished);
@@ -50,7 +50,7 @@ impl Changes {
         })
     }
 
-    fn write(&self, path: &Path) -> io::Result<()> {
+    fn write(&self, path: &Path, durable: bool) -> io::Result<()> {
         let mut options = File::options();
         // Paths and link targets tell about the files of one person.
         options.write(true).create(true).truncate(true).mode(0o600);
@@ -64,7 +64,11 @@ impl Changes {
         for entry in &self.entries {
             line(&mut file, entry)?;
         }
-        file.into_inner()?.sync_all()
+        let file = file.into_inner()?;
+        match durable {
+            true => file.sync_all(),
+            false => Ok(()),
+        }
     }
 }
 

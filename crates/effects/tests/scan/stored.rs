@@ -21,8 +21,8 @@ fn changes_are_loaded_as_they_were_saved() {
         return;
     };
     let (changes, file) = (world.scan(), world.path("saved"));
-    changes.save(&file).unwrap();
-    changes.save(&file).unwrap();
+    changes.save(&file, true).unwrap();
+    changes.save(&file, false).unwrap();
     assert_eq!(Changes::load(&file).unwrap(), changes);
     assert_eq!(Changes::load(&file).unwrap().hash(), changes.hash());
 }
@@ -33,7 +33,7 @@ fn a_file_that_was_cut_is_not_loaded() {
         return;
     };
     let file = world.path("saved");
-    world.scan().save(&file).unwrap();
+    world.scan().save(&file, false).unwrap();
     let text = fs::read_to_string(&file).unwrap();
     let cut = text.trim_end().rfind('\n').unwrap();
     fs::write(&file, &text[..=cut]).unwrap();

@@ -8,7 +8,7 @@ use serde_json::json;
 use tokio::sync::watch;
 use weighlock_effects::{Applied, Changes};
 use weighlock_policy::{ChangesJudgement, ChangesSettled, CommitPermit};
-use weighlock_store::{ChangesRow, ChangesState, Command, Entry, State};
+use weighlock_store::{ChangesRow, ChangesState, Command, Durability, Entry, State};
 
 use super::CHANGES;
 use super::apply::applied_before;
@@ -86,6 +86,7 @@ impl Engine {
     /// Finds what a run changed, and judges it.
     async fn look_at_copy(&self, run: &str) -> Result<Copy, Error> {
         let (dir, undo) = (self.copy_dir(run), self.undo_dir(run));
+        let durable = self.config.durability == Durability::Power;
         let looked = tokio::task::spawn_blocking(move || {
             let missing = || Error::File {
                 path: dir.clone(),
@@ -101,7 +102,7 @@ impl Engine {
             }
             let changes = Changes::scan(copied.roots.clone(), copied.since)?;
             let file = dir.join(CHANGES);
-            let saved = changes.save(&file);
+            let saved = changes.save(&file, durable);
             saved.map_err(|source| Error::File { path: file, source })?;
             Ok::<_, Error>((copied, Ok(changes)))
         });
