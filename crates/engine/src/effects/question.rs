@@ -52,6 +52,14 @@ impl Looked {
     }
 }
 
+/// What a person is asked about.
+struct Asked<'a> {
+    found: &'a Found,
+    view: &'a ChangesView,
+    /// What stands in the way.
+    conflicts: &'a [Conflict],
+}
+
 /// What a question keeps of the effect, in its body.
 #[derive(Serialize, Deserialize)]
 struct Body {
@@ -73,7 +81,14 @@ impl Engine {
         view.network = found.copied.network.clone();
         view.ended_as = Some(command.state);
         view.built_on = found.copied.below.clone();
-        let approval = self.about_changes(command, &found, &view, &detail);
+        let conflicts = self.conflicts(&found.copied, &found.changes);
+        let conflicts = conflicts.unwrap_or_default();
+        let asked = Asked {
+            found: &found,
+            view: &view,
+            conflicts: &conflicts,
+        };
+        let approval = self.about_changes(command, &asked, &detail);
         let row = self.row(command, ChangesState::Held, &view, &found.copied.below, 0);
         let told = json!({ "hash": view.hash, "summary": view.summary, "paths": view.paths,
                            "exit_code": command.exit_code, "risk": approval.risk,
@@ -162,14 +177,16 @@ impl Engine {
     fn about_changes(
         &self,
         command: &Command,
-        found: &Found,
-        view: &ChangesView,
+        asked: &Asked<'_>,
         detail: &crate::view::Detail,
     ) -> Approval {
+        let Asked {
+            found,
+            view,
+            conflicts,
+        } = *asked;
         let now = self.clock.micros();
         let risk = risk(&found.changes, &found.judgement);
-        let conflicts = self.conflicts(&found.copied, &found.changes);
-        let conflicts = conflicts.unwrap_or_default();
         let about = Body {
             summary: summary(view),
             reasons: { found.judgement.reasons.iter() }
@@ -196,7 +213,7 @@ impl Engine {
         Approval {
             id: self.ids.next_as("ap", now),
             state: ApprovalState::Pending,
-            fingerprint: fingerprint(&found.changes, &conflicts),
+            fingerprint: fingerprint(&found.changes, conflicts),
             requested_by: command.requested_by.clone(),
             sandbox: command.sandbox.clone().unwrap_or_default(),
             risk,
@@ -237,7 +254,12 @@ impl Engine {
             changes,
             judgement,
         };
-        let approval = self.about_changes(command, &found, &view, &detail);
+        let asked = Asked {
+            found: &found,
+            view: &view,
+            conflicts: &conflicts,
+        };
+        let approval = self.about_changes(command, &asked, &detail);
         Ok(Looked {
             settled: found.judgement.settle(&row.hash),
             fingerprint: approval.fingerprint.clone(),
