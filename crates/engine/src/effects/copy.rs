@@ -1,5 +1,6 @@
 //! The copy that a run works on: which layers it is made of.
 
+use std::convert::Infallible;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -12,6 +13,7 @@ use weighlock_effects::{Layer, Root, Source, Time};
 use weighlock_policy::Permit;
 
 use super::COPIED;
+use super::keep::Comes;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::inbox::{Kept, card_of};
@@ -65,6 +67,8 @@ pub(crate) struct Layers {
     /// Copies of earlier runs, the newest first.
     below: Vec<(String, Copied)>,
     pub(crate) roots: Vec<Root>,
+    /// Keeps all of them there until the run has begun.
+    pub(crate) comes: Option<Comes>,
 }
 
 impl Layers {
@@ -192,18 +196,23 @@ impl Engine {
             dir: None,
             below: vec![],
             roots: vec![],
+            comes: None,
         };
         if let Manner::Direct = manner {
             return Ok(layers);
         }
-        let held = self.store.held_changes(Some(&case.session))?;
-        // One that is tried again sees what it saw before.
-        for row in held.into_iter().filter(|row| *row.run < *run) {
-            let dir = self.copy_dir(&row.run);
-            if let Ok(Some(copy)) = Copied::load(&dir) {
-                layers.below.push((row.run, copy));
+        let comes = self.coming.announce(run, || {
+            let held = self.store.held_changes(Some(&case.session))?;
+            // One that is tried again sees what it saw before.
+            for row in held.into_iter().filter(|row| *row.run < *run) {
+                let dir = self.copy_dir(&row.run);
+                if let Ok(Some(copy)) = Copied::load(&dir) {
+                    layers.below.push((row.run, copy));
+                }
             }
-        }
+            Ok::<_, Error>(layers.below())
+        })?;
+        layers.comes = Some(comes);
         if layers.below.len() > MAX_BELOW {
             return Err(Error::TooManyDrafts {
                 held: layers.below.len(),
@@ -258,11 +267,15 @@ impl Engine {
     }
 
     fn try_copy(&self, dir: &Path) -> Option<String> {
-        let place = self.copy_dir(".try");
+        // One of its own: others may try the same directory now.
+        let name = self.ids.next_as("try", self.clock.micros());
+        let comes = self.coming.announce(&name, || Ok::<_, Infallible>(vec![]));
+        let place = self.copy_dir(&name);
         let tried = Layer::make(&place, dir)
             .map_err(|error| error.to_string())
             .and_then(|_| self.nursery.try_layer(dir, &place));
         let _ = Layer::remove(&place);
+        drop(comes);
         tried.err().map(|why| {
             format!(
                 "{} cannot be shown as a copy ({why}), so a person is asked before commands \
