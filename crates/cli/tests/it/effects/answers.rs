@@ -214,9 +214,7 @@ fn a_run_in_the_background_is_asked_about_when_it_has_ended() {
     let run = place.ask("echo x > begun; cat > rest", wishes).expect(202);
     assert_eq!(run["state"], "running", "{run}");
     assert_eq!(place.inbox(), Vec::<Value>::new());
-    let path = format!("/commands/{}/stdin", text(&run, "command_id"));
-    let body = json!({ "data": "from outside\n", "close": true });
-    place.coder().post(&path, &body).expect(204);
+    place.feed(&run, "from outside\n");
     let run = place.until(&run, "waiting");
     assert_eq!(run["changes"]["paths"], json!(["A begun", "A rest"]));
     assert_eq!(place.read("begun"), "(none)");

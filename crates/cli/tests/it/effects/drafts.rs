@@ -164,11 +164,7 @@ fn a_run_that_goes_on_while_what_it_saw_is_thrown_away_applies_nothing_of_it() {
         .ask("cat other >> other; read x; echo $x > y", wishes)
         .expect(202);
     place.decide(&place.card(&first), "reject").expect(200);
-    let path = format!("/commands/{}/stdin", text(&second, "command_id"));
-    place
-        .coder()
-        .post(&path, &json!({ "data": "go\n", "close": true }))
-        .expect(204);
+    place.feed(&second, "go\n");
     eventually("it has ended", || place.run(&second)["state"] != "running");
     assert_eq!(
         (place.read("file"), place.read("other")),

@@ -191,6 +191,15 @@ impl Place {
         self.ana().get(&path)
     }
 
+    /// The agent writes the last that a run reads.
+    #[track_caller]
+    fn feed(&self, run: &Value, last: &str) {
+        let id = text(run, "command_id");
+        let address = format!("/agent/terminal/commands/{id}/stdin?last=true");
+        let said = self.coder().send("POST", &address, last.as_bytes());
+        assert_eq!(said.status, 204, "{:?}", said.json());
+    }
+
     /// The changes of a run.
     #[track_caller]
     fn changes(&self, run: &Value) -> Value {
