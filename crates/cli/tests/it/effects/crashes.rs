@@ -31,7 +31,7 @@ fn yes(place: &Place, run: &Value) -> (String, Value) {
     (path, body)
 }
 
-/// A name that no other does.
+/// Some moment, another each time.
 fn spread(n: usize, below_micros: u64) -> Duration {
     Duration::from_micros(n as u64 * 7919 % below_micros)
 }
@@ -180,7 +180,7 @@ const MANY: usize = 2000;
 /// Changes, removes and makes files: 2,000 in all.
 const CHANGE_MANY: &str = "\
 for f in $(seq 1 1000); do echo more >> many/$f; done
-for f in $(seq 1001 1500); do rm many/$f; done
+(cd many; rm $(seq 1001 1500))
 mkdir new; for f in $(seq 1 500); do echo $f > new/$f; done";
 
 fn write_many(place: &Place) {

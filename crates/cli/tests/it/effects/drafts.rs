@@ -161,7 +161,7 @@ fn a_run_that_goes_on_while_what_it_saw_is_thrown_away_applies_nothing_of_it() {
     wishes["background"] = true.into();
     wishes["stdin_open"] = true.into();
     let second = place
-        .ask("cat other >> other; read x; echo $x > y", wishes)
+        .ask("echo more >> other; read x; echo $x > y", wishes)
         .expect(202);
     place.decide(&place.card(&first), "reject").expect(200);
     place.feed(&second, "go\n");

@@ -61,8 +61,13 @@ impl Place {
     }
 
     /// At a home that was made ready.
-    fn at(mut home: Home, settings: &str) -> Self {
-        home.set("PATH", SYSTEM);
+    fn at(home: Home, settings: &str) -> Self {
+        Self::at_path(home, settings, SYSTEM)
+    }
+
+    /// The same with other tools.
+    fn at_path(mut home: Home, settings: &str, path: &str) -> Self {
+        home.set("PATH", path);
         let config = home.config(&format!("{settings}\n[environment]\nlogin_path = false\n"));
         let server = home.serve(&["--config", &config]);
         let own = || json!({ "default_sandbox": "default" });
