@@ -141,49 +141,61 @@ impl Copied {
 }
 
 impl Engine {
-    /// Returns when a person is asked about what a request does, and why not
-    /// as the sandbox would have it.
-    pub(crate) fn review(&self, case: &Case) -> (Review, Option<String>) {
+    /// Returns when a person is asked about what a request does, and why that
+    /// is before it where it would be about its effects. What somebody has
+    /// set is a demand: then nothing runs where no copy can be shown.
+    pub(crate) fn review(&self, case: &Case) -> Result<(Review, Option<String>), Error> {
         let sandbox = &case.known.sandbox;
-        match sandbox.review.or(self.config.effects.review) {
-            Some(Review::Before) => (Review::Before, None),
-            said => match self.why_no_copy(sandbox, &case.place.path) {
-                None => (said.unwrap_or(Review::Effects), None),
-                Some(why) => (Review::Before, Some(why)),
-            },
+        let said = sandbox.review.or(self.config.effects.review);
+        if said == Some(Review::Before) {
+            return Ok((Review::Before, None));
+        }
+        match (self.why_no_copy(sandbox, &case.place.path), said) {
+            (None, said) => Ok((said.unwrap_or(Review::Effects), None)),
+            (Some(why), None) => {
+                let instead = "a person is asked before commands instead of about their changes";
+                Ok((Review::Before, Some(format!("{why}, so {instead}"))))
+            }
+            (Some(why), Some(_)) => Err(Error::invalid(
+                "no_copy",
+                format!("{why}; nothing was run"),
+                "set `review = \"before\"` for this sandbox, or see `weighlock doctor`",
+            )),
         }
     }
 
     /// Returns whether a command that would be asked about is tried instead.
-    pub(crate) fn is_tried(&self, case: &mut Case) -> bool {
+    pub(crate) fn is_tried(&self, case: &mut Case) -> Result<bool, Error> {
         let sandbox = &case.known.sandbox;
         let judgement = &case.judged.judgement;
         if case.request.external || case.request.review == Some(Review::Before) {
-            return false;
+            return Ok(false);
         }
         let elsewhere = sandbox.network == Network::On && judgement.uses_network();
         if sandbox.files == Access::Read || elsewhere || !judgement.can_be_tried() {
-            return false;
+            return Ok(false);
         }
-        let (review, why) = self.review(case);
+        let (review, why) = self.review(case)?;
         if let Some(why) = why {
             case.judged.warnings.push(why);
         }
-        review != Review::Before
+        Ok(review != Review::Before)
     }
 
     /// Returns how a permitted run sees its directories.
-    pub(crate) fn manner(&self, case: &Case, permit: &Permit) -> Manner {
-        let reviewed = || self.review(case).0 != Review::Before;
-        if permit.on_copy() {
+    pub(crate) fn manner(&self, case: &Case, permit: &Permit) -> Result<Manner, Error> {
+        Ok(if permit.on_copy() {
             Manner::Copy
         } else if permit.read_only() || case.known.sandbox.files == Access::Read {
             Manner::ReadOnly
-        } else if permit.person().is_none() && reviewed() {
-            Manner::Copy
-        } else {
+        } else if permit.person().is_some() {
             Manner::Direct
-        }
+        } else {
+            match self.review(case)?.0 {
+                Review::Before => Manner::Direct,
+                Review::Effects | Review::None => Manner::Copy,
+            }
+        })
     }
 
     /// Puts together the layers of a run.
@@ -240,7 +252,7 @@ impl Engine {
             below,
             since: now(),
             request: Kept::from(case).to_json(),
-            allowed: !permit.on_copy() || self.review(case).0 == Review::None,
+            allowed: !permit.on_copy() || self.review(case)?.0 == Review::None,
             ask_all: case.request.preview,
             for_question: case.for_question,
             network: online.then(|| hosts(judgement)),
@@ -263,13 +275,9 @@ impl Engine {
             .map_err(|error| error.to_string())
             .and_then(|_| self.nursery.try_layer(dir, &place));
         let _ = Layer::remove(&place);
-        tried.err().map(|why| {
-            format!(
-                "{} cannot be shown as a copy ({why}), so a person is asked before commands \
-                 instead of about their changes; `weighlock doctor` says more",
-                dir.display()
-            )
-        })
+        tried
+            .err()
+            .map(|why| format!("{} cannot be shown as a copy ({why})", dir.display()))
     }
 }
 
@@ -282,8 +290,7 @@ fn mounted_below(dir: &Path) -> Option<String> {
         point != dir && point.starts_with(dir)
     })?;
     Some(format!(
-        "{point} is mounted below the directory and would not be seen on a copy, so a person is \
-         asked before commands instead of about their changes"
+        "{point} is mounted below the directory, and would not be seen on a copy"
     ))
 }
 
