@@ -156,11 +156,7 @@ impl Engine {
                 let instead = "a person is asked before commands instead of about their changes";
                 Ok((Review::Before, Some(format!("{why}, so {instead}"))))
             }
-            (Some(why), Some(_)) => Err(Error::invalid(
-                "no_copy",
-                format!("{why}; nothing was run"),
-                "set `review = \"before\"` for this sandbox, or see `weighlock doctor`",
-            )),
+            (Some(why), Some(_)) => Err(no_copy(&why)),
         }
     }
 
@@ -170,6 +166,9 @@ impl Engine {
         let judgement = &case.judged.judgement;
         if case.request.external || case.request.review == Some(Review::Before) {
             return Ok(false);
+        }
+        if self.is_previewed(case)? {
+            return Ok(true);
         }
         let elsewhere = sandbox.network == Network::On && judgement.uses_network();
         if sandbox.files == Access::Read || elsewhere || !judgement.can_be_tried() {
@@ -182,6 +181,20 @@ impl Engine {
         Ok(review != Review::Before)
     }
 
+    /// Returns whether a person wants to see what it does first, whatever the
+    /// sandbox says.
+    fn is_previewed(&self, case: &Case) -> Result<bool, Error> {
+        let sandbox = &case.known.sandbox;
+        let wanted = case.request.preview && !case.request.principal.is_agent();
+        if !wanted || sandbox.files == Access::Read {
+            return Ok(false);
+        }
+        match self.why_no_copy(sandbox, &case.place.path) {
+            None => Ok(true),
+            Some(why) => Err(no_copy(&why)),
+        }
+    }
+
     /// Returns how a permitted run sees its directories.
     pub(crate) fn manner(&self, case: &Case, permit: &Permit) -> Result<Manner, Error> {
         Ok(if permit.on_copy() {
@@ -190,6 +203,8 @@ impl Engine {
             Manner::ReadOnly
         } else if permit.person().is_some() {
             Manner::Direct
+        } else if self.is_previewed(case)? {
+            Manner::Copy
         } else {
             match self.review(case)?.0 {
                 Review::Before => Manner::Direct,
@@ -252,7 +267,7 @@ impl Engine {
             below,
             since: now(),
             request: Kept::from(case).to_json(),
-            allowed: !permit.on_copy() || self.review(case)?.0 == Review::None,
+            allowed: !permit.on_copy() || self.is_reviewed_never(case),
             ask_all: case.request.preview,
             for_question: case.for_question,
             network: online.then(|| hosts(judgement)),
@@ -260,6 +275,11 @@ impl Engine {
         };
         let saved = copied.save(&dir);
         saved.map_err(|source| Error::File { path: dir, source })
+    }
+
+    fn is_reviewed_never(&self, case: &Case) -> bool {
+        let said = case.known.sandbox.review.or(self.config.effects.review);
+        said == Some(Review::None)
     }
 
     /// Returns why a directory cannot be shown as a copy, if it cannot.
@@ -279,6 +299,15 @@ impl Engine {
             .err()
             .map(|why| format!("{} cannot be shown as a copy ({why})", dir.display()))
     }
+}
+
+/// Nothing runs where it should not write directly and no copy can be shown.
+pub(super) fn no_copy(why: &str) -> Error {
+    Error::invalid(
+        "no_copy",
+        format!("{why}; nothing was run"),
+        "set `review = \"before\"` for this sandbox, or see `weighlock doctor`",
+    )
 }
 
 /// What is mounted below a directory is not seen through a layer.
