@@ -109,6 +109,8 @@ fn begin(place: &Place) -> io::Result<Progress> {
     if journal::read(&place.dir)?.is_some() || Applied::load(&place.dir)?.is_some() {
         return Err(io::ErrorKind::AlreadyExists.into());
     }
+    // An attempt that was taken back may have left its signs.
+    journal::remove(&place.dir)?;
     images::remove(&place.dir)?;
     Progress::read(&place.dir, place.durable)
 }

@@ -24,6 +24,7 @@ pub fn recover(dir: &Path) -> Result<Recovered, CommitError> {
     let failed = || cannot("recover", dir);
     let applied = Applied::load(dir).map_err(failed())?;
     let Some(found) = journal::read(dir).map_err(failed())? else {
+        journal::remove(dir).map_err(failed())?;
         if applied.is_none() {
             images::remove(dir).map_err(failed())?;
         }
@@ -40,7 +41,7 @@ pub fn recover(dir: &Path) -> Result<Recovered, CommitError> {
         tidy(&mut work).map_err(failed())?;
         return Ok(Recovered::Finished(applied));
     }
-    if !ready {
+    if !ready || work.progress.is_undone() {
         work.clear().map_err(failed())?;
         return Ok(Recovered::RolledBack);
     }
