@@ -14,6 +14,7 @@ mod back;
 mod check;
 mod copy;
 mod error;
+mod fresh;
 pub(crate) mod handle;
 mod images;
 mod journal;

@@ -31,7 +31,7 @@ pub fn recover(dir: &Path) -> Result<Recovered, CommitError> {
         return Ok(Recovered::Nothing);
     };
     let ready = found.ready;
-    let Some(mut work) = Work::resume(dir, found)? else {
+    let Some(mut work) = Work::resume(dir, found).map_err(stuck)? else {
         // Not even its first line was written.
         images::remove(dir).map_err(failed())?;
         journal::remove(dir).map_err(failed())?;
@@ -54,5 +54,14 @@ pub fn recover(dir: &Path) -> Result<Recovered, CommitError> {
         Ok(applied) => Ok(Recovered::Finished(applied)),
         Err(stuck @ CommitError::Stuck { .. }) => Err(stuck),
         Err(_) => Ok(Recovered::RolledBack),
+    }
+}
+
+/// A root that is not there now may be there again later, such as a disk that
+/// is not mounted yet.
+fn stuck(failed: CommitError) -> CommitError {
+    CommitError::Stuck {
+        why: failed.to_string(),
+        source: std::io::ErrorKind::NotFound.into(),
     }
 }
