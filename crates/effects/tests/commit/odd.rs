@@ -41,13 +41,13 @@ fn files_of_mode_zero_are_replaced_and_removed_unread() {
     let mut stage = Stage::new();
     for name in ["replaced", "removed", "opened"] {
         stage.file(name, "secret");
-        let shut = fs::Permissions::from_mode(0);
+        let shut = fs::Permissions::from_mode(0o0);
         fs::set_permissions(stage.live().join(name), shut).unwrap();
     }
     stage.new_file("replaced", "new");
     stage.new_file("made", "also shut");
     for name in ["replaced", "made"] {
-        let shut = fs::Permissions::from_mode(0);
+        let shut = fs::Permissions::from_mode(0o0);
         fs::set_permissions(stage.upper().join(name), shut).unwrap();
     }
     stage.delete("removed");

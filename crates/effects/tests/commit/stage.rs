@@ -187,7 +187,7 @@ impl Stage {
         fs::copy(&old, &new).unwrap();
         let time = fs::metadata(&old).unwrap().modified().unwrap();
         File::open(&new).unwrap().set_modified(time).unwrap();
-        self.age(&self.upper().join(to).parent().unwrap().to_owned());
+        self.age(new.parent().unwrap());
         self.renamed.push((from.into(), to.into()));
     }
 
