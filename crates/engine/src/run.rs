@@ -159,9 +159,15 @@ impl Engine {
         request.limits(self.config.times(), self.config.keep, 0)?;
         let known = self.workplace(request.sandbox.as_deref(), who)?;
         let sandbox = &known.sandbox;
-        let place = self.place(sandbox, request.cwd.as_deref())?;
         let named = request.session.as_deref();
         let session = self.session_for(named, who, sandbox).await?;
+        let place = match self.place(sandbox, request.cwd.as_deref()) {
+            Ok(place) => place,
+            Err(error) => {
+                let place = self.place_in_draft(sandbox, request.cwd.as_deref(), &session)?;
+                place.ok_or(error)?
+            }
+        };
         let at = Where {
             known: &known,
             place: &place,
