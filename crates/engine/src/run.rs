@@ -123,6 +123,9 @@ impl Engine {
         {
             return self.hold(case, &pause).await;
         }
+        if case.judged.judgement.verdict != Verdict::Reject {
+            self.check_preview(&case)?;
+        }
         let permit = match case.judged.judgement.settle() {
             Settled::Allowed(permit) => permit,
             Settled::Refused => return self.refuse(&case).await,

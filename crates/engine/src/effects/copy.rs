@@ -12,9 +12,11 @@ use weighlock_effects::{Layer, Root, Source, Time};
 use weighlock_policy::Permit;
 
 use super::COPIED;
+use super::try_out::no_copy;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::inbox::{Kept, card_of};
+use crate::principal::Right;
 use crate::run::Case;
 use crate::sandbox::{Review, Sandbox};
 
@@ -145,7 +147,13 @@ impl Engine {
     /// as the sandbox would have it.
     pub(crate) fn review(&self, case: &Case) -> (Review, Option<String>) {
         let sandbox = &case.known.sandbox;
-        match sandbox.review.or(self.config.effects.review) {
+        let said = match case.request.preview {
+            true => Some(Review::Effects),
+            false => { self.wished(case) }
+                .or(sandbox.review)
+                .or(self.config.effects.review),
+        };
+        match said {
             Some(Review::Before) => (Review::Before, None),
             said => match self.why_no_copy(sandbox, &case.place.path) {
                 None => (said.unwrap_or(Review::Effects), None),
@@ -154,19 +162,49 @@ impl Engine {
         }
     }
 
+    /// Returns when whoever asks wants a person to be asked, if they may answer
+    /// themselves: others cannot have it milder than the sandbox. To be asked
+    /// before is no reason to run what is allowed on no copy.
+    fn wished(&self, case: &Case) -> Option<Review> {
+        let who = &case.request.principal;
+        let decides =
+            !who.is_agent() && who.check(Right::Decide).is_ok() && !self.config.approvals.four_eyes;
+        let wished = case.request.review.filter(|_| decides);
+        wished.filter(|&wished| wished != Review::Before)
+    }
+
+    /// Refuses what is to be seen before it is done, where it would be done.
+    pub(crate) fn check_preview(&self, case: &Case) -> Result<(), Error> {
+        let sandbox = &case.known.sandbox;
+        if !case.request.preview || sandbox.files == Access::Read {
+            return Ok(());
+        }
+        if case.request.external {
+            return Err(no_copy("its requester runs it itself"));
+        }
+        match self.why_no_copy(sandbox, &case.place.path) {
+            Some(why) => Err(no_copy(&why)),
+            None => Ok(()),
+        }
+    }
+
     /// Returns whether a command that would be asked about is tried instead.
     pub(crate) fn is_tried(&self, case: &mut Case) -> bool {
         let sandbox = &case.known.sandbox;
         let judgement = &case.judged.judgement;
-        if case.request.external || case.request.review == Some(Review::Before) {
+        let before = case.request.review == Some(Review::Before) && !case.request.preview;
+        if case.request.external || before {
             return false;
         }
-        let elsewhere = sandbox.network == Network::On && judgement.uses_network();
+        // Whoever wants to see first sees what it does without the network.
+        let elsewhere =
+            sandbox.network == Network::On && judgement.uses_network() && !case.request.preview;
         if sandbox.files == Access::Read || elsewhere || !judgement.can_be_tried() {
             return false;
         }
         let (review, why) = self.review(case);
         if let Some(why) = why {
+            let why = format!("{why}; `weighlock doctor` says more");
             case.judged.warnings.push(why);
         }
         review != Review::Before
@@ -266,7 +304,7 @@ impl Engine {
         tried.err().map(|why| {
             format!(
                 "{} cannot be shown as a copy ({why}), so a person is asked before commands \
-                 instead of about their changes; `weighlock doctor` says more",
+                 instead of about their changes",
                 dir.display()
             )
         })

@@ -34,13 +34,12 @@ impl Engine {
         let command = self.store.named(run)?.pop().ok_or_else(gone)?;
         let kept = self.store.pending_request(run)?.ok_or_else(gone)?;
         let mut case = self.case(self.revive(&kept)?).await?;
+        if case.request.external {
+            return Err(no_copy("its requester runs it itself"));
+        }
         case.for_question = true;
         if let Some(why) = self.why_no_copy(&case.known.sandbox, &case.place.path) {
-            return Err(Error::invalid(
-                "no_copy",
-                format!("{why}; nothing was run"),
-                "decide by the command itself",
-            ));
+            return Err(no_copy(&why));
         }
         let permit = match case.judged.judgement.settle() {
             Settled::Asked(question) => question.tried(),
@@ -70,4 +69,13 @@ impl Engine {
         self.kept.fetch_sub(kept_bytes, Ordering::Relaxed);
         self.remove_copy(run);
     }
+}
+
+/// Says why something cannot be tried.
+pub(crate) fn no_copy(why: &str) -> Error {
+    Error::invalid(
+        "no_copy",
+        format!("it cannot be tried on a copy: {why}; nothing was run"),
+        "decide by the command itself",
+    )
 }
