@@ -123,13 +123,10 @@ impl Engine {
         {
             return self.hold(case, &pause).await;
         }
-        if case.judged.judgement.verdict != Verdict::Reject {
-            self.check_preview(&case)?;
-        }
         let permit = match case.judged.judgement.settle() {
             Settled::Allowed(permit) => permit,
             Settled::Refused => return self.refuse(&case).await,
-            Settled::Asked(question) if self.is_tried(&mut case) => question.tried(),
+            Settled::Asked(question) if self.is_tried(&mut case)? => question.tried(),
             Settled::Asked(_) => return self.ask(case, None).await,
         };
         let patience = case.request.wait_for_answer()?;
@@ -243,7 +240,7 @@ impl Engine {
         let room = room.map_err(|_| Error::TooMany {
             running: self.config.max_running,
         })?;
-        let manner = self.manner(&case, permit);
+        let manner = self.manner(&case, permit)?;
         let limited = match permit.read_only() {
             true => Some(case.known.sandbox.read_only()),
             false => permit.on_copy().then(|| case.known.sandbox.offline()),

@@ -183,7 +183,7 @@ fn node(stat: &Stat) -> Node {
         ctime: time(stat.st_ctime, stat.st_ctime_nsec),
         device: stat.st_dev,
         inode: stat.st_ino,
-        links: stat.st_nlink as u64,
+        links: wide(stat.st_nlink),
         target: None::<Raw>,
         attributes: String::new(),
         content: None,
@@ -195,4 +195,9 @@ fn time(seconds: i64, nanos: impl TryInto<u32>) -> Time {
         seconds,
         nanos: nanos.try_into().unwrap_or(0),
     }
+}
+
+/// Counts of links are wider on some machines than on others.
+fn wide(number: impl Into<u64>) -> u64 {
+    number.into()
 }

@@ -233,9 +233,32 @@ impl Engine {
             };
             self.decide(&approval.id, decision, who).await?;
         } else {
+            self.check_late_yes(&command, who).await?;
             self.apply_held(command, who.name()).await?;
         }
         self.find(&run.command_id, who)
+    }
+
+    /// Makes sure that a yes which comes after the question was closed is as
+    /// good as an answer to it.
+    async fn check_late_yes(&self, command: &Command, who: &Principal) -> Result<(), Error> {
+        if let Some(pause) = self.pauses.of(&command.requested_by) {
+            return Err(Error::Paused { by: pause.by });
+        }
+        if self.config.approvals.four_eyes && command.requested_by == who.name() {
+            return Err(Error::OwnRequest);
+        }
+        let looked = self.look_at_held(command).await?;
+        looked.check()?;
+        match looked.needed() > 1 {
+            true => Err(Error::invalid(
+                "two_must_see_it",
+                "two people have to approve this, and the question is closed; nothing was applied"
+                    .into(),
+                "run the command again, so that both are asked",
+            )),
+            false => Ok(()),
+        }
     }
 
     /// Throws the held changes of a run away, and what was built on them.

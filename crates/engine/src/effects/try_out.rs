@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use weighlock_policy::Settled;
 use weighlock_store::{Approval, ApprovalState, State};
 
+use super::copy::no_copy;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::inbox::ApprovalView;
@@ -69,13 +70,4 @@ impl Engine {
         self.kept.fetch_sub(kept_bytes, Ordering::Relaxed);
         self.remove_copy(run);
     }
-}
-
-/// Says why something cannot be tried.
-pub(crate) fn no_copy(why: &str) -> Error {
-    Error::invalid(
-        "no_copy",
-        format!("it cannot be tried on a copy: {why}; nothing was run"),
-        "decide by the command itself",
-    )
 }
