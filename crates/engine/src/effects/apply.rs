@@ -219,9 +219,14 @@ impl Engine {
             return Err(Error::PayloadChanged { approval: None });
         }
         if let Some(approval) = self.open_question(&command)? {
+            // What was seen is named by the hash; what stands in the way since
+            // then is told as that, and not as another question.
+            let looked = self.look_at_held(&command).await?;
+            looked.check()?;
+            self.renew_changes(&approval, &looked).await?;
             let decision = Decision {
                 kind: DecisionKind::ApplyEffect,
-                fingerprint: Some(approval.fingerprint),
+                fingerprint: Some(looked.fingerprint),
                 reason: None,
                 command: None,
                 grants: vec![],

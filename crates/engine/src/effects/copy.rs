@@ -18,6 +18,7 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::inbox::{Kept, card_of};
 use crate::live::lock;
+use crate::principal::Right;
 use crate::run::Case;
 use crate::sandbox::{Review, Sandbox};
 
@@ -181,7 +182,7 @@ impl Engine {
     /// set is a demand: then nothing runs where no copy can be shown.
     pub(crate) fn review(&self, case: &Case) -> Result<(Review, Option<String>), Error> {
         let sandbox = &case.known.sandbox;
-        let said = sandbox.review.or(self.config.effects.review);
+        let said = self.said(case);
         if said == Some(Review::Before) {
             return Ok((Review::Before, None));
         }
@@ -195,6 +196,19 @@ impl Engine {
         }
     }
 
+    /// Returns what somebody has set about that. Who may answer may want it
+    /// otherwise than the sandbox; to be asked before is no reason to run what
+    /// is allowed on no copy.
+    fn said(&self, case: &Case) -> Option<Review> {
+        let who = &case.request.principal;
+        let decides =
+            !who.is_agent() && who.check(Right::Decide).is_ok() && !self.config.approvals.four_eyes;
+        let wished = case.request.review.filter(|_| decides);
+        { wished.filter(|&wished| wished != Review::Before) }
+            .or(case.known.sandbox.review)
+            .or(self.config.effects.review)
+    }
+
     /// Returns whether a command that would be asked about is tried instead.
     pub(crate) fn is_tried(&self, case: &mut Case) -> Result<bool, Error> {
         let sandbox = &case.known.sandbox;
@@ -202,7 +216,8 @@ impl Engine {
         if case.request.external || case.request.review == Some(Review::Before) {
             return Ok(false);
         }
-        if self.is_previewed(case)? {
+        // Whatever the sandbox says, for a person.
+        if !case.request.principal.is_agent() && self.is_previewed(case)? {
             return Ok(true);
         }
         let elsewhere = sandbox.network == Network::On && judgement.uses_network();
@@ -216,12 +231,11 @@ impl Engine {
         Ok(review != Review::Before)
     }
 
-    /// Returns whether a person wants to see what it does first, whatever the
-    /// sandbox says.
+    /// Returns whether whoever asks wants to see first what it does; refuses
+    /// what would be done instead.
     fn is_previewed(&self, case: &Case) -> Result<bool, Error> {
         let sandbox = &case.known.sandbox;
-        let wanted = case.request.preview && !case.request.principal.is_agent();
-        if !wanted || sandbox.files == Access::Read {
+        if !case.request.preview || sandbox.files == Access::Read {
             return Ok(false);
         }
         match self.why_no_copy(sandbox, &case.place.path) {
@@ -317,8 +331,7 @@ impl Engine {
     }
 
     fn is_reviewed_never(&self, case: &Case) -> bool {
-        let said = case.known.sandbox.review.or(self.config.effects.review);
-        said == Some(Review::None)
+        self.said(case) == Some(Review::None)
     }
 
     /// Returns why a directory cannot be shown as a copy, if it cannot.

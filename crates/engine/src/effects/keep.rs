@@ -11,6 +11,7 @@ use super::copy::Copied;
 use super::view::ChangesView;
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::view::{Run, stored};
 
 /// How many are looked at in one go.
 const BATCH: i64 = 100;
@@ -94,7 +95,16 @@ impl Engine {
                 body: serde_json::to_value(&view).expect("a view is plain data"),
                 ..row
             };
-            self.store.update_changes(vec![row], vec![entry]).await?;
+            let Some(mut command) = self.store.named(&row.run)?.pop() else {
+                self.store.update_changes(vec![row], vec![entry]).await?;
+                continue;
+            };
+            let mut detail = Run::from_command(command.clone()).detail;
+            detail.changes = Some(view);
+            command.detail = stored(detail);
+            self.store
+                .settle_changes(command, None, row, vec![entry])
+                .await?;
         }
         let oldest = self.steady_now() - limits.draft_age.as_micros() as i64;
         for row in self.store.held_changes(None)? {

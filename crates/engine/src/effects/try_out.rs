@@ -35,6 +35,9 @@ impl Engine {
         let command = self.store.named(run)?.pop().ok_or_else(gone)?;
         let kept = self.store.pending_request(run)?.ok_or_else(gone)?;
         let mut case = self.case(self.revive(&kept)?).await?;
+        if case.request.external {
+            return Err(no_copy("its requester runs it itself"));
+        }
         case.for_question = true;
         if let Some(why) = self.why_no_copy(&case.known.sandbox, &case.place.path) {
             return Err(no_copy(&why));

@@ -139,9 +139,11 @@ fn line(changes: &Changes, change: &Change) -> String {
 /// The path of a change: relative in the sandbox, whole elsewhere. What is a
 /// directory ends with a slash.
 pub(super) fn shown(changes: &Changes, change: &Change) -> String {
-    let path = match change.root {
-        0 => change.path.path().to_owned(),
-        root => changes.roots[root].live.join(change.path.path()),
+    // A draft has the same directory once for each of its runs.
+    let live = &changes.roots[change.root].live;
+    let path = match changes.roots[0].live == *live {
+        true => change.path.path().to_owned(),
+        false => live.join(change.path.path()),
     };
     let node = change.after.as_ref().or(change.before.as_ref());
     let is_dir = node.is_some_and(|node| node.kind == NodeKind::Directory);
