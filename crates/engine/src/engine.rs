@@ -19,6 +19,7 @@ use weighlock_store::{
 use crate::blacklist::BlacklistFile;
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::effects::Claims;
 use crate::env;
 use crate::error::{Error, brief};
 use crate::forgery::Forgery;
@@ -64,6 +65,8 @@ pub struct Engine {
     pub(crate) waiters: Waiters,
     /// Held while the report of a requester is taken.
     pub(crate) finalizing: tokio::sync::Mutex<()>,
+    /// Copies of runs that are about to begin.
+    pub(crate) claims: Arc<Claims>,
     /// Held while changes are applied.
     pub(crate) committing: tokio::sync::Mutex<()>,
     pub(crate) deadlines: Arc<Deadlines>,
@@ -126,6 +129,7 @@ impl Engine {
             doorbell: Doorbell::default(),
             waiters: Waiters::default(),
             finalizing: tokio::sync::Mutex::default(),
+            claims: Arc::default(),
             committing: tokio::sync::Mutex::default(),
             deadlines: Arc::default(),
             owner: OnceLock::new(),

@@ -10,6 +10,7 @@ use weighlock_exec::{self as exec, Job, Limits, Nursery, Shell, Spec, Summoned};
 use weighlock_policy::{Permit, Settled, Verdict};
 use weighlock_store::{Command, Inserted, Key, State};
 
+use crate::effects::Claim;
 use crate::engine::Engine;
 use crate::env;
 use crate::error::Error;
@@ -257,7 +258,7 @@ impl Engine {
         let mut layers = self.layers(&case, &manner, &command.id)?;
         let walls = self.walls(sandbox, &case.place, &case.path, &mut layers)?;
         let below = layers.below();
-        self.keep_copy(&case, permit, layers)?;
+        let claim = self.keep_copy(&case, permit, layers)?;
         warnings.extend(walls.warnings);
         let before = Run::from_command(command.clone()).detail;
         warnings.extend(before.warnings);
@@ -304,6 +305,7 @@ impl Engine {
             room,
             guarded: walls.guarded,
             below,
+            claim,
             cwd: case.place.fd,
         })
     }
@@ -367,6 +369,7 @@ impl Engine {
                     let live = Live::new(job, reserved, Some(plan.room), plan.guarded, plan.below);
                     let live = Arc::new(live);
                     engine.lives.insert(&command.id, Arc::clone(&live));
+                    drop(plan.claim);
                     engine.waiters.tell(&command.id);
                     let run = Run::from_command(command.clone());
                     tokio::spawn(follow(engine, live, command));
@@ -501,6 +504,8 @@ struct Plan {
     guarded: Option<Guarded>,
     /// Runs whose copies it sees.
     below: Vec<String>,
+    /// Keeps its own copy until it is known to run.
+    claim: Option<Claim>,
     /// Keeps the working directory what it is until the walls stand.
     cwd: OwnedFd,
     /// All that it will read, where that is known.

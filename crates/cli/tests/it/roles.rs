@@ -323,6 +323,9 @@ impl Team {
     /// One whose changes wait for a person.
     fn holding(&self, role: &str, object: &str, mut wishes: Value) -> Value {
         wishes["preview"] = true.into();
+        if wishes.get("session_id").is_none() {
+            wishes["session_id"] = format!("talk {}", self.next()).into();
+        }
         let run = self.command(role, object, &format!("mkdir {}", self.next()), wishes);
         assert_eq!(run["changes"]["state"], "held", "{run}");
         run

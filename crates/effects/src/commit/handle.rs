@@ -7,7 +7,7 @@
 
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read};
+use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use rustix::fs::{
@@ -89,14 +89,6 @@ impl Handle {
             FileType::RegularFile | FileType::Directory => Attributes::read(&self.path()),
             _ => Ok(Attributes::default()),
         }
-    }
-
-    /// Returns the bytes of a file.
-    pub(crate) fn read(&self) -> io::Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        self.file(OpenOptions::new().read(true))?
-            .read_to_end(&mut bytes)?;
-        Ok(bytes)
     }
 
     /// Opens it for more than holding.

@@ -1,9 +1,11 @@
 //! The copy that a run works on: which layers it is made of.
 
+use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
@@ -15,13 +17,14 @@ use super::COPIED;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::inbox::{Kept, card_of};
+use crate::live::lock;
 use crate::principal::Right;
 use crate::run::Case;
 use crate::sandbox::{Review, Sandbox};
 
-/// How many held changes of a session are seen by its next run: the kernel
-/// takes the names of about so many layers.
-const MAX_BELOW: usize = 24;
+/// How many held changes of a session are seen by its next run. The kernel
+/// takes 500 layers, and each costs a few tens of microseconds.
+const MAX_BELOW: usize = 200;
 
 /// What is known about a copy, kept beside it: a later server may have to go
 /// on with it.
@@ -66,6 +69,38 @@ pub(crate) struct Layers {
     /// Copies of earlier runs, the newest first.
     below: Vec<(String, Copied)>,
     pub(crate) roots: Vec<Root>,
+    /// Keeps the new ones from being swept.
+    claim: Option<Claim>,
+}
+
+/// Copies of runs that are about to begin: nothing else knows of them yet.
+#[derive(Default)]
+pub(crate) struct Claims(Mutex<HashSet<String>>);
+
+/// One of them. Dropped when the run is known, or does not begin.
+pub(crate) struct Claim {
+    all: Arc<Claims>,
+    run: String,
+}
+
+impl Claims {
+    fn claim(self: &Arc<Self>, run: &str) -> Claim {
+        lock(&self.0).insert(run.to_owned());
+        Claim {
+            all: Arc::clone(self),
+            run: run.to_owned(),
+        }
+    }
+
+    pub(super) fn all(&self) -> Vec<String> {
+        lock(&self.0).iter().cloned().collect()
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        lock(&self.all.0).remove(&self.run);
+    }
 }
 
 impl Layers {
@@ -233,6 +268,7 @@ impl Engine {
             dir: None,
             below: vec![],
             roots: vec![],
+            claim: None,
         };
         if let Manner::Direct = manner {
             return Ok(layers);
@@ -251,6 +287,7 @@ impl Engine {
             });
         }
         if let Manner::Copy = manner {
+            layers.claim = Some(self.claims.claim(run));
             let dir = self.copy_dir(run);
             let made = fs::create_dir_all(&dir);
             made.map_err(|source| Error::File {
@@ -262,16 +299,17 @@ impl Engine {
         Ok(layers)
     }
 
-    /// Writes down what is known about a copy before anything runs on it.
+    /// Writes down what is known about a copy before anything runs on it. It is
+    /// the run's own as long as the claim is held.
     pub(crate) fn keep_copy(
         &self,
         case: &Case,
         permit: &Permit,
         layers: Layers,
-    ) -> Result<(), Error> {
+    ) -> Result<Option<Claim>, Error> {
         let below = layers.below();
         let Some(dir) = layers.dir else {
-            return Ok(());
+            return Ok(None);
         };
         let judgement = &case.judged.judgement;
         let sandbox = &case.known.sandbox;
@@ -288,7 +326,8 @@ impl Engine {
             card: card_of(case),
         };
         let saved = copied.save(&dir);
-        saved.map_err(|source| Error::File { path: dir, source })
+        saved.map_err(|source| Error::File { path: dir, source })?;
+        Ok(layers.claim)
     }
 
     fn is_reviewed_never(&self, case: &Case) -> bool {

@@ -56,7 +56,7 @@ impl Engine {
 
     /// Copies that other runs see, or whose changes others were built on.
     fn copies_in_use(&self) -> BTreeSet<String> {
-        let mut used = BTreeSet::new();
+        let mut used: BTreeSet<String> = self.claims.all().into_iter().collect();
         for run in self.lives.ids() {
             if let Ok(Some(copied)) = Copied::load(&self.copy_dir(&run)) {
                 used.extend(copied.below);

@@ -23,7 +23,7 @@ mod view;
 
 use std::path::PathBuf;
 
-pub(crate) use self::copy::Layers;
+pub(crate) use self::copy::{Claim, Claims, Layers};
 pub use self::draft::{Draft, DraftRun};
 pub(crate) use self::list::conflict_info;
 pub use self::list::{ChangeInfo, ChangesInfo, ConflictInfo, FileDiff};
