@@ -19,7 +19,7 @@ use weighlock_store::{
 use crate::blacklist::BlacklistFile;
 use crate::clock::Clock;
 use crate::config::Config;
-use crate::effects::Claims;
+use crate::effects::Coming;
 use crate::env;
 use crate::error::{Error, brief};
 use crate::forgery::Forgery;
@@ -65,10 +65,9 @@ pub struct Engine {
     pub(crate) waiters: Waiters,
     /// Held while the report of a requester is taken.
     pub(crate) finalizing: tokio::sync::Mutex<()>,
-    /// Copies of runs that are about to begin.
-    pub(crate) claims: Arc<Claims>,
     /// Held while changes are applied.
     pub(crate) committing: tokio::sync::Mutex<()>,
+    pub(crate) coming: Coming,
     pub(crate) deadlines: Arc<Deadlines>,
     /// The name of the server's owner, once it is known.
     pub(crate) owner: OnceLock<String>,
@@ -129,8 +128,8 @@ impl Engine {
             doorbell: Doorbell::default(),
             waiters: Waiters::default(),
             finalizing: tokio::sync::Mutex::default(),
-            claims: Arc::default(),
             committing: tokio::sync::Mutex::default(),
+            coming: Coming::default(),
             deadlines: Arc::default(),
             owner: OnceLock::new(),
             config,

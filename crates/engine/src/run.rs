@@ -10,7 +10,7 @@ use weighlock_exec::{self as exec, Job, Limits, Nursery, Shell, Spec, Summoned};
 use weighlock_policy::{Permit, Settled, Verdict};
 use weighlock_store::{Command, Inserted, Key, State};
 
-use crate::effects::Claim;
+use crate::effects::Comes;
 use crate::engine::Engine;
 use crate::env;
 use crate::error::Error;
@@ -159,9 +159,15 @@ impl Engine {
         request.limits(self.config.times(), self.config.keep, 0)?;
         let known = self.workplace(request.sandbox.as_deref(), who)?;
         let sandbox = &known.sandbox;
-        let place = self.place(sandbox, request.cwd.as_deref())?;
         let named = request.session.as_deref();
         let session = self.session_for(named, who, sandbox).await?;
+        let place = match self.place(sandbox, request.cwd.as_deref()) {
+            Ok(place) => place,
+            Err(error) => {
+                let place = self.place_in_draft(sandbox, request.cwd.as_deref(), &session)?;
+                place.ok_or(error)?
+            }
+        };
         let at = Where {
             known: &known,
             place: &place,
@@ -257,8 +263,8 @@ impl Engine {
         let mut command = self.command(&case, permit, &beginning);
         let mut layers = self.layers(&case, &manner, &command.id)?;
         let walls = self.walls(sandbox, &case.place, &case.path, &mut layers)?;
-        let below = layers.below();
-        let claim = self.keep_copy(&case, permit, layers)?;
+        let (below, comes) = (layers.below(), layers.comes.take());
+        self.keep_copy(&case, permit, layers)?;
         warnings.extend(walls.warnings);
         let before = Run::from_command(command.clone()).detail;
         warnings.extend(before.warnings);
@@ -305,7 +311,7 @@ impl Engine {
             room,
             guarded: walls.guarded,
             below,
-            claim,
+            comes,
             cwd: case.place.fd,
         })
     }
@@ -357,6 +363,7 @@ impl Engine {
         // recorded to its end, even when nobody waits any more.
         let engine = Arc::clone(self);
         let started = tokio::spawn(async move {
+            let _comes = plan.comes;
             // It wakes up while the start is being recorded.
             let keeper = exec::summon(&engine.nursery)?;
             engine
@@ -369,7 +376,6 @@ impl Engine {
                     let live = Live::new(job, reserved, Some(plan.room), plan.guarded, plan.below);
                     let live = Arc::new(live);
                     engine.lives.insert(&command.id, Arc::clone(&live));
-                    drop(plan.claim);
                     engine.waiters.tell(&command.id);
                     let run = Run::from_command(command.clone());
                     tokio::spawn(follow(engine, live, command));
@@ -504,8 +510,8 @@ struct Plan {
     guarded: Option<Guarded>,
     /// Runs whose copies it sees.
     below: Vec<String>,
-    /// Keeps its own copy until it is known to run.
-    claim: Option<Claim>,
+    /// Keeps them and its own there until it has begun.
+    comes: Option<Comes>,
     /// Keeps the working directory what it is until the walls stand.
     cwd: OwnedFd,
     /// All that it will read, where that is known.

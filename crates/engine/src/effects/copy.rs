@@ -1,11 +1,10 @@
 //! The copy that a run works on: which layers it is made of.
 
-use std::collections::HashSet;
+use std::convert::Infallible;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
@@ -14,10 +13,10 @@ use weighlock_effects::{Layer, Root, Source, Time};
 use weighlock_policy::Permit;
 
 use super::COPIED;
+use super::keep::Comes;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::inbox::{Kept, card_of};
-use crate::live::lock;
 use crate::principal::Right;
 use crate::run::Case;
 use crate::sandbox::{Review, Sandbox};
@@ -69,38 +68,8 @@ pub(crate) struct Layers {
     /// Copies of earlier runs, the newest first.
     below: Vec<(String, Copied)>,
     pub(crate) roots: Vec<Root>,
-    /// Keeps the new ones from being swept.
-    claim: Option<Claim>,
-}
-
-/// Copies of runs that are about to begin: nothing else knows of them yet.
-#[derive(Default)]
-pub(crate) struct Claims(Mutex<HashSet<String>>);
-
-/// One of them. Dropped when the run is known, or does not begin.
-pub(crate) struct Claim {
-    all: Arc<Claims>,
-    run: String,
-}
-
-impl Claims {
-    fn claim(self: &Arc<Self>, run: &str) -> Claim {
-        lock(&self.0).insert(run.to_owned());
-        Claim {
-            all: Arc::clone(self),
-            run: run.to_owned(),
-        }
-    }
-
-    pub(super) fn all(&self) -> Vec<String> {
-        lock(&self.0).iter().cloned().collect()
-    }
-}
-
-impl Drop for Claim {
-    fn drop(&mut self) {
-        lock(&self.all.0).remove(&self.run);
-    }
+    /// Keeps all of them there until the run has begun.
+    pub(crate) comes: Option<Comes>,
 }
 
 impl Layers {
@@ -268,26 +237,29 @@ impl Engine {
             dir: None,
             below: vec![],
             roots: vec![],
-            claim: None,
+            comes: None,
         };
         if let Manner::Direct = manner {
             return Ok(layers);
         }
-        let held = self.store.held_changes(Some(&case.session))?;
-        // One that is tried again sees what it saw before.
-        for row in held.into_iter().filter(|row| *row.run < *run) {
-            let dir = self.copy_dir(&row.run);
-            if let Ok(Some(copy)) = Copied::load(&dir) {
-                layers.below.push((row.run, copy));
+        let comes = self.coming.announce(run, || {
+            let held = self.store.held_changes(Some(&case.session))?;
+            // One that is tried again sees what it saw before.
+            for row in held.into_iter().filter(|row| *row.run < *run) {
+                let dir = self.copy_dir(&row.run);
+                if let Ok(Some(copy)) = Copied::load(&dir) {
+                    layers.below.push((row.run, copy));
+                }
             }
-        }
+            Ok::<_, Error>(layers.below())
+        })?;
+        layers.comes = Some(comes);
         if layers.below.len() > MAX_BELOW {
             return Err(Error::TooManyDrafts {
                 held: layers.below.len(),
             });
         }
         if let Manner::Copy = manner {
-            layers.claim = Some(self.claims.claim(run));
             let dir = self.copy_dir(run);
             let made = fs::create_dir_all(&dir);
             made.map_err(|source| Error::File {
@@ -299,17 +271,16 @@ impl Engine {
         Ok(layers)
     }
 
-    /// Writes down what is known about a copy before anything runs on it. It is
-    /// the run's own as long as the claim is held.
+    /// Writes down what is known about a copy before anything runs on it.
     pub(crate) fn keep_copy(
         &self,
         case: &Case,
         permit: &Permit,
         layers: Layers,
-    ) -> Result<Option<Claim>, Error> {
+    ) -> Result<(), Error> {
         let below = layers.below();
         let Some(dir) = layers.dir else {
-            return Ok(None);
+            return Ok(());
         };
         let judgement = &case.judged.judgement;
         let sandbox = &case.known.sandbox;
@@ -326,8 +297,7 @@ impl Engine {
             card: card_of(case),
         };
         let saved = copied.save(&dir);
-        saved.map_err(|source| Error::File { path: dir, source })?;
-        Ok(layers.claim)
+        saved.map_err(|source| Error::File { path: dir, source })
     }
 
     fn is_reviewed_never(&self, case: &Case) -> bool {
@@ -342,14 +312,22 @@ impl Engine {
     }
 
     fn try_copy(&self, dir: &Path) -> Option<String> {
-        let place = self.copy_dir(".try");
+        // One of its own: others may try the same directory now.
+        let name = self.ids.next_as("try", self.clock.micros());
+        let comes = self.coming.announce(&name, || Ok::<_, Infallible>(vec![]));
+        let place = self.copy_dir(&name);
         let tried = Layer::make(&place, dir)
             .map_err(|error| error.to_string())
             .and_then(|_| self.nursery.try_layer(dir, &place));
         let _ = Layer::remove(&place);
-        tried
-            .err()
-            .map(|why| format!("{} cannot be shown as a copy ({why})", dir.display()))
+        drop(comes);
+        tried.err().map(|why| {
+            format!(
+                "{} cannot be shown as a copy ({why}), so a person is asked before commands \
+                 instead of about their changes; `weighlock doctor` says more",
+                dir.display()
+            )
+        })
     }
 }
 

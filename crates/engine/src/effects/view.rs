@@ -139,9 +139,9 @@ fn line(changes: &Changes, change: &Change) -> String {
 /// The path of a change: relative in the sandbox, whole elsewhere. What is a
 /// directory ends with a slash.
 pub(super) fn shown(changes: &Changes, change: &Change) -> String {
-    // A draft has the same directory once for each of its runs.
     let live = &changes.roots[change.root].live;
-    let path = match changes.roots[0].live == *live {
+    // In a draft each of its runs has roots of its own.
+    let path = match *live == changes.roots[0].live {
         true => change.path.path().to_owned(),
         false => live.join(change.path.path()),
     };
