@@ -57,12 +57,10 @@ fn head(change: &ChangeInfo) -> Vec<Styled> {
     let name = path(&change.path);
     let from = change.from.as_deref().map_or_else(|| name.clone(), path);
     let mut lines = vec![format!("diff --git a/{from} b/{name}")];
-    let mode = |mode: &Option<String>| mode.clone().unwrap_or_default();
-    let (before, after) = (mode(&change.mode_before), mode(&change.mode_after));
-    match change.kind.as_str() {
-        "created" => lines.push(format!("new {} mode {after}", change.is)),
-        "deleted" => lines.push(format!("deleted {} mode {before}", change.is)),
-        _ if before != after => {
+    match (&change.mode_before, &change.mode_after) {
+        (None, Some(mode)) => lines.push(format!("new {} mode {mode}", change.is)),
+        (Some(mode), None) => lines.push(format!("deleted {} mode {mode}", change.is)),
+        (Some(before), Some(after)) if before != after => {
             lines.push(format!("old mode {before}"));
             lines.push(format!("new mode {after}"));
         }
@@ -79,9 +77,9 @@ fn sides(change: &ChangeInfo) -> (String, String) {
     let name = path(&change.path);
     let from = change.from.as_deref().map_or_else(|| name.clone(), path);
     let none = || "/dev/null".to_owned();
-    match change.kind.as_str() {
-        "created" => (none(), format!("b/{name}")),
-        "deleted" => (format!("a/{from}"), none()),
+    match (&change.mode_before, &change.mode_after) {
+        (None, _) => (none(), format!("b/{name}")),
+        (_, None) => (format!("a/{from}"), none()),
         _ => (format!("a/{from}"), format!("b/{name}")),
     }
 }

@@ -239,6 +239,8 @@ async fn sure(keys: &mut Keys<'_>, asked: &Asked, what: &str) -> bool {
     if high {
         let mut lines = vec![format!("  High risk, in {}:", one_line(&asked.sandbox, 30))];
         lines.extend(card::command(&asked.command));
+        let effect = card::effect(asked).into_iter();
+        lines.extend(effect.map(|line| format!("  {line}")));
         lines.extend(judged::why("  Why  ", &asked.reasons, width()));
         if !pager::page(keys, &lines).await {
             return false;

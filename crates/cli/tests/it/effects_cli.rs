@@ -767,33 +767,45 @@ fn a_run_decides_nothing_about_changes() {
 }
 
 #[test]
-fn what_runs_by_itself_is_marked() {
+fn what_runs_by_itself_is_marked_and_repeated() {
     let Some(home) = home() else { return };
-    let done = home.call(&[
-        "run",
-        "--no-wait",
-        "--",
-        "echo x > Makefile; echo y > .envrc",
-    ]);
-    let said = format!("{}{}", done.err, home.call(&["show", "@last"]).out);
-    assert!(done.err.contains("    ! "), "{said}");
+    let mut tty = at_terminal(&home, &["run", "--", "echo x > .envrc"]);
+    let mark = "  A .envrc  +1\n      ! is run by other programs, outside the walls\n";
+    let shown = tty.expect("\n> ");
+    assert!(shown.contains(mark), "{shown}");
+    assert!(shown.contains("\n  [o] apply anyway…   "), "{shown}");
+    tty.press("o");
+    let shown = tty.expect("apply these changes? Enter = yes, any other key = no");
+    assert!(
+        shown.contains("  High risk, in default:\n  $ echo x > .envrc\n"),
+        "{shown}"
+    );
+    assert!(shown.contains(mark), "{shown}");
+    tty.press("n");
+    tty.expect("\n> ");
+    tty.press("q");
+    assert_eq!(tty.end(), Some(75));
+    assert!(!home.base().join(".envrc").exists());
 }
 
 #[test]
-fn help_begins_with_examples() {
+fn doctor_tells_what_is_kept_of_changes() {
+    let Some(home) = home() else { return };
+    hold(&home, EDIT);
+    let found = home.call(&["doctor"]).out;
+    let line = found.lines().find(|line| line.starts_with("✓ copies "));
+    let expected = "✓ copies       sandboxes can be shown as copies, 0 B of 4 GiB kept for undo, 1 \
+                    undecided (`weighlock draft`)";
+    assert_eq!(line, Some(expected), "{found}");
+}
+
+#[test]
+fn verbs_about_changes_are_completed() {
     let home = Home::untouched();
-    for verb in [
-        "run", "preview", "diff", "commit", "discard", "undo", "draft",
-    ] {
-        let done = home.call(&[verb, "--help"]);
-        let example = format!("Examples:\n  weighlock {verb}");
-        let first = done.out.lines().take(3).collect::<Vec<_>>().join("\n");
-        let is_first =
-            first.starts_with("Examples:\n") && done.out.contains(&format!("weighlock {verb}"));
-        assert!(is_first, "{example}: {}", done.out);
-    }
     let completions = home.call(&["completions", "bash"]).out;
-    for word in ["preview", "discard", "--review", "--reveal"] {
+    for word in [
+        "preview", "diff", "commit", "discard", "undo", "draft", "--review", "--reveal",
+    ] {
         assert!(completions.contains(word), "{word}");
     }
 }
