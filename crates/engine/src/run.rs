@@ -127,7 +127,7 @@ impl Engine {
         let permit = match case.judged.judgement.settle() {
             Settled::Allowed(permit) => permit,
             Settled::Refused => return self.refuse(&case).await,
-            Settled::Asked(question) if self.is_tried(&mut case) => question.tried(),
+            Settled::Asked(question) if self.is_tried(&mut case)? => question.tried(),
             Settled::Asked(_) => return self.ask(case, None).await,
         };
         let patience = case.request.wait_for_answer()?;
@@ -159,9 +159,15 @@ impl Engine {
         request.limits(self.config.times(), self.config.keep, 0)?;
         let known = self.workplace(request.sandbox.as_deref(), who)?;
         let sandbox = &known.sandbox;
-        let place = self.place(sandbox, request.cwd.as_deref())?;
         let named = request.session.as_deref();
         let session = self.session_for(named, who, sandbox).await?;
+        let place = match self.place(sandbox, request.cwd.as_deref()) {
+            Ok(place) => place,
+            Err(error) => {
+                let place = self.place_in_draft(sandbox, request.cwd.as_deref(), &session)?;
+                place.ok_or(error)?
+            }
+        };
         let at = Where {
             known: &known,
             place: &place,
@@ -241,7 +247,7 @@ impl Engine {
         let room = room.map_err(|_| Error::TooMany {
             running: self.config.max_running,
         })?;
-        let manner = self.manner(&case, permit);
+        let manner = self.manner(&case, permit)?;
         let limited = match permit.read_only() {
             true => Some(case.known.sandbox.read_only()),
             false => permit.on_copy().then(|| case.known.sandbox.offline()),

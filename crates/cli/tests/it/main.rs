@@ -18,6 +18,7 @@ mod crew;
 mod crowd;
 mod desk;
 mod effects;
+mod effects_cli;
 mod events;
 mod everyday;
 mod explain;

@@ -13,6 +13,7 @@ use super::view::ChangesView;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::live::lock;
+use crate::view::{Run, stored};
 
 /// Runs that are about to begin, with the runs whose copies they will see.
 /// Nothing says yet on record that they need them.
@@ -137,7 +138,16 @@ impl Engine {
                 body: serde_json::to_value(&view).expect("a view is plain data"),
                 ..row
             };
-            self.store.update_changes(vec![row], vec![entry]).await?;
+            let Some(mut command) = self.store.named(&row.run)?.pop() else {
+                self.store.update_changes(vec![row], vec![entry]).await?;
+                continue;
+            };
+            let mut detail = Run::from_command(command.clone()).detail;
+            detail.changes = Some(view);
+            command.detail = stored(detail);
+            self.store
+                .settle_changes(command, None, row, vec![entry])
+                .await?;
         }
         let oldest = self.steady_now() - limits.draft_age.as_micros() as i64;
         for row in self.store.held_changes(None)? {
