@@ -131,7 +131,12 @@ fn five_hundred_commands_cost_a_handful_of_questions() {
         guarded.join("\n")
     );
     assert!(guarded.len() <= MOST_QUESTIONS, "{}", guarded.join("\n"));
+}
+
+#[test]
+#[ignore = "takes minutes, and promises nothing: it says how many questions there are"]
+fn five_hundred_commands_are_asked_about_more_often_where_that_is_wanted() {
     let strict = asked("strict");
     println!("strict: {} questions", strict.len());
-    assert!(strict.len() > guarded.len());
+    assert!(strict.len() > MOST_QUESTIONS);
 }

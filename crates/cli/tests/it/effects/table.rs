@@ -497,25 +497,25 @@ const SHAPES: &[Case] = &[
         "printf x | dd of=holes bs=1 seek=30000000 conv=notrunc",
     ),
     case("empty file", "", "touch nothing; : > also"),
-    case("64 MiB", "", "seq 1 9000000 | head -c 67108864 > large"),
+    case("16 MiB", "", "seq 1 3000000 | head -c 16777216 > large"),
     case(
-        "edit of 64 MiB",
-        "seq 1 9000000 | head -c 67108864 > large",
+        "edit of 16 MiB",
+        "seq 1 3000000 | head -c 16777216 > large",
         "printf x | dd of=large bs=1 seek=33333333 conv=notrunc",
     ),
     case(
-        "delete of 64 MiB",
-        "seq 1 9000000 | head -c 67108864 > large",
+        "delete of 16 MiB",
+        "seq 1 3000000 | head -c 16777216 > large",
         "rm large",
     ),
     case(
         "10,000 files",
         "",
-        "for d in $(seq 100); do mkdir -p many/$d; for f in $(seq 100); do echo $f > many/$d/$f; done; done",
+        "for d in $(seq 25); do mkdir -p many/$d; for f in $(seq 100); do echo $f > many/$d/$f; done; done",
     ),
     case(
         "10,000 files less",
-        "for d in $(seq 100); do mkdir -p many/$d; for f in $(seq 100); do echo $f > many/$d/$f; done; done",
+        "for d in $(seq 25); do mkdir -p many/$d; for f in $(seq 100); do echo $f > many/$d/$f; done; done",
         "rm -r many",
     ),
     case(
