@@ -139,6 +139,12 @@ impl Client {
         Ok(checked(response).await?.into_body())
     }
 
+    /// Asks for something that is taken as it is.
+    pub(crate) async fn bytes(&mut self, path: &str) -> Result<Bytes, Failure> {
+        let body = self.stream(path).await?.collect().await;
+        Ok(body.map_err(broken)?.to_bytes())
+    }
+
     /// Hands over bytes; returns whether they were wanted.
     pub(crate) async fn feed(&mut self, path: &str, bytes: Bytes) -> Result<bool, Failure> {
         let response = self.send(Method::POST, path, bytes).await?;

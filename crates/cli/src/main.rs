@@ -2,6 +2,7 @@
 
 mod client;
 mod config;
+mod effect;
 mod events;
 mod failure;
 mod frames;
@@ -38,6 +39,8 @@ use crate::paths::Paths;
   weighlock run --bg -- npm test         run it in the background
   weighlock output @last --follow        read what the latest run says
   weighlock approve                      decide what waits for you
+  weighlock preview 'make format'        see what it changes, and then apply it
+  weighlock undo @last                   take back what the latest run changed
   weighlock explain 'rm -rf build/'      what would become of it, and why
   weighlock runs failed                  list runs
   weighlock doctor                       see what this machine can do"
@@ -72,6 +75,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Verb {
     Run(verb::run::Args),
+    Preview(verb::preview::Args),
     Explain(verb::explain::Args),
     Check(verb::check::Args),
     Inbox(verb::inbox::Args),
@@ -81,6 +85,11 @@ enum Verb {
     Runs(verb::runs::Args),
     Show(verb::show::Args),
     Output(verb::output::Args),
+    Diff(verb::diff::Args),
+    Commit(verb::commit::Args),
+    Discard(verb::discard::Args),
+    Undo(verb::undo::Args),
+    Draft(verb::draft::Args),
     Stop(verb::stop::Args),
     Pause(verb::pause::Args),
     Resume(verb::resume::Args),
@@ -105,14 +114,17 @@ fn main() -> ExitCode {
         };
     }
     let cli = Cli::parse();
-    if !matches!(cli.verb, Some(Verb::Run(_) | Verb::Serve(_))) {
+    if !matches!(
+        cli.verb,
+        Some(Verb::Run(_) | Verb::Preview(_) | Verb::Serve(_))
+    ) {
         // Whoever reads our output may stop early, as `head` does. A run must
         // be stopped first, and a server goes on.
         weighlock_engine::die_of_broken_pipes();
     }
     let own_failure = match &cli.verb {
         // A command has exit codes of its own; ours must not look like one.
-        Some(Verb::Run(_)) => 125,
+        Some(Verb::Run(_) | Verb::Preview(_)) => 125,
         _ => 1,
     };
     let done = dispatch(cli.verb, Paths::find(cli.state_dir, cli.socket));
@@ -130,6 +142,7 @@ fn dispatch(verb: Option<Verb>, paths: Result<Paths, Failure>) -> Result<ExitCod
     match verb {
         None => verb::status::status(&paths?),
         Some(Verb::Run(args)) => verb::run::run(args, &paths?),
+        Some(Verb::Preview(args)) => verb::preview::preview(&args, &paths?),
         Some(Verb::Explain(args)) => verb::explain::explain(&args, &paths?),
         Some(Verb::Check(args)) => verb::check::check(&args),
         Some(Verb::Inbox(args)) => verb::inbox::inbox(&args, &paths?),
@@ -139,6 +152,11 @@ fn dispatch(verb: Option<Verb>, paths: Result<Paths, Failure>) -> Result<ExitCod
         Some(Verb::Runs(args)) => verb::runs::runs(&args, &paths?),
         Some(Verb::Show(args)) => verb::show::show(&args, &paths?),
         Some(Verb::Output(args)) => verb::output::output(&args, &paths?),
+        Some(Verb::Diff(args)) => verb::diff::diff(&args, &paths?),
+        Some(Verb::Commit(args)) => verb::commit::commit(&args, &paths?),
+        Some(Verb::Discard(args)) => verb::discard::discard(&args, &paths?),
+        Some(Verb::Undo(args)) => verb::undo::undo(&args, &paths?),
+        Some(Verb::Draft(args)) => verb::draft::draft(args, &paths?),
         Some(Verb::Stop(args)) => verb::stop::stop(&args, &paths?),
         Some(Verb::Pause(args)) => verb::pause::pause(args, &paths?),
         Some(Verb::Resume(args)) => verb::resume::resume(args, &paths?),

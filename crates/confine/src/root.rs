@@ -37,6 +37,9 @@ const MOST_PIDS: u64 = 4 * 1024 * 1024;
 /// at the end; what was put over stays empty for ever then.
 const EMPTY: &str = "/.empty";
 
+/// So many layers do not fit into one text any more.
+const SEVERAL: usize = 20;
+
 /// Where layers are while they are put together; with a number.
 const BENCH: &str = "/.l";
 
@@ -418,7 +421,15 @@ pub(crate) fn overlay(lower: &[PathBuf], own: Option<&Path>) -> io::Result<Owned
         (None, [only]) => return Ok(clone_tree(CWD, Path::new(&**only))?),
         (None, _) => {}
     }
-    fsconfig_set_string(&fs, "lowerdir", lower.join(":"))?;
+    match lower.len() {
+        // The kernel takes a text of 255 bytes; one by one since Linux 6.7.
+        SEVERAL.. => {
+            for dir in &lower {
+                fsconfig_set_string(&fs, "lowerdir+", &**dir)?;
+            }
+        }
+        _ => fsconfig_set_string(&fs, "lowerdir", lower.join(":"))?,
+    }
     fsconfig_create(&fs)?;
     let flags = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
     let read_only = match own {

@@ -14,6 +14,7 @@ mod back;
 mod check;
 mod copy;
 mod error;
+mod fresh;
 pub(crate) mod handle;
 mod images;
 mod journal;
@@ -111,6 +112,8 @@ fn begin(place: &Place) -> io::Result<Progress> {
     if journal::read(&place.dir)?.is_some() || Applied::load(&place.dir)?.is_some() {
         return Err(io::ErrorKind::AlreadyExists.into());
     }
+    // An attempt that was taken back may have left its signs.
+    journal::remove(&place.dir)?;
     images::remove(&place.dir)?;
     Progress::read(&place.dir, place.durable)
 }

@@ -254,9 +254,10 @@ fn is_like(before: &Node, now: &Node) -> bool {
 }
 
 fn freed(change: &Change) -> Option<&Path> {
-    match change.kind {
-        Kind::Deleted => Some(change.path.path()),
-        _ => change.from.as_ref().map(|from| from.path()),
+    match change.after {
+        // Whatever it is called: a link that goes is a change of links.
+        None => Some(change.path.path()),
+        Some(_) => change.from.as_ref().map(|from| from.path()),
     }
 }
 

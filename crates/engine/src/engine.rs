@@ -19,6 +19,7 @@ use weighlock_store::{
 use crate::blacklist::BlacklistFile;
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::effects::Coming;
 use crate::env;
 use crate::error::{Error, brief};
 use crate::forgery::Forgery;
@@ -66,6 +67,7 @@ pub struct Engine {
     pub(crate) finalizing: tokio::sync::Mutex<()>,
     /// Held while changes are applied.
     pub(crate) committing: tokio::sync::Mutex<()>,
+    pub(crate) coming: Coming,
     pub(crate) deadlines: Arc<Deadlines>,
     /// The name of the server's owner, once it is known.
     pub(crate) owner: OnceLock<String>,
@@ -127,6 +129,7 @@ impl Engine {
             waiters: Waiters::default(),
             finalizing: tokio::sync::Mutex::default(),
             committing: tokio::sync::Mutex::default(),
+            coming: Coming::default(),
             deadlines: Arc::default(),
             owner: OnceLock::new(),
             config,

@@ -491,6 +491,12 @@ impl Error {
                 "`weighlock draft` lists those there are",
             ),
             Self::Trying => problem(Kind::Conflict, "trying", "decide when it has ended"),
+            Self::Changes(weighlock_effects::Error::Stale { .. }) => problem(
+                Kind::Conflict,
+                "conflict",
+                "both versions are kept: look at them with `weighlock diff`, then try it again or \
+                 discard it",
+            ),
             Self::Changes(_) => problem(
                 Kind::Internal,
                 "changes_unreadable",

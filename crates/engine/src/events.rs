@@ -155,7 +155,8 @@ fn name_of(kind: &str) -> Option<&'static str> {
         kind if kind.starts_with("approval.") => "approval.closed",
         "run.started" | "run.blocked" | "run.waiting" | "run.held" => "run.created",
         "run.refused" => return None,
-        kind if kind.starts_with("run.") => "run.updated",
+        "changes.undo" => "run.created",
+        kind if ["run.", "changes."].iter().any(|of| kind.starts_with(of)) => "run.updated",
         "principal.paused" => "principal.paused",
         "principal.resumed" => "principal.resumed",
         kind if ["rules.", "grant.", "blacklist."]

@@ -8,6 +8,7 @@ use crate::error::Error;
 use crate::login::Answer;
 use crate::machine::PrimitiveView;
 use crate::principal::{Principal, Right};
+use crate::sandbox::DEFAULT as DEFAULT_SANDBOX;
 use crate::view::SandboxView;
 
 /// Whether the engine serves, at a glance.
@@ -85,6 +86,7 @@ impl Engine {
         let (primitives, machine) = self.probe().await;
         checks.extend(machine);
         checks.push(self.check_run().await);
+        checks.push(self.check_copies().await);
         checks.push(self.check_blacklist());
         checks.push(self.check_output());
         checks.push(self.check_path().await);
@@ -110,6 +112,42 @@ impl Engine {
                 ),
             },
             Err(error) => failed("audit", error.into()),
+        }
+    }
+
+    /// Says whether the default sandbox can be shown as a copy, and what is
+    /// kept of changes.
+    async fn check_copies(self: &std::sync::Arc<Self>) -> Check {
+        let engine = std::sync::Arc::clone(self);
+        let tried = tokio::task::spawn_blocking(move || {
+            let sandbox = engine.sandbox_called(DEFAULT_SANDBOX)?;
+            engine.why_no_copy(&sandbox, &engine.config.base)
+        });
+        let why = tried.await.expect("trying does not panic");
+        let kept = || {
+            let (bytes, held) = (self.store.image_bytes()?, self.store.held_changes(None)?);
+            Ok::<_, Error>((bytes, held.len()))
+        };
+        let (bytes, drafts) = match kept() {
+            Ok(kept) => kept,
+            Err(error) => return failed("copies", error),
+        };
+        let kept = format!(
+            "{} of {} kept for undo, {drafts} undecided (`weighlock draft`)",
+            size(bytes),
+            size(self.config.effects.undo_bytes)
+        );
+        match why {
+            None => ok(
+                "copies",
+                format!("sandboxes can be shown as copies, {kept}"),
+            ),
+            Some(why) => hint(
+                "copies",
+                format!("{why}; {kept}"),
+                "see `weighlock doctor -v`: it takes overlay mounts, in user namespaces where the \
+                 server is not root",
+            ),
         }
     }
 

@@ -247,7 +247,7 @@ fn fingerprint(request: &Request, sandbox: &str, place: &Place, judgement: &Judg
 }
 
 /// Takes `.` and `..` out of an absolute path, by its letters alone.
-fn clean(path: &Path) -> PathBuf {
+pub(crate) fn clean(path: &Path) -> PathBuf {
     let mut clean = PathBuf::new();
     for part in path.components() {
         match part {

@@ -142,6 +142,13 @@ impl Request {
                 "give the text of a command",
             ));
         }
+        if self.external && self.preview {
+            return Err(Error::invalid(
+                "no_copy",
+                "what its requester runs itself cannot be tried on a copy; nothing was run".into(),
+                "leave `preview` out, or let it be run here",
+            ));
+        }
         if self.command.contains('\0') {
             return Err(Error::invalid(
                 "invalid_command",

@@ -10,6 +10,7 @@ use weighlock_exec::{self as exec, Job, Limits, Nursery, Shell, Spec, Summoned};
 use weighlock_policy::{Permit, Settled, Verdict};
 use weighlock_store::{Command, Inserted, Key, State};
 
+use crate::effects::Comes;
 use crate::engine::Engine;
 use crate::env;
 use crate::error::Error;
@@ -126,7 +127,7 @@ impl Engine {
         let permit = match case.judged.judgement.settle() {
             Settled::Allowed(permit) => permit,
             Settled::Refused => return self.refuse(&case).await,
-            Settled::Asked(question) if self.is_tried(&mut case) => question.tried(),
+            Settled::Asked(question) if self.is_tried(&mut case)? => question.tried(),
             Settled::Asked(_) => return self.ask(case, None).await,
         };
         let patience = case.request.wait_for_answer()?;
@@ -158,9 +159,15 @@ impl Engine {
         request.limits(self.config.times(), self.config.keep, 0)?;
         let known = self.workplace(request.sandbox.as_deref(), who)?;
         let sandbox = &known.sandbox;
-        let place = self.place(sandbox, request.cwd.as_deref())?;
         let named = request.session.as_deref();
         let session = self.session_for(named, who, sandbox).await?;
+        let place = match self.place(sandbox, request.cwd.as_deref()) {
+            Ok(place) => place,
+            Err(error) => {
+                let place = self.place_in_draft(sandbox, request.cwd.as_deref(), &session)?;
+                place.ok_or(error)?
+            }
+        };
         let at = Where {
             known: &known,
             place: &place,
@@ -240,7 +247,7 @@ impl Engine {
         let room = room.map_err(|_| Error::TooMany {
             running: self.config.max_running,
         })?;
-        let manner = self.manner(&case, permit);
+        let manner = self.manner(&case, permit)?;
         let limited = match permit.read_only() {
             true => Some(case.known.sandbox.read_only()),
             false => permit.on_copy().then(|| case.known.sandbox.offline()),
@@ -256,7 +263,7 @@ impl Engine {
         let mut command = self.command(&case, permit, &beginning);
         let mut layers = self.layers(&case, &manner, &command.id)?;
         let walls = self.walls(sandbox, &case.place, &case.path, &mut layers)?;
-        let below = layers.below();
+        let (below, comes) = (layers.below(), layers.comes.take());
         self.keep_copy(&case, permit, layers)?;
         warnings.extend(walls.warnings);
         let before = Run::from_command(command.clone()).detail;
@@ -304,6 +311,7 @@ impl Engine {
             room,
             guarded: walls.guarded,
             below,
+            comes,
             cwd: case.place.fd,
         })
     }
@@ -355,6 +363,7 @@ impl Engine {
         // recorded to its end, even when nobody waits any more.
         let engine = Arc::clone(self);
         let started = tokio::spawn(async move {
+            let _comes = plan.comes;
             // It wakes up while the start is being recorded.
             let keeper = exec::summon(&engine.nursery)?;
             engine
@@ -501,6 +510,8 @@ struct Plan {
     guarded: Option<Guarded>,
     /// Runs whose copies it sees.
     below: Vec<String>,
+    /// Keeps them and its own there until it has begun.
+    comes: Option<Comes>,
     /// Keeps the working directory what it is until the walls stand.
     cwd: OwnedFd,
     /// All that it will read, where that is known.

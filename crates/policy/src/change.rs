@@ -231,7 +231,12 @@ fn judge<'a>(rules: &'a Rules, change: &Change, allowed: bool) -> Option<(Verdic
     {
         default = Some(Verdict::Ask);
     }
-    if named || change.kind == ChangeKind::Times {
+    // A time alone makes nothing run, and git often writes its settings anew as
+    // they are.
+    if change.kind == ChangeKind::Times {
+        return strictest.filter(|(verdict, _)| *verdict == Verdict::Reject);
+    }
+    if named {
         return strictest;
     }
     let default = default.filter(|verdict| !allowed && *verdict > Verdict::Auto);
@@ -368,8 +373,35 @@ mod tests {
         check(Preset::Guarded, "run.sh", Mode, "ask default");
         check(Preset::Guarded, "run.sh", Link, "ask default");
         check(Preset::Guarded, "src/main.rs", Times, "auto");
+        check(Preset::Guarded, ".git/config", Times, "auto");
         check(Preset::Guarded, "~/.cache/pip/x", Created, "auto");
         check(Preset::Guarded, "/srv/other/x", Created, "ask outside");
+    }
+
+    #[test]
+    fn guarded_lets_git_put_away_what_it_is_done_with() {
+        check(Preset::Guarded, ".git/refs/heads/topic", Deleted, "auto");
+        check(Preset::Guarded, ".git/logs/refs/stash", Deleted, "auto");
+        check(Preset::Guarded, "sub/.git/MERGE_HEAD", Deleted, "auto");
+        check(
+            Preset::Guarded,
+            ".git/objects/ab/cd",
+            Deleted,
+            "ask default",
+        );
+        check(Preset::Guarded, ".git/HEAD", Deleted, "ask default");
+        check(
+            Preset::Guarded,
+            ".git/hooks/x",
+            Deleted,
+            "ask runs-by-itself",
+        );
+        check(
+            Preset::Strict,
+            ".git/refs/heads/topic",
+            Deleted,
+            "ask default",
+        );
     }
 
     #[test]

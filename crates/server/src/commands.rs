@@ -91,6 +91,8 @@ pub struct NewCommand {
     pub executor: Option<Executor>,
     /// `before`: ask a person before it runs, where it would be tried on a
     /// copy first; for commands whose point is elsewhere, such as the network.
+    /// Otherwise than the sandbox says, `effects` and `none` count only of
+    /// those who may decide.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub review: Option<Review>,
     /// Try it on a copy, and ask about every change.

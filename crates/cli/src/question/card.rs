@@ -1,19 +1,32 @@
 //! A question as a person reads it at a terminal.
 
-use weighlock_engine::{ApprovalView, Explanation, Risk, Situation};
+use weighlock_engine::{ApprovalView, Explanation, Risk, Situation, Tried};
 
-use super::Put;
-use crate::judged;
+use super::{Asked, MAX_FILES, Put, is_stale};
 use crate::text::{aligned, one_line, safe, safe_command};
 use crate::when::{counter, seconds_since};
+use crate::{effect, judged};
 
 /// Lines about parts that a card has at the most; a terminal shows about twice
 /// as many.
 const MAX_PARTS: usize = 12;
 
 /// Returns the whole card.
-pub(crate) fn lines(asked: &ApprovalView, put: Put, width: usize) -> Vec<String> {
+pub(crate) fn lines(asked: &Asked, put: Put, width: usize) -> Vec<String> {
     let id = one_line(&asked.short_id, 20);
+    if let Some(effect) = asked.effect.as_ref().filter(|_| put.own) {
+        // Whoever has asked for it knows the rest.
+        let head = safe(&effect.header);
+        let fits = head.chars().count() + id.len() + 2 <= width;
+        let mut lines = vec![match fits {
+            true => aligned(&head, &id, width),
+            false => head,
+        }];
+        let files = files(asked, effect).into_iter();
+        lines.extend(files.map(|file| format!("  {file}")));
+        lines.extend(judged::why("Why    ", &asked.reasons, width));
+        return lines;
+    }
     let mut lines = vec![aligned(&header(asked, put), &id, width)];
     lines.push(safe(&asked.summary));
     lines.extend(claim(asked, width));
@@ -34,12 +47,62 @@ pub(crate) fn lines(asked: &ApprovalView, put: Put, width: usize) -> Vec<String>
     lines.extend(input(asked));
     lines.push(String::new());
     lines.extend(judged::why("Why    ", &asked.reasons, width));
-    lines.extend(
-        asked
-            .explanation
-            .as_deref()
-            .map_or_else(Vec::new, |asked| parts(asked, width)),
-    );
+    match (&asked.effect, &asked.explanation) {
+        (Some(effect), _) => lines.extend(tried(asked, effect)),
+        (None, Some(explanation)) => lines.extend(parts(explanation, width)),
+        (None, None) => {}
+    }
+    lines
+}
+
+/// What is said of what it did on a copy, to whoever asked for it.
+pub(crate) fn effect(asked: &Asked) -> Vec<String> {
+    let Some(effect) = &asked.effect else {
+        return vec![];
+    };
+    let mut lines = vec![safe(&effect.header)];
+    lines.extend(files(asked, effect));
+    lines
+}
+
+/// What it did on a copy.
+fn tried(asked: &Asked, effect: &Tried) -> Vec<String> {
+    let mut said = vec![match (is_stale(effect), effect.exit_code) {
+        (true, _) => safe(&effect.header),
+        (false, Some(0)) => "✓ tried in a copy, exit 0".into(),
+        (false, Some(code)) => format!("✗ tried in a copy, exit {code}"),
+        (false, None) => "✗ tried in a copy, and it did not end by itself".into(),
+    }];
+    said.extend({ effect.changes.network.iter() }.map(|hosts| {
+        let hosts = one_line(&hosts.join(", "), 60);
+        let hosts = Some(hosts).filter(|hosts| !hosts.is_empty());
+        let hosts = hosts.map_or_else(String::new, |hosts| format!(" ({hosts})"));
+        format!("it could reach the network{hosts}, and what it did there is not shown")
+    }));
+    said.extend(files(asked, effect));
+    let margins = std::iter::once("Effect ").chain(std::iter::repeat("       "));
+    { margins.zip(said) }
+        .map(|(margin, line)| format!("{margin}{line}"))
+        .collect()
+}
+
+/// What would be applied, and what hangs on it.
+fn files(asked: &Asked, effect: &Tried) -> Vec<String> {
+    let mut lines = match &asked.changes {
+        Some(changes) => effect::lines(changes, MAX_FILES),
+        None => { effect.changes.paths.iter() }
+            .map(|path| one_line(path, usize::MAX))
+            .collect(),
+    };
+    if lines.is_empty() {
+        lines.push("changes nothing".into());
+    }
+    if !effect.after.is_empty() {
+        let after = effect.after.join(", ");
+        lines.push(format!(
+            "after {after}: it was built on that, which comes first"
+        ));
+    }
     lines
 }
 

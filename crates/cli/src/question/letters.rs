@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 use weighlock_engine::{ApprovalView, DecisionKind, Explanation, Risk};
 use weighlock_server::{DecisionRequest, ExplainRequest};
 
-use super::{Put, always, card, pager};
+use super::{Asked, Put, always, card, is_stale, pager};
 use crate::client::{Client, Failure};
+use crate::effect::{Place, unified};
 use crate::given;
 use crate::judged;
 use crate::keys::{Key, Keys};
@@ -20,6 +21,8 @@ const READ_WITHIN: Duration = Duration::from_secs(1);
 /// What a person says.
 pub(super) enum Answer {
     Decide(DecisionRequest),
+    /// They want to see what it does first, or once more.
+    Try,
     Next,
     Quit,
 }
@@ -27,7 +30,7 @@ pub(super) enum Answer {
 /// Shows a question and waits for the answer.
 pub(super) async fn ask(
     keys: &mut Keys<'_>,
-    asked: &ApprovalView,
+    asked: &Asked,
     put: Put,
     card: bool,
     paths: &Paths,
@@ -46,6 +49,8 @@ pub(super) async fn ask(
             b'w' => always(keys, asked).await,
             b'e' => edit(keys, asked, paths).await,
             b'r' => reject(keys, asked).await,
+            b'd' => diff(keys, asked, paths).await,
+            b't' => return Answer::Try,
             b'n' => return Answer::Next,
             b'q' => return Answer::Quit,
             _ => explain(keys, asked).await,
@@ -57,34 +62,19 @@ pub(super) async fn ask(
 }
 
 /// Shows the letters, and waits for one of them.
-async fn letter(keys: &mut Keys<'_>, asked: &ApprovalView, put: Put) -> u8 {
-    let always = asked
-        .explanation
-        .as_deref()
-        .is_some_and(always::is_possible);
-    let once = match (asked.risk, asked.count) {
-        (Risk::High, _) => "run anyway…".to_owned(),
-        (_, 0 | 1) => "run once".to_owned(),
-        (_, count) => format!("run once ({count})"),
-    };
-    let next = if put.place.is_some() {
-        "[n] next   "
-    } else {
-        ""
-    };
+async fn letter(keys: &mut Keys<'_>, asked: &Asked, put: Put) -> u8 {
+    let rows = offered(asked, put);
     say!("");
-    say!(
-        "  [o] {once}   {}[e] edit   [r] reject…",
-        if always { "[w] always…   " } else { "" }
-    );
-    say!("  [x] explain   {next}[q] quit");
+    for row in &rows {
+        let words = { row.iter() }.map(|(key, word)| format!("[{}] {word}", char::from(*key)));
+        say!("  {}", words.collect::<Vec<_>>().join("   "));
+    }
     prompt("> ");
     keys.forget();
+    let is_offered = |key: u8| rows.iter().flatten().any(|(offered, _)| *offered == key);
     let letter = loop {
         match keys.key().await {
-            Key::Char(b'w') if !always => {}
-            Key::Char(b'n') if next.is_empty() => {}
-            Key::Char(key) if b"owernxq".contains(&key) => break key,
+            Key::Char(key) if is_offered(key) => break key,
             Key::Quit => break b'q',
             // Enter alone, too, does nothing.
             _ => {}
@@ -94,25 +84,80 @@ async fn letter(keys: &mut Keys<'_>, asked: &ApprovalView, put: Put) -> u8 {
     letter
 }
 
-async fn once(keys: &mut Keys<'_>, asked: &ApprovalView) -> Option<DecisionRequest> {
-    let yes = confirmed(keys, asked, "run it once?").await;
-    yes.then(|| decision(asked, DecisionKind::ApproveOnce))
+/// The letters there are for a question, in two rows: what decides it, and what
+/// does not.
+fn offered(asked: &Asked, put: Put) -> [Vec<(u8, String)>; 2] {
+    let explanation = asked.explanation.as_deref();
+    let always = explanation.is_some_and(always::is_possible);
+    let effect = asked.effect.as_ref();
+    let stale = effect.is_some_and(is_stale);
+    let yes = match (effect, asked.risk, asked.count) {
+        (Some(effect), _, _) if effect.changes.count() == 0 => "approve".to_owned(),
+        (Some(_), Risk::High, _) => "apply anyway…".to_owned(),
+        (Some(_), _, _) => "apply these changes".to_owned(),
+        (None, Risk::High, _) => "run anyway…".to_owned(),
+        (None, _, 0 | 1) => "run once".to_owned(),
+        (None, _, count) => format!("run once ({count})"),
+    };
+    let again = match effect {
+        Some(_) => "try again",
+        None => "try in a copy",
+    };
+    let decide = [
+        (!stale, b'o', yes.as_str()),
+        (!stale && always, b'w', "always…"),
+        (effect.is_none(), b'e', "edit"),
+        (true, b'r', "reject…"),
+    ];
+    let look = [
+        (effect.is_some(), b'd', "diff"),
+        (stale || effect.is_none(), b't', again),
+        (true, b'x', "explain"),
+        (put.place.is_some(), b'n', "next"),
+        (true, b'q', "quit"),
+    ];
+    let possible = |row: &[(bool, u8, &str)]| {
+        let row = row.iter().filter(|(possible, ..)| *possible);
+        row.map(|(_, key, word)| (*key, (*word).to_owned()))
+            .collect()
+    };
+    [possible(&decide), possible(&look)]
 }
 
-async fn always(keys: &mut Keys<'_>, asked: &ApprovalView) -> Option<DecisionRequest> {
-    let rules = always::compose(keys, asked).await?;
-    let what = match rules.len() {
-        1 => "save this rule and run it?".to_owned(),
-        count => format!("save {count} rules and run it?"),
+async fn once(keys: &mut Keys<'_>, asked: &Asked) -> Option<DecisionRequest> {
+    let (what, kind) = match &asked.effect {
+        Some(effect) if effect.changes.count() == 0 => ("approve it?", DecisionKind::ApplyEffect),
+        Some(_) => ("apply these changes?", DecisionKind::ApplyEffect),
+        None => ("run it once?", DecisionKind::ApproveOnce),
     };
-    let yes = confirmed(keys, asked, &what).await;
+    let yes = sure(keys, asked, what).await;
+    yes.then(|| decision(asked, kind))
+}
+
+async fn always(keys: &mut Keys<'_>, asked: &Asked) -> Option<DecisionRequest> {
+    let rules = always::compose(keys, asked).await?;
+    let then = match asked.effect {
+        Some(_) => "apply these changes",
+        None => "run it",
+    };
+    let what = match rules.len() {
+        1 => format!("save this rule and {then}?"),
+        count => format!("save {count} rules and {then}?"),
+    };
+    let yes = sure(keys, asked, &what).await;
     yes.then(|| DecisionRequest {
         rules,
         ..decision(asked, DecisionKind::ApproveAlways)
     })
 }
 
-async fn reject(keys: &mut Keys<'_>, asked: &ApprovalView) -> Option<DecisionRequest> {
+async fn reject(keys: &mut Keys<'_>, asked: &Asked) -> Option<DecisionRequest> {
+    let needed_by = { asked.effect.iter() }.flat_map(|effect| &effect.needed_by);
+    let needed_by: Vec<&str> = needed_by.map(String::as_str).collect();
+    if !needed_by.is_empty() {
+        let needed_by = needed_by.join(", ");
+        say!("  rejecting also discards {needed_by} which were built on it");
+    }
     let question = "  why? (Enter rejects, Esc goes back) ";
     let why = keys.line(question, "").await?;
     Some(DecisionRequest {
@@ -122,7 +167,7 @@ async fn reject(keys: &mut Keys<'_>, asked: &ApprovalView) -> Option<DecisionReq
 }
 
 /// Takes another text, and shows what the policy makes of it.
-async fn edit(keys: &mut Keys<'_>, asked: &ApprovalView, paths: &Paths) -> Option<DecisionRequest> {
+async fn edit(keys: &mut Keys<'_>, asked: &Asked, paths: &Paths) -> Option<DecisionRequest> {
     let text = keys.line("  $ ", &asked.command).await?;
     if text.is_empty() || text == asked.command {
         say!("  It is the same as before.");
@@ -137,7 +182,7 @@ async fn edit(keys: &mut Keys<'_>, asked: &ApprovalView, paths: &Paths) -> Optio
     lines.push(format!("  {mark} {label}"));
     lines.extend(judged::why("Why    ", &judged.reasons, width()));
     let seen = pager::page(keys, &lines).await;
-    let yes = seen && confirmed(keys, asked, "run the edited command?").await;
+    let yes = seen && sure(keys, asked, "run the edited command?").await;
     yes.then(|| DecisionRequest {
         command: Some(text),
         ..decision(asked, DecisionKind::ApproveEdited)
@@ -157,7 +202,7 @@ async fn judge(asked: &ApprovalView, text: &str, paths: &Paths) -> Result<Explan
     client.post("/policies/explain", &request).await
 }
 
-async fn explain(keys: &mut Keys<'_>, asked: &ApprovalView) -> Option<DecisionRequest> {
+async fn explain(keys: &mut Keys<'_>, asked: &Asked) -> Option<DecisionRequest> {
     if let Some(explanation) = &asked.explanation {
         let page = judged::page(explanation, width());
         let lines: Vec<String> = page.lines().map(str::to_owned).collect();
@@ -166,24 +211,52 @@ async fn explain(keys: &mut Keys<'_>, asked: &ApprovalView) -> Option<DecisionRe
     None
 }
 
+/// Shows what would be applied, line by line.
+async fn diff(keys: &mut Keys<'_>, asked: &Asked, paths: &Paths) -> Option<DecisionRequest> {
+    let run = asked.command_ids.first()?;
+    let place = Place::of_run(run);
+    let lines = async {
+        let mut client = Client::open(paths).await?;
+        let mut lines = vec![];
+        for change in place.fetch(&mut client, usize::MAX).await?.changes {
+            lines.extend(unified(
+                &place.diff(&mut client, change.index, false).await?,
+            ));
+        }
+        Ok::<_, Failure>(lines)
+    };
+    match lines.await {
+        Ok(lines) => drop(pager::page_styled(keys, &lines).await),
+        Err(failure) => say!("{}", failure.to_string().trim_end()),
+    }
+    None
+}
+
 /// Asks once more. Of high risk, everything that matters is repeated first,
 /// and an Enter that comes at once was meant for something else.
-async fn confirmed(keys: &mut Keys<'_>, asked: &ApprovalView, what: &str) -> bool {
+async fn sure(keys: &mut Keys<'_>, asked: &Asked, what: &str) -> bool {
     let high = asked.risk == Risk::High;
     if high {
         let mut lines = vec![format!("  High risk, in {}:", one_line(&asked.sandbox, 30))];
         lines.extend(card::command(&asked.command));
+        let effect = card::effect(asked).into_iter();
+        lines.extend(effect.map(|line| format!("  {line}")));
         lines.extend(judged::why("  Why  ", &asked.reasons, width()));
         if !pager::page(keys, &lines).await {
             return false;
         }
     }
+    confirmed(keys, what, if high { READ_WITHIN } else { Duration::ZERO }).await
+}
+
+/// Asks for an Enter that does not come sooner than what is asked can be read.
+pub(crate) async fn confirmed(keys: &mut Keys<'_>, what: &str, read_within: Duration) -> bool {
     prompt(&format!("  {what} Enter = yes, any other key = no "));
     keys.forget();
     let shown = Instant::now();
     let yes = loop {
         match keys.key().await {
-            Key::Enter if high && shown.elapsed() < READ_WITHIN => {}
+            Key::Enter if shown.elapsed() < read_within => {}
             key => break key == Key::Enter,
         }
     };

@@ -5,20 +5,41 @@ mod card;
 mod letters;
 mod pager;
 
-use weighlock_engine::{ApprovalState, ApprovalView};
-use weighlock_server::DecisionRequest;
+use std::ops::Deref;
+
+use weighlock_engine::{ApprovalState, ApprovalView, ChangesInfo, State, Tried};
+use weighlock_server::{CommandView, DecisionRequest};
 
 use crate::client::{Client, Failure, escape};
+use crate::effect::Place;
 use crate::events::News;
 use crate::keys::Keys;
 use crate::paths::Paths;
 use crate::signals::Signals;
 use crate::term::say;
 use crate::text::one_line;
-pub(crate) use card::lines;
+pub(crate) use card::{effect, lines};
 use letters::Answer;
-pub(crate) use letters::decision;
+pub(crate) use letters::{confirmed, decision};
 pub(crate) use pager::page;
+
+/// Files that a card names; a terminal has room for about twice as many.
+const MAX_FILES: usize = 20;
+
+/// A question with all that is shown of it.
+pub(crate) struct Asked {
+    view: ApprovalView,
+    /// What would be applied: the first files of it.
+    changes: Option<ChangesInfo>,
+}
+
+impl Deref for Asked {
+    type Target = ApprovalView;
+
+    fn deref(&self) -> &ApprovalView {
+        &self.view
+    }
+}
 
 /// What became of it.
 pub(crate) enum Outcome {
@@ -52,11 +73,11 @@ pub(crate) async fn put(
 ) -> Result<Outcome, Failure> {
     // First, so that nothing falls between looking and waiting.
     let mut news = News::open(paths).await?;
-    let mut shown = fetch(paths, id).await?;
+    let mut shown = look(paths, id).await?;
     let mut card = true;
     loop {
         if shown.state != ApprovalState::Pending {
-            return Ok(Outcome::Over(Box::new(shown)));
+            return Ok(Outcome::Over(Box::new(shown.view)));
         }
         let answer = {
             let mut keys = Keys::new(signals)?;
@@ -73,6 +94,14 @@ pub(crate) async fn put(
             None => say!("\n{}", what_changed(&shown)),
             Some(Answer::Next) => return Ok(Outcome::Next),
             Some(Answer::Quit) => return Ok(Outcome::Quit),
+            Some(Answer::Try) => match try_out(paths, &shown, &mut news, signals).await {
+                Ok(now) => shown = now,
+                Err(failure) if failure.problem.is_some() => {
+                    say!("{}", failure.to_string().trim_end());
+                    card = false;
+                }
+                Err(failure) => return Err(failure),
+            },
             Some(Answer::Decide(decision)) => match send(paths, &shown, &decision).await? {
                 Sent::Answered(now) => return Ok(Outcome::Answered(now)),
                 Sent::Over(now) => shown = *now,
@@ -83,6 +112,42 @@ pub(crate) async fn put(
             },
         }
     }
+}
+
+/// Tries what is asked about on a copy, and returns the question that follows:
+/// or the one there is, for whoever does not wait for the end.
+async fn try_out(
+    paths: &Paths,
+    shown: &Asked,
+    news: &mut News,
+    signals: &mut Signals,
+) -> Result<Asked, Failure> {
+    let mut client = Client::open(paths).await?;
+    let path = format!("/approvals/{}/preview", escape(&shown.approval_id));
+    let _: ApprovalView = client.post(&path, &serde_json::json!({})).await?;
+    say!("  Trying it in a copy…");
+    let run = shown.command_ids.first().cloned().unwrap_or_default();
+    let tried = async {
+        while client
+            .get::<CommandView>(&format!("/commands/{run}"))
+            .await?
+            .run
+            .state
+            == State::Running
+        {
+            let ours = |id: &Option<String>| id.as_deref() == Some(&run);
+            let mut event = news.next().await?;
+            while !ours(&event.command_id) && event.event != "reset" {
+                event = news.next().await?;
+            }
+        }
+        Ok::<_, Failure>(())
+    };
+    tokio::select! {
+        done = tried => done?,
+        _ = signals.next() => {}
+    }
+    look(paths, &shown.approval_id).await
 }
 
 /// Says how a question ended.
@@ -96,41 +161,54 @@ pub(crate) fn how_it_ended(approval: &ApprovalView) -> String {
     }
 }
 
-fn what_changed(now: &ApprovalView) -> String {
-    match now.state {
-        ApprovalState::Pending => "What would run has changed; this is the question now.".into(),
-        _ => String::new(),
+fn what_changed(now: &ApprovalView) -> &'static str {
+    match (now.state, &now.effect) {
+        (ApprovalState::Pending, None) => "What would run has changed; this is the question now.",
+        (ApprovalState::Pending, Some(_)) => {
+            "What would be applied has changed; this is the question now."
+        }
+        _ => "",
     }
+}
+
+/// Returns whether what it did on a copy cannot be applied as things are now.
+fn is_stale(effect: &Tried) -> bool {
+    effect.state == "stale" || !effect.conflicts.is_empty()
 }
 
 /// What became of an answer.
 enum Sent {
     Answered(Box<ApprovalView>),
-    Over(Box<ApprovalView>),
+    Over(Box<Asked>),
     /// It was no answer to this.
     Wrong(Failure),
 }
 
-async fn send(
-    paths: &Paths,
-    shown: &ApprovalView,
-    decision: &DecisionRequest,
-) -> Result<Sent, Failure> {
+async fn send(paths: &Paths, shown: &Asked, decision: &DecisionRequest) -> Result<Sent, Failure> {
     match decide(paths, &shown.approval_id, decision).await {
         Ok(now) => Ok(Sent::Answered(Box::new(now))),
         Err(failure) => match failure.code() {
-            Some("already_decided" | "payload_changed") => {
-                let now = fetch(paths, &shown.approval_id).await?;
+            Some("already_decided" | "payload_changed" | "conflict") => {
+                let now = look(paths, &shown.approval_id).await?;
                 say!("{}", what_changed(&now));
                 Ok(Sent::Over(Box::new(now)))
             }
-            Some("bad_rules" | "blocked" | "paused" | "empty_command" | "command_too_long") => {
-                Ok(Sent::Wrong(failure))
-            }
+            Some(code) if NOT_YET.contains(&code) => Ok(Sent::Wrong(failure)),
             _ => Err(failure),
         },
     }
 }
+
+/// What can be answered otherwise, or later.
+const NOT_YET: &[&str] = &[
+    "bad_rules",
+    "blocked",
+    "command_too_long",
+    "earlier_first",
+    "empty_command",
+    "paused",
+    "trying",
+];
 
 /// Sends an answer. A person may take longer than a connection lasts, so it
 /// has one of its own.
@@ -150,17 +228,25 @@ pub(crate) async fn fetch(paths: &Paths, id: &str) -> Result<ApprovalView, Failu
     client.get(&format!("/approvals/{}", escape(id))).await
 }
 
+/// The same, with what would be applied.
+pub(crate) async fn look(paths: &Paths, id: &str) -> Result<Asked, Failure> {
+    let view = fetch(paths, id).await?;
+    let mut changes = None;
+    if let (Some(_), Some(run)) = (&view.effect, view.command_ids.first()) {
+        let mut client = Client::open(paths).await?;
+        // What cannot be read can still be rejected.
+        changes = Place::of_run(run).fetch(&mut client, MAX_FILES).await.ok();
+    }
+    Ok(Asked { view, changes })
+}
+
 /// Waits until a question is not what it was.
-async fn changed(
-    news: &mut News,
-    shown: &ApprovalView,
-    paths: &Paths,
-) -> Result<ApprovalView, Failure> {
+async fn changed(news: &mut News, shown: &Asked, paths: &Paths) -> Result<Asked, Failure> {
     loop {
         let event = news.next().await?;
         let ours = event.approval_id.as_deref() == Some(&shown.approval_id);
         if ours || event.event == "reset" {
-            let now = fetch(paths, &shown.approval_id).await?;
+            let now = look(paths, &shown.approval_id).await?;
             if now.state != ApprovalState::Pending || now.fingerprint != shown.fingerprint {
                 return Ok(now);
             }

@@ -1,5 +1,6 @@
 //! Text that is shown whole, however long it is.
 
+use crate::effect::{Paint, Style, Styled};
 use crate::keys::{Key, Keys};
 use crate::term::{self, prompt, say};
 use crate::text::broken;
@@ -7,16 +8,25 @@ use crate::text::broken;
 /// Shows lines, page by page where they are more than the terminal has room
 /// for. Returns whether their end was reached.
 pub(crate) async fn page(keys: &mut Keys<'_>, lines: &[String]) -> bool {
+    let lines = { lines.iter() }.map(|line| (Style::Plain, line.clone()));
+    page_styled(keys, &lines.collect::<Vec<_>>()).await
+}
+
+/// The same for lines that may have colours.
+pub(crate) async fn page_styled(keys: &mut Keys<'_>, lines: &[Styled]) -> bool {
+    let paint = Paint::on(&std::io::stderr());
     let (rows, columns) = term::size();
-    let lines: Vec<String> = lines
-        .iter()
-        .flat_map(|line| broken(line, columns))
-        .collect();
+    let pieces = |(style, line): &Styled| {
+        let style = *style;
+        let pieces = broken(line, columns).into_iter();
+        pieces.map(move |piece| (style, piece))
+    };
+    let lines: Vec<Styled> = lines.iter().flat_map(pieces).collect();
     // Room for our own line, and for one of the page before.
     let height = rows.saturating_sub(2).max(1);
     let mut shown = 0;
     for page in lines.chunks(height) {
-        page.iter().for_each(|line| say!("{line}"));
+        { page.iter() }.for_each(|(style, line)| say!("{}", paint.line(*style, line)));
         shown += page.len();
         if shown < lines.len() && !goes_on(keys, shown, lines.len()).await {
             return false;

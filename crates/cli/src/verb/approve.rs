@@ -13,7 +13,7 @@ use crate::question::{self, Outcome, Put};
 use crate::signals::Signals;
 use crate::term::{self, say};
 use crate::text::{self, aligned, print_json};
-use crate::{judged, ourselves};
+use crate::{effect, judged, ourselves};
 
 /// How long the end of what was approved is waited for: most commands are over
 /// by then, and nobody sits before one that is not.
@@ -82,7 +82,7 @@ async fn exactly(
 
 /// Shows a question, and approves what was shown.
 async fn as_it_is(id: &str, json: bool, paths: &Paths) -> Result<ExitCode, Failure> {
-    let asked = question::fetch(paths, id).await?;
+    let asked = question::look(paths, id).await?;
     for line in question::lines(&asked, Put::default(), judged::width(std::io::stderr())) {
         say!("{line}");
     }
@@ -155,7 +155,7 @@ pub(crate) async fn told(outcome: Outcome, paths: &Paths) -> Result<bool, Failur
 }
 
 /// `exit 0 · 38 ms`
-fn result(run: &Run) -> String {
+pub(crate) fn result(run: &Run) -> String {
     match (run.exit_code, run.detail.duration_ms) {
         (Some(code), Some(took)) => format!("exit {code} · {}", text::duration(took)),
         _ => ending(run),
@@ -174,7 +174,13 @@ async fn report(approval: &ApprovalView, paths: &Paths) -> Result<(), Failure> {
                 0 | 1 => String::new(),
                 count => format!(" ({count})"),
             };
-            let said = format!("✓ approved{many} · {}", result(&run));
+            let said = match (&approval.effect, effect::is(&run, "applied")) {
+                (Some(tried), true) if tried.changes.count() > 0 => {
+                    format!("✓ applied · {}", result(&run))
+                }
+                (Some(_), false) => not_applied(&run),
+                _ => format!("✓ approved{many} · {}", result(&run)),
+            };
             say!("{}", aligned(&said, &run.short_id, width));
         }
         (ApprovalState::Rejected, _) => {
@@ -184,4 +190,11 @@ async fn report(approval: &ApprovalView, paths: &Paths) -> Result<(), Failure> {
         _ => say!("{}", question::how_it_ended(approval)),
     }
     Ok(())
+}
+
+/// Says why what was approved is not applied.
+pub(crate) fn not_applied(run: &Run) -> String {
+    let why = run.detail.reason.as_ref();
+    let why = why.map_or_else(String::new, |why| format!(" · {}", text::safe(&why.text)));
+    format!("✗ not applied{why}")
 }

@@ -100,6 +100,9 @@ fn print(approval: &ApprovalView) {
     );
     println!("{:<10} {}", "", command_line(&approval.command, 100));
     println!("{:<10} {}", "", safe(&approval.summary));
+    if let Some(effect) = &approval.effect {
+        println!("{:<10} {}", "", safe(&effect.header));
+    }
 }
 
 fn label(approval: &ApprovalView) -> String {

@@ -29,17 +29,27 @@ pub(crate) struct Args {
 
 pub(crate) fn reject(args: Args, paths: &Paths) -> Result<ExitCode, Failure> {
     ourselves::may_decide()?;
-    let rejected = block_on(async {
+    let (asked, rejected) = block_on(async {
         let asked = question::fetch(paths, &args.id).await?;
         let decision = DecisionRequest {
             reason: args.why.clone(),
             ..question::decision(&asked, DecisionKind::Reject)
         };
-        question::decide(paths, &asked.approval_id, &decision).await
+        let rejected = question::decide(paths, &asked.approval_id, &decision).await?;
+        Ok((asked, rejected))
     })?;
-    match args.json {
-        true => print_json(&rejected),
-        false => eprintln!("⊘ rejected  {}", one_line(&rejected.short_id, 20)),
+    if args.json {
+        print_json(&rejected);
+        return Ok(ExitCode::SUCCESS);
+    }
+    eprintln!("⊘ rejected  {}", one_line(&rejected.short_id, 20));
+    let with = { asked.effect.iter() }.flat_map(|effect| &effect.needed_by);
+    let with: Vec<&str> = with.map(String::as_str).collect();
+    if !with.is_empty() {
+        eprintln!(
+            "  {} were built on it, and were discarded too",
+            with.join(", ")
+        );
     }
     Ok(ExitCode::SUCCESS)
 }

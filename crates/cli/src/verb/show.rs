@@ -7,7 +7,7 @@ use weighlock_server::{CommandList, CommandView};
 
 use crate::client::{Client, Failure, block_on, escape};
 use crate::paths::Paths;
-use crate::text;
+use crate::{effect, text};
 
 /// Show everything known about a run
 #[derive(clap::Args)]
@@ -163,8 +163,10 @@ pub(crate) fn lines(view: &CommandView) -> Vec<String> {
             )),
         );
     }
+    add("changes", changed(run));
     add("output", Some(output(run)));
-    for warning in &detail.warnings {
+    let applied = effect::applied_note(run);
+    for warning in { detail.warnings.iter() }.filter(|&warning| Some(warning) != applied) {
         add("warning", Some(text::safe(warning)));
     }
     { rows.into_iter() }
@@ -178,6 +180,7 @@ pub(crate) fn lines(view: &CommandView) -> Vec<String> {
 fn in_words(sandbox: &SandboxView) -> String {
     let files = match (sandbox.files.as_str(), &sandbox.directory) {
         ("write", Some(dir)) => format!("writes in {}", text::safe(dir)),
+        ("copy", Some(dir)) => format!("writes to a copy of {}", text::safe(dir)),
         ("read", Some(dir)) => format!("reads in {}", text::safe(dir)),
         _ => "an empty home directory".into(),
     };
@@ -230,13 +233,18 @@ pub(crate) fn ending(run: &Run) -> String {
         .map_or(String::new(), |ms| format!(" in {}", text::duration(ms)));
     let reason = run.detail.reason.as_ref();
     match run.state {
+        State::Waiting if effect::is_asked_about(run) => match run.exit_code {
+            Some(code) => format!("◔ exit {code}{took}, its changes wait for approval"),
+            None => "◔ ended, its changes wait for approval".into(),
+        },
         State::Waiting => "◔ waiting for approval".into(),
         State::Held => "◔ held until work is resumed".into(),
-        State::Expired => "◌ expired, nothing was run".into(),
-        State::Withdrawn => "◌ withdrawn, nothing was run".into(),
+        State::Expired => format!("◌ expired, {}", nothing(run)),
+        State::Withdrawn => format!("◌ withdrawn, {}", nothing(run)),
         State::Running => "● running".into(),
         State::Succeeded => format!("✓ exit 0{took}"),
         State::Failed => match run.exit_code {
+            Some(0) => "✗ exit 0, but its changes were not applied".into(),
             Some(code) => format!("✗ exit {code}{took}"),
             None => "✗ not started".into(),
         },
@@ -248,8 +256,53 @@ pub(crate) fn ending(run: &Run) -> String {
             (Some(reason), _) => format!("■ {}", text::safe(reason.text.trim_end_matches('.'))),
             (None, signal) => format!("■ ended by signal {}{took}", signal.unwrap_or_default()),
         },
-        State::Blocked => "⛔ blocked, nothing was run".into(),
-        State::Rejected => "⊘ rejected, nothing was run".into(),
+        State::Blocked => format!("⛔ blocked, {}", nothing(run)),
+        State::Rejected => format!("⊘ rejected, {}", nothing(run)),
         State::Lost => "? lost".into(),
     }
+}
+
+/// What did not happen: a command that ran on a copy has run.
+pub(crate) fn nothing(run: &Run) -> &'static str {
+    match run.detail.changes {
+        Some(_) => "nothing was applied",
+        None => "nothing was run",
+    }
+}
+
+/// What it changed, and what became of that.
+fn changed(run: &Run) -> Option<String> {
+    let changes = run.detail.changes.as_ref()?;
+    let id = &run.short_id;
+    let by = |name: &Option<String>| name.as_deref().map_or("somebody".into(), text::safe);
+    let fate = match changes.state.as_str() {
+        "none" => return Some("none".into()),
+        "held" => format!(
+            "not applied yet: weighlock diff {id}, weighlock commit {id}, weighlock discard {id}"
+        ),
+        "applied" => {
+            let by = match changes.applied_by.as_deref() {
+                Some("policy") => "applied unasked".to_owned(),
+                _ => format!("applied by {}", by(&changes.applied_by)),
+            };
+            match changes.can_undo {
+                true => format!("{by}, can be undone: weighlock undo {id}"),
+                false => format!("{by}, cannot be undone any more"),
+            }
+        }
+        "undone" => format!("undone by {}", by(&changes.undone_by)),
+        state => text::safe(state),
+    };
+    let mut lines = vec![format!("{}; {fate}", text::safe(&changes.summary))];
+    lines.extend(
+        changes
+            .paths
+            .iter()
+            .map(|path| text::one_line(path, usize::MAX)),
+    );
+    let more = changes.count().saturating_sub(changes.paths.len() as u64);
+    if more > 0 {
+        lines.push(format!("… and {more} more: weighlock diff {id} --stat"));
+    }
+    Some(lines.join("\n"))
 }

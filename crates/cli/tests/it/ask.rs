@@ -16,7 +16,7 @@ Why    `touch` writes files                                   default (built-in)
      writes: made
 
   [o] run once   [w] always…   [e] edit   [r] reject…
-  [x] explain   [q] quit
+  [t] try in a copy   [x] explain   [q] quit
 > ";
 
 fn run(home: &Home, command: &str) -> Tty {
@@ -138,7 +138,7 @@ fn what_cannot_be_foreseen_cannot_be_allowed_beforehand() {
     let home = Home::strict();
     for command in ["cat > made <<X\n1\nX", "$TOOL x"] {
         let mut tty = run(&home, command);
-        tty.expect("[o] run once   [e] edit   [r] reject…\n  [x] explain   [q] quit\n> ");
+        tty.expect("[o] run once   [e] edit   [r] reject…\n  [t] try in a copy   [x] explain   [q] quit\n> ");
         tty.press("w");
         tty.press("q");
         assert_eq!(tty.end(), Some(75), "{command}");

@@ -54,6 +54,8 @@ impl Office {
         let mut config = Config::new(dir.path().join("state"), base.canonicalize().unwrap());
         config.approvals = approvals;
         config.login_path = false;
+        // Before they run: what these are about is the inbox.
+        config.effects.review = Some(weighlock_engine::Review::Before);
         Self {
             _dir: dir,
             config,

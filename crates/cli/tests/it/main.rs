@@ -17,6 +17,8 @@ mod crash;
 mod crew;
 mod crowd;
 mod desk;
+mod effects;
+mod effects_cli;
 mod events;
 mod everyday;
 mod explain;

@@ -75,6 +75,23 @@ POST   /commands/{id}/finalize       own     200   -      200     200   200   20
                                      near    404   403    403     403   403   403      200   401
                                      far     404   403    403     404   404   403      200   401
                                      absent  404   404    404     404   404   404      404   401
+GET    /commands/{id}/changes        own     200   -      200     200   200   200      200   401
+                                     near    404   200    200     200   200   200      200   401
+                                     far     404   200    200     404   404   200      200   401
+                                     absent  404   404    404     404   404   404      404   401
+GET    /commands/{id}/changes/{index}/diff
+                                     own     200   -      200     200   200   200      200   401
+                                     near    404   200    200     200   200   200      200   401
+                                     far     404   200    200     404   404   200      200   401
+                                     absent  404   404    404     404   404   404      404   401
+GET    /commands/{id}/patch          own     200   -      200     200   200   200      200   401
+                                     near    404   200    200     200   200   200      200   401
+                                     far     404   200    200     404   404   200      200   401
+                                     absent  404   404    404     404   404   404      404   401
+POST   /commands/{id}/revert         own     403   -      200     200   200   200      200   401
+                                     near    404   403    200     200   200   200      200   401
+                                     far     404   403    200     404   404   200      200   401
+                                     absent  404   404    404     404   404   404      404   401
 
 GET    /approvals                    -       200   200    200     200   200   200      200   401
 GET    /approvals/{id}               own     200   -      200     200   200   200      200   401
@@ -89,6 +106,10 @@ POST   /approvals/{id}/extend        own     403   -      200     200   200   20
                                      near    404   403    200     200   200   200      200   401
                                      far     404   403    200     404   404   200      200   401
                                      absent  404   404    404     404   404   404      404   401
+POST   /approvals/{id}/preview       own     403   -      200     200   200   200      200   401
+                                     near    404   403    200     200   200   200      200   401
+                                     far     404   403    200     404   404   200      200   401
+                                     absent  404   404    404     404   404   404      404   401
 
 GET    /sessions                     -       200   200    200     200   200   200      200   401
 GET    /sessions/{id}                own     200   -      200     200   200   200      200   401
@@ -98,6 +119,24 @@ GET    /sessions/{id}                own     200   -      200     200   200   20
 POST   /sessions/{id}/close          own     200   -      200     200   200   200      200   401
                                      near    404   403    403     403   200   200      200   401
                                      far     404   403    403     404   404   200      200   401
+                                     absent  404   404    404     404   404   404      404   401
+GET    /drafts                       -       200   200    200     200   200   200      200   401
+GET    /sessions/{id}/draft          own     200   -      200     200   200   200      200   401
+                                     near    404   200    200     200   200   200      200   401
+                                     far     404   200    200     404   404   200      200   401
+                                     absent  404   404    404     404   404   404      404   401
+GET    /sessions/{id}/draft/{index}/diff
+                                     own     200   -      200     200   200   200      200   401
+                                     near    404   200    200     200   200   200      200   401
+                                     far     404   200    200     404   404   200      200   401
+                                     absent  404   404    404     404   404   404      404   401
+GET    /sessions/{id}/draft/patch    own     200   -      200     200   200   200      200   401
+                                     near    404   200    200     200   200   200      200   401
+                                     far     404   200    200     404   404   200      200   401
+                                     absent  404   404    404     404   404   404      404   401
+POST   /sessions/{id}/draft          own     403   -      200     200   200   200      200   401
+                                     near    404   403    200     200   200   200      200   401
+                                     far     404   403    200     404   404   200      200   401
                                      absent  404   404    404     404   404   404      404   401
 
 GET    /sandboxes                    -       200   200    200     200   200   200      200   401
@@ -208,8 +247,12 @@ impl Team {
         let home = Home::new();
         let server = home.serve(&["--listen", "127.0.0.1:0"]);
         let id = |made: Value| made["sandbox_id"].as_str().unwrap().to_owned();
-        let near = id(sandbox(&home, "near", json!({ "rules": ASKS })));
-        let guard = json!({ "rules": ASKS, "agents": ["other"] });
+        let near = id(sandbox(
+            &home,
+            "near",
+            json!({ "rules": ASKS, "review": "effects" }),
+        ));
+        let guard = json!({ "rules": ASKS, "agents": ["other"], "review": "effects" });
         let far = id(sandbox(&home, "far", guard));
         let stranger = Caller::stranger(&server);
         let mut callers = BTreeMap::from([("nobody", stranger.clone())]);
@@ -277,6 +320,17 @@ impl Team {
         run
     }
 
+    /// One whose changes wait for a person.
+    fn holding(&self, role: &str, object: &str, mut wishes: Value) -> Value {
+        wishes["preview"] = true.into();
+        if wishes.get("session_id").is_none() {
+            wishes["session_id"] = format!("talk {}", self.next()).into();
+        }
+        let run = self.command(role, object, &format!("mkdir {}", self.next()), wishes);
+        assert_eq!(run["changes"]["state"], "held", "{run}");
+        run
+    }
+
     /// Makes what an operation is about, and returns its address and body.
     fn request(&self, operation: &str, role: &str, object: &str) -> (String, Value) {
         let (_, path) = operation.split_once(' ').unwrap();
@@ -302,13 +356,17 @@ impl Team {
         };
         let path = match deed {
             "find" => format!("{path}?q=hi"),
-            _ => path.to_owned(),
+            _ => path.replace("{index}", "0"),
         };
         let sleep = json!({ "background": true, "stdin_open": true, "timeout_ms": 120_000 });
         let run = match (object, deed) {
             ("absent", _) => json!({ "command_id": "r_00000000000000zzzzzzzz" }),
             (_, "stop" | "stdin") => self.command(role, object, "sleep 100", sleep),
             (_, "approve" | "reject" | "withdraw") => self.waiting(role, object),
+            (_, "changes" | "diff" | "patch") => self.holding(role, object, json!({})),
+            (_, "revert") => {
+                self.command(role, object, &format!("mkdir {}", self.next()), json!({}))
+            }
             (_, "finalize") => {
                 self.command(role, object, "true", json!({ "executor": "external" }))
             }
@@ -339,14 +397,18 @@ impl Team {
     }
 
     fn about_session(&self, path: &str, role: &str, object: &str) -> (String, Value) {
+        let label = json!({ "session_id": format!("talk {}", self.next()) });
         let id = match object {
             "absent" => json!("s_00000000000000zzzzzzzz"),
-            _ => {
-                let label = json!({ "session_id": format!("talk {}", self.next()) });
-                self.command(role, object, "true", label)["session_id"].clone()
-            }
+            _ if path.contains("draft") => self.holding(role, object, label)["session_id"].clone(),
+            _ => self.command(role, object, "true", label)["session_id"].clone(),
         };
-        (path.replace("{id}", id.as_str().unwrap()), Value::Null)
+        let body = match path.ends_with("draft") {
+            true => json!({ "changes": "discard" }),
+            false => Value::Null,
+        };
+        let path = path.replace("{index}", "0");
+        (path.replace("{id}", id.as_str().unwrap()), body)
     }
 
     fn about_sandbox(&self, operation: &str, role: &str, object: &str) -> (String, Value) {

@@ -562,14 +562,9 @@ fn a_change_changes_only_what_is_given() {
         (json!({ "guard": { "user": "root" } }), 400, "bad_sandbox"),
         (json!({ "guard": { "user": "no one" } }), 400, "bad_sandbox"),
         (
-            json!({ "guard": { "files": "effects" } }),
+            json!({ "guard": { "review": "sometimes" } }),
             400,
-            "not_available",
-        ),
-        (
-            json!({ "guard": { "review": "none" } }),
-            400,
-            "not_available",
+            "bad_sandbox",
         ),
         // Half of it is right, and none of it is done.
         (

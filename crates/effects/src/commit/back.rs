@@ -25,13 +25,14 @@ impl Work {
         }
         self.forget_paths();
         self.settle_dirs(End::Before)?;
+        self.sync()?;
+        self.progress.all_undone()?;
         self.clear()
     }
 
     /// Removes all that was prepared.
     pub(crate) fn clear(&mut self) -> io::Result<()> {
         self.clear_stages(End::Before)?;
-        self.sync()?;
         images::remove(&self.place)?;
         journal::remove(&self.place)
     }

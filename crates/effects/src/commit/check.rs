@@ -31,7 +31,7 @@ pub(crate) fn conflicts(
     let replaced = replaced.map(|index| (*index, entries[*index].path.path()));
     for (index, path) in plan.remove.iter().copied().chain(replaced) {
         let change = &entries[index];
-        if let Some(why) = differs(&mut trees[change.root], path, change)? {
+        if let Err(why) = unchanged(&mut trees[change.root], path, change)? {
             add(change.root, path, why);
         }
     }
@@ -54,29 +54,32 @@ pub(crate) fn conflicts(
     Ok(found)
 }
 
-/// Says how what is at a path differs from what the change was made on.
-pub(crate) fn differs(
+/// Takes hold of what the change was made on, or says how what is there
+/// differs from it.
+pub(crate) fn unchanged(
     tree: &mut Tree,
     path: &Path,
     change: &Change,
-) -> io::Result<Option<&'static str>> {
+) -> io::Result<Result<(Handle, Node), &'static str>> {
     let spot = match reached(tree.spot(path))? {
         Ok(spot) => spot,
-        Err(why) => return Ok(Some(why)),
+        Err(why) => return Ok(Err(why)),
     };
     let handle = match reached(spot.handle())? {
         Ok(Some(handle)) => handle,
-        Ok(None) => return Ok(Some("it is gone")),
-        Err(why) => return Ok(Some(why)),
+        Ok(None) => return Ok(Err("it is gone")),
+        Err(why) => return Ok(Err(why)),
     };
-    let Some(before) = &change.before else {
-        return Ok(None);
+    let now = handle.node()?;
+    let same = match (&change.before, change.takes_like()) {
+        (None, _) => true,
+        (Some(before), true) => is_like(before, &now, &spot)?,
+        (Some(before), false) => is_still(before, &now, &spot)?,
     };
-    let same = match change.takes_like() {
-        true => is_like(before, &spot)?,
-        false => is_still(before, &spot, &handle)?,
-    };
-    Ok((!same).then_some("it changed meanwhile"))
+    Ok(match same {
+        true => Ok((handle, now)),
+        false => Err("it changed meanwhile"),
+    })
 }
 
 /// Takes what says that a path does not lead where it did as an answer, and
@@ -125,21 +128,20 @@ fn strangers(
 
 /// Whether it is the very same, unchanged. A directory changes whenever
 /// something in it does, which is no matter here.
-fn is_still(before: &Node, spot: &Spot, handle: &Handle) -> io::Result<bool> {
-    let now = handle.node()?;
+fn is_still(before: &Node, now: &Node, spot: &Spot) -> io::Result<bool> {
     let who = |node: &Node| (node.kind, node.device, node.inode, node.uid, node.gid);
-    if who(before) != who(&now) {
+    if who(before) != who(now) {
         return Ok(false);
     }
     let outside = |node: &Node| (node.mode, node.size, node.mtime);
     match now.kind {
         NodeKind::Link => return Ok(before.target == now.target && before.mtime == now.mtime),
-        NodeKind::File if outside(before) != outside(&now) => return Ok(false),
+        NodeKind::File if outside(before) != outside(now) => return Ok(false),
         _ if before.mode != now.mode => return Ok(false),
         _ if before.ctime == now.ctime => return Ok(true),
         _ => {}
     }
-    let Some(full) = Node::read(&spot.dir, &spot.name)? else {
+    let Some(full) = read_same(now, spot)? else {
         return Ok(false);
     };
     // When a layer is removed, what it shares with the live tree has a name
@@ -151,8 +153,8 @@ fn is_still(before: &Node, spot: &Spot, handle: &Handle) -> io::Result<bool> {
 }
 
 /// Whether it is what an earlier layer held, which has been applied since.
-fn is_like(before: &Node, spot: &Spot) -> io::Result<bool> {
-    let Some(now) = Node::read(&spot.dir, &spot.name)? else {
+fn is_like(before: &Node, now: &Node, spot: &Spot) -> io::Result<bool> {
+    let Some(now) = read_same(now, spot)? else {
         return Ok(false);
     };
     let outside = |node: &Node| (node.kind, node.mode);
@@ -160,4 +162,13 @@ fn is_like(before: &Node, spot: &Spot) -> io::Result<bool> {
     Ok(outside(before) == outside(&now)
         && before.target == now.target
         && (now.kind != NodeKind::File || inside(before) == inside(&now)))
+}
+
+/// Reads all of a node, if it still is the one that was found.
+fn read_same(now: &Node, spot: &Spot) -> io::Result<Option<Node>> {
+    let found = Node::read(&spot.dir, &spot.name)?;
+    Ok(found.filter(|found| {
+        let who = |node: &Node| (node.device, node.inode, node.ctime);
+        who(found) == who(now)
+    }))
 }

@@ -7,7 +7,7 @@
 
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read};
+use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use rustix::fs::{
@@ -89,14 +89,6 @@ impl Handle {
             FileType::RegularFile | FileType::Directory => Attributes::read(&self.path()),
             _ => Ok(Attributes::default()),
         }
-    }
-
-    /// Returns the bytes of a file.
-    pub(crate) fn read(&self) -> io::Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        self.file(OpenOptions::new().read(true))?
-            .read_to_end(&mut bytes)?;
-        Ok(bytes)
     }
 
     /// Opens it for more than holding.
@@ -183,7 +175,7 @@ fn node(stat: &Stat) -> Node {
         ctime: time(stat.st_ctime, stat.st_ctime_nsec),
         device: stat.st_dev,
         inode: stat.st_ino,
-        links: stat.st_nlink as u64,
+        links: wide(stat.st_nlink),
         target: None::<Raw>,
         attributes: String::new(),
         content: None,
@@ -195,4 +187,9 @@ fn time(seconds: i64, nanos: impl TryInto<u32>) -> Time {
         seconds,
         nanos: nanos.try_into().unwrap_or(0),
     }
+}
+
+/// Counts of links are wider on some machines than on others.
+fn wide(number: impl Into<u64>) -> u64 {
+    number.into()
 }

@@ -152,7 +152,16 @@ impl Images {
         }
         // Whoever writes to it by another name would write to the image.
         self.shared.insert((node.device, node.inode), image);
-        self.copy(image, live, node)
+        match self.copy(image, live, node) {
+            // Its owner may rename what nobody may read.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                let spot = self.spot(image);
+                live.link(&spot.dir, &spot.name)?;
+                self.count(node);
+                Ok(())
+            }
+            done => done,
+        }
     }
 
     fn copy(&mut self, image: u64, live: &Handle, node: &Node) -> io::Result<()> {

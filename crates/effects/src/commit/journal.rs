@@ -206,6 +206,7 @@ impl Writer {
 enum Sign {
     Begun(usize),
     Back,
+    Undone,
 }
 
 /// How far it is.
@@ -214,24 +215,27 @@ pub(crate) struct Progress {
     durable: bool,
     begun: HashSet<usize>,
     back: bool,
+    undone: bool,
 }
 
 impl Progress {
     pub(crate) fn read(dir: &Path, durable: bool) -> io::Result<Self> {
         let path = dir.join(PROGRESS);
-        let (mut begun, mut back) = (HashSet::new(), false);
-        for sign in lines::<Sign>(&path)?.unwrap_or_default() {
-            match sign {
-                Sign::Begun(step) => _ = begun.insert(step),
-                Sign::Back => back = true,
-            }
-        }
-        Ok(Self {
+        let mut found = Self {
             path,
             durable,
-            begun,
-            back,
-        })
+            begun: HashSet::new(),
+            back: false,
+            undone: false,
+        };
+        for sign in lines::<Sign>(&found.path)?.unwrap_or_default() {
+            match sign {
+                Sign::Begun(step) => _ = found.begun.insert(step),
+                Sign::Back => found.back = true,
+                Sign::Undone => found.undone = true,
+            }
+        }
+        Ok(found)
     }
 
     pub(crate) fn has_begun(&self, step: usize) -> bool {
@@ -240,6 +244,15 @@ impl Progress {
 
     pub(crate) fn goes_back(&self) -> bool {
         self.back
+    }
+
+    /// Whether all is as it was, and only has to be tidied up.
+    pub(crate) fn is_undone(&self) -> bool {
+        self.undone
+    }
+
+    pub(crate) fn all_undone(&self) -> io::Result<()> {
+        self.append([Sign::Undone])
     }
 
     pub(crate) fn begin(&mut self, steps: &[usize]) -> io::Result<()> {

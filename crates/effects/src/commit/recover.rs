@@ -24,13 +24,14 @@ pub fn recover(dir: &Path) -> Result<Recovered, CommitError> {
     let failed = || cannot("recover", dir);
     let applied = Applied::load(dir).map_err(failed())?;
     let Some(found) = journal::read(dir).map_err(failed())? else {
+        journal::remove(dir).map_err(failed())?;
         if applied.is_none() {
             images::remove(dir).map_err(failed())?;
         }
         return Ok(Recovered::Nothing);
     };
     let ready = found.ready;
-    let Some(mut work) = Work::resume(dir, found)? else {
+    let Some(mut work) = Work::resume(dir, found).map_err(stuck)? else {
         // Not even its first line was written.
         images::remove(dir).map_err(failed())?;
         journal::remove(dir).map_err(failed())?;
@@ -40,7 +41,7 @@ pub fn recover(dir: &Path) -> Result<Recovered, CommitError> {
         tidy(&mut work).map_err(failed())?;
         return Ok(Recovered::Finished(applied));
     }
-    if !ready {
+    if !ready || work.progress.is_undone() {
         work.clear().map_err(failed())?;
         return Ok(Recovered::RolledBack);
     }
@@ -53,5 +54,14 @@ pub fn recover(dir: &Path) -> Result<Recovered, CommitError> {
         Ok(applied) => Ok(Recovered::Finished(applied)),
         Err(stuck @ CommitError::Stuck { .. }) => Err(stuck),
         Err(_) => Ok(Recovered::RolledBack),
+    }
+}
+
+/// A root that is not there now may be there again later, such as a disk that
+/// is not mounted yet.
+fn stuck(failed: CommitError) -> CommitError {
+    CommitError::Stuck {
+        why: failed.to_string(),
+        source: std::io::ErrorKind::NotFound.into(),
     }
 }

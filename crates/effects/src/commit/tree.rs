@@ -7,6 +7,7 @@
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -18,6 +19,13 @@ use super::handle::{Handle, INSIDE};
 /// The kernel takes 4096 bytes at once; longer paths are walked in pieces.
 const MOST_BYTES: usize = 4000;
 
+/// Directories on the way to the last one stay open, so that the next need not
+/// be walked to from the root: one in so many levels.
+const LEVELS: usize = 32;
+
+/// And no more than so many, since a process may have 1024 files open.
+const MOST_OPEN: usize = 128;
+
 /// Only these are ever walked through.
 const DIRECTORY: OFlags = OFlags::PATH
     .union(OFlags::DIRECTORY)
@@ -27,7 +35,9 @@ const DIRECTORY: OFlags = OFlags::PATH
 pub(crate) struct Tree {
     root: Rc<OwnedFd>,
     /// The directory that was asked for last: changes come sorted.
-    last: Option<(PathBuf, Rc<OwnedFd>)>,
+    last: PathBuf,
+    /// It and some above it, by how many bytes of its path lead there.
+    open: Vec<(usize, Rc<OwnedFd>)>,
 }
 
 /// A name in an open directory.
@@ -46,7 +56,11 @@ impl Tree {
     }
 
     pub(crate) fn at(root: Rc<OwnedFd>) -> Self {
-        Self { root, last: None }
+        Self {
+            root,
+            last: PathBuf::new(),
+            open: Vec::new(),
+        }
     }
 
     pub(crate) fn id(&self) -> io::Result<FileId> {
@@ -73,17 +87,25 @@ impl Tree {
 
     /// Opens a directory.
     pub(crate) fn dir(&mut self, path: &Path) -> io::Result<Rc<OwnedFd>> {
-        let (mut dir, rest) = match &self.last {
-            Some((known, fd)) => match path.strip_prefix(known) {
-                Ok(rest) => (Rc::clone(fd), rest),
-                Err(_) => (Rc::clone(&self.root), path),
-            },
-            None => (Rc::clone(&self.root), path),
+        let bytes = path.as_os_str().as_bytes();
+        let last = self.last.as_os_str().as_bytes();
+        let leads = |known: usize| {
+            bytes.get(..known) == last.get(..known) && matches!(bytes.get(known), None | Some(b'/'))
         };
-        for piece in pieces(rest) {
-            dir = Rc::new(openat2(&dir, &piece, DIRECTORY, Mode::empty(), INSIDE)?);
+        while self.open.pop_if(|(known, _)| !leads(*known)).is_some() {}
+        self.last = path.to_owned();
+        let (mut known, mut dir) = match self.open.last() {
+            Some((known, dir)) => (*known, Rc::clone(dir)),
+            None => (0, Rc::clone(&self.root)),
+        };
+        while let Some((piece, end)) = piece(bytes, known) {
+            dir = Rc::new(openat2(&dir, piece, DIRECTORY, Mode::empty(), INSIDE)?);
+            known = end;
+            if self.open.len() == MOST_OPEN {
+                self.open.remove(0);
+            }
+            self.open.push((known, Rc::clone(&dir)));
         }
-        self.last = Some((path.to_owned(), Rc::clone(&dir)));
         Ok(dir)
     }
 
@@ -94,7 +116,7 @@ impl Tree {
 
     /// Walks anew from here on: directories may have been replaced.
     pub(crate) fn forget(&mut self) {
-        self.last = None;
+        self.open.clear();
     }
 }
 
@@ -136,13 +158,37 @@ pub(crate) fn names(dir: &OwnedFd) -> io::Result<Vec<OsString>> {
     Ok(names)
 }
 
-fn pieces(path: &Path) -> Vec<PathBuf> {
-    let mut pieces: Vec<PathBuf> = Vec::new();
-    for part in path {
-        match pieces.last_mut() {
-            Some(piece) if piece.as_os_str().len() + part.len() < MOST_BYTES => piece.push(part),
-            _ => pieces.push(part.into()),
-        }
+/// Returns the next part of a path to be walked, and where it ends.
+fn piece(path: &[u8], from: usize) -> Option<(&[u8], usize)> {
+    let slashes = path[from..]
+        .iter()
+        .take_while(|byte| **byte == b'/')
+        .count();
+    let rest = &path[from + slashes..];
+    let ends = (1..=rest.len()).filter(|end| matches!(rest.get(*end), None | Some(b'/')));
+    let mut ends = ends.take(LEVELS);
+    let first = ends.next()?;
+    let end = ends.take_while(|end| *end < MOST_BYTES).last();
+    let end = end.unwrap_or(first);
+    Some((&rest[..end], from + slashes + end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_walked_in_pieces() {
+        assert_eq!(piece(b"", 0), None);
+        assert_eq!(piece(b"a", 0), Some((&b"a"[..], 1)));
+        assert_eq!(piece(b"a/b", 0), Some((&b"a/b"[..], 3)));
+        assert_eq!(piece(b"a/b", 1), Some((&b"b"[..], 3)));
+        assert_eq!(piece(b"a/b", 3), None);
+        assert_eq!(piece(b"a/b/", 3), None);
+        let deep = b"d/".repeat(40);
+        assert_eq!(piece(&deep, 0).map(|found| found.1), Some(2 * LEVELS - 1));
+        let wide = [&[b'x'; 250][..], b"/"].concat().repeat(20);
+        let end = piece(&wide, 0).map(|found| found.1);
+        assert_eq!(end, Some(15 * 251 - 1));
     }
-    pieces
 }

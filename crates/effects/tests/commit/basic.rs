@@ -196,3 +196,68 @@ fn a_place_serves_one_commit_only() {
     let again = apply(&undo, &stage.place("first"));
     assert!(matches!(again, Err(CommitError::Io { .. })), "{again:?}");
 }
+
+#[test]
+fn what_builds_on_an_earlier_layer_needs_only_the_same_content() {
+    let mut stage = Stage::new();
+    stage.file("a", "from an earlier run");
+    stage.new_file("a", "from this run");
+    let mut changes = stage.changes();
+    let entry = &mut changes.entries[0];
+    entry.built_on = Some(0);
+    let before = entry.before.as_mut().unwrap();
+    (before.inode, before.ctime) = (1, weighlock_effects::Time::default());
+    let mut other = changes.clone();
+    other.entries[0].before.as_mut().unwrap().content = Some("other".into());
+    let done = apply(&other, &stage.place("other"));
+    assert!(matches!(done, Err(CommitError::Conflicts(_))), "{done:?}");
+    apply(&changes, &stage.place("first")).unwrap();
+    assert_eq!(
+        fs::read_to_string(stage.live().join("a")).unwrap(),
+        "from this run"
+    );
+}
+
+#[test]
+fn several_directories_are_changed_together_or_not_at_all() {
+    let (one, two) = (mixed(), mixed());
+    let mut changes = one.changes();
+    let more = two.changes();
+    changes.roots.extend(more.roots);
+    changes.entries.extend(
+        more.entries
+            .into_iter()
+            .map(|entry| weighlock_effects::Change { root: 1, ..entry }),
+    );
+    let (place, before) = (one.place("first"), [tree(&one.live()), tree(&two.live())]);
+    let expected = [one.expected(), two.expected()];
+    let applied = apply(&changes, &place).unwrap();
+    assert_same(&tree(&one.live()), &expected[0], "the first");
+    assert_same(&tree(&two.live()), &expected[1], "the second");
+    let undo = applied.inverse(&place.dir);
+    fs::write(two.live().join("notes/a"), "edited").unwrap();
+    let done = apply(&undo, &one.place("conflict"));
+    assert!(matches!(done, Err(CommitError::Conflicts(found)) if found[0].root == 1));
+    assert_same(
+        &tree(&one.live()),
+        &expected[0],
+        "the first after a conflict",
+    );
+    assert_ne!(before[0], expected[0]);
+}
+
+#[test]
+fn a_root_that_is_away_keeps_its_journal() {
+    let stage = mixed();
+    let place = stage.place("first").dir;
+    fs::create_dir_all(&place).unwrap();
+    let changes = serde_json::to_string(&stage.changes()).unwrap();
+    let line = format!("{{\"begin\":{{\"changes\":{changes},\"durable\":false}}}}\n");
+    fs::write(place.join("journal"), line).unwrap();
+    let away = stage.temp.path().join("away");
+    fs::rename(stage.live(), &away).unwrap();
+    assert!(matches!(recover(&place), Err(CommitError::Stuck { .. })));
+    fs::rename(&away, stage.live()).unwrap();
+    assert_eq!(recover(&place).unwrap(), Recovered::RolledBack);
+    assert_eq!(recover(&place).unwrap(), Recovered::Nothing);
+}

@@ -90,12 +90,22 @@ impl Stage {
         for part in path {
             so_far.push(part);
             let whole = base.join(&so_far);
+            let parent = File::open(whole.parent().unwrap()).unwrap();
+            let time = parent.metadata().unwrap().modified().unwrap();
             if fs::create_dir(&whole).is_ok() {
-                if let Ok(meta) = fs::metadata(self.live().join(&so_far)) {
-                    fs::set_permissions(&whole, meta.permissions()).unwrap();
-                }
-                self.age(&whole);
-                self.age(whole.parent().unwrap());
+                let live = fs::metadata(self.live().join(&so_far));
+                let Some(meta) = live
+                    .ok()
+                    .filter(|meta| meta.is_dir() && base != self.live())
+                else {
+                    self.age(&whole);
+                    self.age(whole.parent().unwrap());
+                    continue;
+                };
+                fs::set_permissions(&whole, meta.permissions()).unwrap();
+                let dir = File::open(&whole).unwrap();
+                dir.set_modified(meta.modified().unwrap()).unwrap();
+                parent.set_modified(time).unwrap();
             }
         }
     }
@@ -177,7 +187,7 @@ impl Stage {
         fs::copy(&old, &new).unwrap();
         let time = fs::metadata(&old).unwrap().modified().unwrap();
         File::open(&new).unwrap().set_modified(time).unwrap();
-        self.age(&self.upper().join(to).parent().unwrap().to_owned());
+        self.age(new.parent().unwrap());
         self.renamed.push((from.into(), to.into()));
     }
 

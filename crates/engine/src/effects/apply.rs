@@ -219,18 +219,46 @@ impl Engine {
             return Err(Error::PayloadChanged { approval: None });
         }
         if let Some(approval) = self.open_question(&command)? {
+            // What was seen is named by the hash; what stands in the way since
+            // then is told as that, and not as another question.
+            let looked = self.look_at_held(&command).await?;
+            looked.check()?;
+            self.renew_changes(&approval, &looked).await?;
             let decision = Decision {
                 kind: DecisionKind::ApplyEffect,
-                fingerprint: Some(approval.fingerprint),
+                fingerprint: Some(looked.fingerprint),
                 reason: None,
                 command: None,
                 grants: vec![],
             };
             self.decide(&approval.id, decision, who).await?;
         } else {
+            self.check_late_yes(&command, who).await?;
             self.apply_held(command, who.name()).await?;
         }
         self.find(&run.command_id, who)
+    }
+
+    /// Makes sure that a yes which comes after the question was closed is as
+    /// good as an answer to it.
+    async fn check_late_yes(&self, command: &Command, who: &Principal) -> Result<(), Error> {
+        if let Some(pause) = self.pauses.of(&command.requested_by) {
+            return Err(Error::Paused { by: pause.by });
+        }
+        if self.config.approvals.four_eyes && command.requested_by == who.name() {
+            return Err(Error::OwnRequest);
+        }
+        let looked = self.look_at_held(command).await?;
+        looked.check()?;
+        match looked.needed() > 1 {
+            true => Err(Error::invalid(
+                "two_must_see_it",
+                "two people have to approve this, and the question is closed; nothing was applied"
+                    .into(),
+                "run the command again, so that both are asked",
+            )),
+            false => Ok(()),
+        }
     }
 
     /// Throws the held changes of a run away, and what was built on them.

@@ -1,5 +1,6 @@
 //! The copy that a run works on: which layers it is made of.
 
+use std::convert::Infallible;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -12,15 +13,17 @@ use weighlock_effects::{Layer, Root, Source, Time};
 use weighlock_policy::Permit;
 
 use super::COPIED;
+use super::keep::Comes;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::inbox::{Kept, card_of};
+use crate::principal::Right;
 use crate::run::Case;
 use crate::sandbox::{Review, Sandbox};
 
-/// How many held changes of a session are seen by its next run: the kernel
-/// takes the names of about so many layers.
-const MAX_BELOW: usize = 24;
+/// How many held changes of a session are seen by its next run. The kernel
+/// takes 500 layers, and each costs a few tens of microseconds.
+const MAX_BELOW: usize = 200;
 
 /// What is known about a copy, kept beside it: a later server may have to go
 /// on with it.
@@ -65,6 +68,8 @@ pub(crate) struct Layers {
     /// Copies of earlier runs, the newest first.
     below: Vec<(String, Copied)>,
     pub(crate) roots: Vec<Root>,
+    /// Keeps all of them there until the run has begun.
+    pub(crate) comes: Option<Comes>,
 }
 
 impl Layers {
@@ -141,49 +146,89 @@ impl Copied {
 }
 
 impl Engine {
-    /// Returns when a person is asked about what a request does, and why not
-    /// as the sandbox would have it.
-    pub(crate) fn review(&self, case: &Case) -> (Review, Option<String>) {
+    /// Returns when a person is asked about what a request does, and why that
+    /// is before it where it would be about its effects. What somebody has
+    /// set is a demand: then nothing runs where no copy can be shown.
+    pub(crate) fn review(&self, case: &Case) -> Result<(Review, Option<String>), Error> {
         let sandbox = &case.known.sandbox;
-        match sandbox.review.or(self.config.effects.review) {
-            Some(Review::Before) => (Review::Before, None),
-            said => match self.why_no_copy(sandbox, &case.place.path) {
-                None => (said.unwrap_or(Review::Effects), None),
-                Some(why) => (Review::Before, Some(why)),
-            },
+        let said = self.said(case);
+        if said == Some(Review::Before) {
+            return Ok((Review::Before, None));
         }
+        match (self.why_no_copy(sandbox, &case.place.path), said) {
+            (None, said) => Ok((said.unwrap_or(Review::Effects), None)),
+            (Some(why), None) => {
+                let instead = "a person is asked before commands instead of about their changes";
+                Ok((Review::Before, Some(format!("{why}, so {instead}"))))
+            }
+            (Some(why), Some(_)) => Err(no_copy(&why)),
+        }
+    }
+
+    /// Returns what somebody has set about that. Who may answer may want it
+    /// otherwise than the sandbox; to be asked before is no reason to run what
+    /// is allowed on no copy.
+    fn said(&self, case: &Case) -> Option<Review> {
+        let who = &case.request.principal;
+        let decides =
+            !who.is_agent() && who.check(Right::Decide).is_ok() && !self.config.approvals.four_eyes;
+        let wished = case.request.review.filter(|_| decides);
+        { wished.filter(|&wished| wished != Review::Before) }
+            .or(case.known.sandbox.review)
+            .or(self.config.effects.review)
     }
 
     /// Returns whether a command that would be asked about is tried instead.
-    pub(crate) fn is_tried(&self, case: &mut Case) -> bool {
+    pub(crate) fn is_tried(&self, case: &mut Case) -> Result<bool, Error> {
         let sandbox = &case.known.sandbox;
         let judgement = &case.judged.judgement;
         if case.request.external || case.request.review == Some(Review::Before) {
-            return false;
+            return Ok(false);
+        }
+        // Whatever the sandbox says, for a person.
+        if !case.request.principal.is_agent() && self.is_previewed(case)? {
+            return Ok(true);
         }
         let elsewhere = sandbox.network == Network::On && judgement.uses_network();
         if sandbox.files == Access::Read || elsewhere || !judgement.can_be_tried() {
-            return false;
+            return Ok(false);
         }
-        let (review, why) = self.review(case);
+        let (review, why) = self.review(case)?;
         if let Some(why) = why {
             case.judged.warnings.push(why);
         }
-        review != Review::Before
+        Ok(review != Review::Before)
+    }
+
+    /// Returns whether whoever asks wants to see first what it does; refuses
+    /// what would be done instead.
+    fn is_previewed(&self, case: &Case) -> Result<bool, Error> {
+        let sandbox = &case.known.sandbox;
+        if !case.request.preview || sandbox.files == Access::Read {
+            return Ok(false);
+        }
+        match self.why_no_copy(sandbox, &case.place.path) {
+            None => Ok(true),
+            Some(why) => Err(no_copy(&why)),
+        }
     }
 
     /// Returns how a permitted run sees its directories.
-    pub(crate) fn manner(&self, case: &Case, permit: &Permit) -> Manner {
-        let reviewed = || self.review(case).0 != Review::Before;
-        if permit.on_copy() {
+    pub(crate) fn manner(&self, case: &Case, permit: &Permit) -> Result<Manner, Error> {
+        Ok(if permit.on_copy() {
             Manner::Copy
         } else if permit.read_only() || case.known.sandbox.files == Access::Read {
             Manner::ReadOnly
-        } else if permit.person().is_none() && reviewed() {
+        } else if permit.person().is_some() {
+            Manner::Direct
+        } else if self.is_previewed(case)? {
             Manner::Copy
         } else {
-            Manner::Direct
-        }
+            match self.review(case)?.0 {
+                Review::Before => Manner::Direct,
+                Review::Effects | Review::None => Manner::Copy,
+            }
+        })
     }
 
     /// Puts together the layers of a run.
@@ -192,18 +237,23 @@ impl Engine {
             dir: None,
             below: vec![],
             roots: vec![],
+            comes: None,
         };
         if let Manner::Direct = manner {
             return Ok(layers);
         }
-        let held = self.store.held_changes(Some(&case.session))?;
-        // One that is tried again sees what it saw before.
-        for row in held.into_iter().filter(|row| *row.run < *run) {
-            let dir = self.copy_dir(&row.run);
-            if let Ok(Some(copy)) = Copied::load(&dir) {
-                layers.below.push((row.run, copy));
+        let comes = self.coming.announce(run, || {
+            let held = self.store.held_changes(Some(&case.session))?;
+            // One that is tried again sees what it saw before.
+            for row in held.into_iter().filter(|row| *row.run < *run) {
+                let dir = self.copy_dir(&row.run);
+                if let Ok(Some(copy)) = Copied::load(&dir) {
+                    layers.below.push((row.run, copy));
+                }
             }
-        }
+            Ok::<_, Error>(layers.below())
+        })?;
+        layers.comes = Some(comes);
         if layers.below.len() > MAX_BELOW {
             return Err(Error::TooManyDrafts {
                 held: layers.below.len(),
@@ -240,7 +290,7 @@ impl Engine {
             below,
             since: now(),
             request: Kept::from(case).to_json(),
-            allowed: !permit.on_copy() || self.review(case).0 == Review::None,
+            allowed: !permit.on_copy() || self.is_reviewed_never(case),
             ask_all: case.request.preview,
             for_question: case.for_question,
             network: online.then(|| hosts(judgement)),
@@ -248,6 +298,10 @@ impl Engine {
         };
         let saved = copied.save(&dir);
         saved.map_err(|source| Error::File { path: dir, source })
+    }
+
+    fn is_reviewed_never(&self, case: &Case) -> bool {
+        self.said(case) == Some(Review::None)
     }
 
     /// Returns why a directory cannot be shown as a copy, if it cannot.
@@ -258,11 +312,15 @@ impl Engine {
     }
 
     fn try_copy(&self, dir: &Path) -> Option<String> {
-        let place = self.copy_dir(".try");
+        // One of its own: others may try the same directory now.
+        let name = self.ids.next_as("try", self.clock.micros());
+        let comes = self.coming.announce(&name, || Ok::<_, Infallible>(vec![]));
+        let place = self.copy_dir(&name);
         let tried = Layer::make(&place, dir)
             .map_err(|error| error.to_string())
             .and_then(|_| self.nursery.try_layer(dir, &place));
         let _ = Layer::remove(&place);
+        drop(comes);
         tried.err().map(|why| {
             format!(
                 "{} cannot be shown as a copy ({why}), so a person is asked before commands \
@@ -271,6 +329,15 @@ impl Engine {
             )
         })
     }
+}
+
+/// Nothing runs where it should not write directly and no copy can be shown.
+pub(super) fn no_copy(why: &str) -> Error {
+    Error::invalid(
+        "no_copy",
+        format!("{why}; nothing was run"),
+        "set `review = \"before\"` for this sandbox, or see `weighlock doctor`",
+    )
 }
 
 /// What is mounted below a directory is not seen through a layer.
@@ -282,8 +349,7 @@ fn mounted_below(dir: &Path) -> Option<String> {
         point != dir && point.starts_with(dir)
     })?;
     Some(format!(
-        "{point} is mounted below the directory and would not be seen on a copy, so a person is \
-         asked before commands instead of about their changes"
+        "{point} is mounted below the directory, and would not be seen on a copy"
     ))
 }
 

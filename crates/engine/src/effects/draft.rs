@@ -2,20 +2,26 @@
 //! runs, and seen as one.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rustix::fs::{Mode, OFlags, ResolveFlags, open, openat2};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weighlock_effects::{Change, Changes, Kind, Page, Raw};
+use weighlock_effects::{Change, Changes, Kind, Page, Raw, Root, Source};
 use weighlock_store::ChangesRow;
 
 use super::CHANGES;
+use super::copy::Copied;
 use super::list::{ChangesInfo, FileDiff, Looking};
 use super::view::ChangesView;
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::judge::clean;
+use crate::place::Place;
 use crate::principal::Principal;
+use crate::sandbox::Sandbox;
 use crate::view::{Run, time};
 
 /// The undecided changes of one session.
@@ -83,6 +89,29 @@ impl Engine {
             short_id: run.short_id,
             command: run.command,
         }
+    }
+
+    /// Finds a working directory that only the held changes of a session have.
+    pub(crate) fn place_in_draft(
+        &self,
+        sandbox: &Sandbox,
+        asked: Option<&str>,
+        session: &str,
+    ) -> Result<Option<Place>, Error> {
+        let whole = self.directory_of(sandbox);
+        let path = clean(&whole.join(asked.unwrap_or(".")));
+        if !path.starts_with(whole) || path.to_str().is_none() {
+            return Ok(None);
+        }
+        for row in self.store.held_changes(Some(session))? {
+            let copied = Copied::load(&self.copy_dir(&row.run)).ok().flatten();
+            let roots = copied.map_or(vec![], |copied| copied.roots);
+            let found = roots.iter().find_map(|root| open_upper(root, &path));
+            if let Some(fd) = found {
+                return Ok(Some(Place { path, fd }));
+            }
+        }
+        Ok(None)
     }
 
     /// Returns a session's whole draft as one set of changes.
@@ -174,6 +203,18 @@ impl Engine {
             held: true,
         })
     }
+}
+
+/// Opens a directory as a layer has it.
+fn open_upper(root: &Root, path: &Path) -> Option<OwnedFd> {
+    let Source::Upper(upper) = &root.source else {
+        return None;
+    };
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+    let upper = open(upper, flags, Mode::empty()).ok()?;
+    let rest = path.strip_prefix(&root.live).ok()?;
+    openat2(upper, rest, flags, Mode::empty(), resolve).ok()
 }
 
 /// Puts changes that were made one after the other together: of each path, what

@@ -231,6 +231,8 @@ impl Engine {
         .with_remedy(problem.hint);
         ended.command.state = State::Failed;
         ended.detail.reason = Some(reason);
+        // Nobody can get at it any more, and it may be what fills the disk.
+        self.drop_copy(&ended.command.id);
         let entries = vec![ended.entry];
         self.record_end(ended.command, ended.detail, None, entries, ended.tell)
             .await;

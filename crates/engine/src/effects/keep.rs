@@ -1,7 +1,8 @@
 //! How long copies and before-images are kept.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::sync::{Arc, Mutex};
 
 use serde_json::json;
 use weighlock_effects::{Layer, forget_images};
@@ -11,6 +12,41 @@ use super::copy::Copied;
 use super::view::ChangesView;
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::live::lock;
+use crate::view::{Run, stored};
+
+/// Runs that are about to begin, with the runs whose copies they will see.
+/// Nothing says yet on record that they need them.
+#[derive(Default)]
+pub(crate) struct Coming(Arc<Mutex<BTreeMap<String, Vec<String>>>>);
+
+/// One of them, as long as this is kept.
+pub(crate) struct Comes {
+    run: String,
+    all: Arc<Mutex<BTreeMap<String, Vec<String>>>>,
+}
+
+impl Coming {
+    /// Announces a run. What it needs is found while nothing is thrown away.
+    pub(super) fn announce<E>(
+        &self,
+        run: &str,
+        needs: impl FnOnce() -> Result<Vec<String>, E>,
+    ) -> Result<Comes, E> {
+        let mut coming = lock(&self.0);
+        coming.insert(run.to_owned(), needs()?);
+        Ok(Comes {
+            run: run.to_owned(),
+            all: Arc::clone(&self.0),
+        })
+    }
+}
+
+impl Drop for Comes {
+    fn drop(&mut self) {
+        lock(&self.all).remove(&self.run);
+    }
+}
 
 /// How many are looked at in one go.
 const BATCH: i64 = 100;
@@ -18,7 +54,7 @@ const BATCH: i64 = 100;
 impl Engine {
     /// Removes the copy of a run that nothing needs any more.
     pub(crate) fn drop_copy(&self, run: &str) {
-        if !self.copies_in_use().contains(run) {
+        if !self.copies_seen(&lock(&self.coming.0)).contains(run) {
             self.remove_copy(run);
         }
     }
@@ -26,13 +62,21 @@ impl Engine {
     /// Removes copies that nothing needs any more: of changes that were
     /// applied or thrown away, and of runs that are no more.
     pub(crate) fn sweep_copies(&self) {
-        let used = self.copies_in_use();
         let dir = self.config.state_dir.join("layers");
-        for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
-            let run = entry.file_name().to_string_lossy().into_owned();
-            if !used.contains(&run) && !self.is_needed(&run) {
-                self.remove_copy(&run);
+        let mut unneeded = vec![];
+        {
+            let coming = lock(&self.coming.0);
+            let mut used = self.copies_seen(&coming);
+            used.extend(coming.keys().cloned().chain(self.lives.ids()));
+            for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+                let run = entry.file_name().to_string_lossy().into_owned();
+                if !used.contains(&run) && !self.is_needed(&run) {
+                    unneeded.push(run);
+                }
             }
+        }
+        for run in unneeded {
+            self.remove_copy(&run);
         }
     }
 
@@ -54,14 +98,14 @@ impl Engine {
     }
 
     /// Copies that other runs see, or whose changes others were built on.
-    fn copies_in_use(&self) -> BTreeSet<String> {
+    fn copies_seen(&self, coming: &BTreeMap<String, Vec<String>>) -> BTreeSet<String> {
         let mut used = BTreeSet::new();
+        used.extend(coming.values().flatten().cloned());
         for run in self.lives.ids() {
             if let Ok(Some(copied)) = Copied::load(&self.copy_dir(&run)) {
                 used.extend(copied.below);
             }
             used.extend(self.lives.below(&run));
-            used.insert(run);
         }
         for row in self.store.held_changes(None).unwrap_or_default() {
             used.extend(row.below);
@@ -94,7 +138,16 @@ impl Engine {
                 body: serde_json::to_value(&view).expect("a view is plain data"),
                 ..row
             };
-            self.store.update_changes(vec![row], vec![entry]).await?;
+            let Some(mut command) = self.store.named(&row.run)?.pop() else {
+                self.store.update_changes(vec![row], vec![entry]).await?;
+                continue;
+            };
+            let mut detail = Run::from_command(command.clone()).detail;
+            detail.changes = Some(view);
+            command.detail = stored(detail);
+            self.store
+                .settle_changes(command, None, row, vec![entry])
+                .await?;
         }
         let oldest = self.steady_now() - limits.draft_age.as_micros() as i64;
         for row in self.store.held_changes(None)? {

@@ -200,8 +200,17 @@ impl Engine {
         }
         page.limit = page.limit.min(MAX_LINES);
         let diffed = tokio::task::spawn_blocking(move || {
-            let change = change_info(&looking.changes, index);
-            let diff = looking.changes.diff(index, page)?;
+            let mut changes = looking.changes;
+            let change = change_info(&changes, index);
+            let diff = match changes.diff(index, page) {
+                // Somebody has overtaken it: then all that the run made of it
+                // is shown, and theirs is in its place.
+                Err(weighlock_effects::Error::Stale { .. }) => {
+                    changes.entries[index].before = None;
+                    changes.diff(index, page)?
+                }
+                diff => diff?,
+            };
             Ok(FileDiff { change, diff })
         });
         diffed.await.expect("comparing does not panic")

@@ -45,6 +45,11 @@ impl Looked {
         }
     }
 
+    /// Returns how many people have to approve.
+    pub(super) fn needed(&self) -> u32 {
+        self.approval.needed
+    }
+
     pub(crate) fn conflict_infos(&self) -> Vec<ConflictInfo> {
         { self.conflicts.iter() }
             .map(|conflict| conflict_info(&self.changes, conflict))

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use weighlock_policy::Settled;
 use weighlock_store::{Approval, ApprovalState, State};
 
+use super::copy::no_copy;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::inbox::ApprovalView;
@@ -34,13 +35,12 @@ impl Engine {
         let command = self.store.named(run)?.pop().ok_or_else(gone)?;
         let kept = self.store.pending_request(run)?.ok_or_else(gone)?;
         let mut case = self.case(self.revive(&kept)?).await?;
+        if case.request.external {
+            return Err(no_copy("its requester runs it itself"));
+        }
         case.for_question = true;
         if let Some(why) = self.why_no_copy(&case.known.sandbox, &case.place.path) {
-            return Err(Error::invalid(
-                "no_copy",
-                format!("{why}; nothing was run"),
-                "decide by the command itself",
-            ));
+            return Err(no_copy(&why));
         }
         let permit = match case.judged.judgement.settle() {
             Settled::Asked(question) => question.tried(),

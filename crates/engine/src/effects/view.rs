@@ -139,9 +139,11 @@ fn line(changes: &Changes, change: &Change) -> String {
 /// The path of a change: relative in the sandbox, whole elsewhere. What is a
 /// directory ends with a slash.
 pub(super) fn shown(changes: &Changes, change: &Change) -> String {
-    let path = match change.root {
-        0 => change.path.path().to_owned(),
-        root => changes.roots[root].live.join(change.path.path()),
+    let live = &changes.roots[change.root].live;
+    // In a draft each of its runs has roots of its own.
+    let path = match *live == changes.roots[0].live {
+        true => change.path.path().to_owned(),
+        false => live.join(change.path.path()),
     };
     let node = change.after.as_ref().or(change.before.as_ref());
     let is_dir = node.is_some_and(|node| node.kind == NodeKind::Directory);

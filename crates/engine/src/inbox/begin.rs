@@ -146,7 +146,7 @@ impl Engine {
         let permit = match (case.judged.judgement.settle(), approval) {
             (Settled::Allowed(permit), _) => permit,
             (Settled::Refused, _) => return self.end_blocked(command, &case).await,
-            (Settled::Asked(question), None) if self.is_tried(&mut case) => question.tried(),
+            (Settled::Asked(question), None) if self.is_tried(&mut case)? => question.tried(),
             // It was held, and has to be asked about after all.
             (Settled::Asked(_), None) => return self.ask(case, Some(command)).await.map(drop),
             (Settled::Asked(question), Some(approval)) => {

@@ -186,7 +186,7 @@ impl Engine {
                 "not_tried",
                 "it was not tried on a copy, so there is nothing to apply; nothing was decided"
                     .into(),
-                "approve it once, or try it first with `weighlock preview --approval ID`",
+                "approve it once, or try it first: [t] in `weighlock approve`",
             ));
         }
         let now = match self.look_again(approval).await {

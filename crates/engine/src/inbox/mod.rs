@@ -229,7 +229,13 @@ impl Engine {
         {
             approval = self.find_approval(&approval.id, who)?;
         }
+        let explanation = match self.look_again(&approval).await {
+            Ok(now) => Some(Box::new(now.explain())),
+            Err(error @ Error::Store(_)) => return Err(error),
+            Err(_) => None,
+        };
         let mut view = self.card(approval)?;
+        view.explanation = explanation;
         if let (Some(effect), Some(looked)) = (&mut view.effect, &looked) {
             effect.conflicts = looked.conflict_infos();
             if let Err(Error::EarlierFirst { runs }) = self.check_order(&looked.row) {

@@ -4,12 +4,13 @@
 use std::time::Duration;
 
 use tokio::time::Instant;
-use weighlock_engine::{Role, State};
+use weighlock_engine::{Role, Run, State};
 use weighlock_server::{CommandView, Me, NewCommand};
 
 use super::show::Show;
 use super::wait::{self, Waited};
 use crate::client::{Client, Failure};
+use crate::effect;
 use crate::ourselves;
 use crate::paths::Paths;
 use crate::question::{self, Outcome, Put};
@@ -36,19 +37,48 @@ impl Asking<'_> {
         request: &NewCommand,
     ) -> Result<CommandView, Failure> {
         let deadline = self.patience.map(|patience| Instant::now() + patience);
-        let mut view: CommandView = client.post("/commands", request).await?;
-        let mut asked_here = false;
-        loop {
-            let state = view.run.state;
-            if !matches!(state, State::Waiting | State::Held) {
-                return Ok(view);
-            }
-            if state == State::Waiting && !asked_here && self.can_decide(client, &view).await? {
+        let view: CommandView = client.post("/commands", request).await?;
+        self.answered(client, view, deadline, |run| {
+            matches!(run.state, State::Waiting | State::Held) && !effect::is_asked_about(run)
+        })
+        .await
+    }
+
+    /// Asks about what a run has changed on a copy. That is applied then, or
+    /// never will be, or it waits and nobody waits for it.
+    pub(super) async fn changes(
+        &mut self,
+        client: &mut Client,
+        view: CommandView,
+        deadline: Option<Instant>,
+    ) -> Result<CommandView, Failure> {
+        // Somebody may have it tried once more.
+        let open = |run: &Run| matches!(run.state, State::Waiting | State::Running);
+        self.answered(client, view, deadline, open).await
+    }
+
+    /// Waits as long as something is open, and asks whoever sits here once.
+    async fn answered(
+        &mut self,
+        client: &mut Client,
+        mut view: CommandView,
+        deadline: Option<Instant>,
+        is_open: impl Fn(&Run) -> bool,
+    ) -> Result<CommandView, Failure> {
+        let (mut asked_here, mut said) = (false, None);
+        while is_open(&view.run) {
+            let waits = view.run.state == State::Waiting;
+            if waits && !asked_here && self.can_decide(client, &view).await? {
                 asked_here = true;
                 view = self.ask_here(view).await?;
                 continue;
             }
-            self.show.waits(self.paths, &view).await?;
+            let changes = view.run.detail.changes.as_ref();
+            let now = (view.run.state, changes.map(|changes| changes.hash.clone()));
+            if view.run.state != State::Running && said.as_ref() != Some(&now) {
+                self.show.waits(self.paths, &view).await?;
+                said = Some(now);
+            }
             if self.at_once {
                 return Ok(view);
             }
@@ -59,6 +89,7 @@ impl Asking<'_> {
             }
             self.show.answered(&view.run);
         }
+        Ok(view)
     }
 
     /// Whether whoever sits here may answer, and can be asked.
@@ -79,7 +110,7 @@ impl Asking<'_> {
             ..Put::default()
         };
         match question::put(self.paths, self.signals, &id, put).await {
-            Ok(Outcome::Answered(_)) => {}
+            Ok(Outcome::Answered(_)) => self.show.decided.set(true),
             Ok(Outcome::Over(approval)) => say!("{}", question::how_it_ended(&approval)),
             Ok(Outcome::Next | Outcome::Quit) => {
                 return wait::withdraw(self.paths, &view.run.command_id).await;

@@ -8,8 +8,9 @@ use tokio::io::AsyncReadExt;
 use weighlock_engine::State;
 use weighlock_server::{CommandView, Frame, StopRequest};
 
-use super::Source;
+use super::ask::Asking;
 use super::show::Show;
+use super::{Options, Source, wait};
 use crate::client::{Client, Failure};
 use crate::frames::Frames;
 use crate::paths::Paths;
@@ -92,16 +93,38 @@ impl Attending<'_> {
         if begun.run.state != State::Running {
             return Ok(begun);
         }
-        let more = if deadline.is_some_and(|deadline| tokio::time::Instant::now() >= deadline) {
-            0
-        } else {
+        let late = deadline.is_some_and(|deadline| tokio::time::Instant::now() >= deadline);
+        let mut ended = match late {
+            true => wait::fetch(self.paths, &self.id).await?,
             // The output has ended; the record follows at once.
-            60_000
+            false => wait::until_ended(self.paths, &self.id).await?,
         };
-        let path = format!("/commands/{}?wait_ms={more}", self.id);
-        let mut ended: CommandView = self.client.get(&path).await?;
-        ended.run.detail.warnings.append(&mut self.notes);
+        ended.run.detail.warnings.extend(self.notes.iter().cloned());
         Ok(ended)
+    }
+
+    /// Asks about what it has changed on a copy.
+    pub(super) async fn ask(
+        &mut self,
+        ended: CommandView,
+        args: &Options,
+        deadline: Option<tokio::time::Instant>,
+    ) -> Result<CommandView, Failure> {
+        self.show.begin_line();
+        let mut asking = Asking {
+            paths: self.paths,
+            signals: &mut self.signals,
+            show: &mut self.show,
+            at_once: args.no_wait || args.bg,
+            patience: args.wait,
+        };
+        let mut settled = asking.changes(&mut self.client, ended, deadline).await?;
+        settled
+            .run
+            .detail
+            .warnings
+            .extend(self.notes.iter().cloned());
+        Ok(settled)
     }
 
     fn goes_on(&self, failure: Failure) -> Failure {

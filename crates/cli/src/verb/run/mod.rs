@@ -11,14 +11,14 @@ use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use weighlock_engine::{Run, State};
+use tokio::time::Instant;
+use weighlock_engine::{Review, Run, State};
 use weighlock_server::{CommandView, NewCommand};
 
 use crate::client::{Client, Failure, block_on};
-use crate::given;
 use crate::paths::Paths;
 use crate::signals::Signals;
-use crate::text;
+use crate::{effect, given, ourselves, text};
 use ask::Asking;
 use attend::Attending;
 use show::Show;
@@ -38,16 +38,40 @@ const FIRST_WAIT_MS: i64 = 10;
   weighlock run --bg -- npm run dev
   weighlock run --sandbox webshop -- make          in another directory's walls
   weighlock run --no-wait -- rm -r build           leave it to a person, and go on
+  weighlock run --preview -- make format           see what it changes, and then apply it
+  weighlock run --review before -- ./deploy        be asked before it runs, not after
   weighlock run --json -- make",
     after_help = "Exit codes: the command's own; 2 wrong usage; 124 time limit; 125 weighlock itself failed; \
 126 blocked or rejected; 127 command not found; 128+n ended by signal n; 75 it still waits, \
 nobody answered in time, it was withdrawn, or it still runs after --wait.
+
+What is not proved to read runs on a copy where the kernel can show one, and a person is asked \
+about what it changed, if anything: exit code and output are the command's, and nothing is changed \
+before the answer.
 
 Where a person has to allow a command first, the terminal is asked if whoever sits there may \
 decide. Otherwise the request waits in the inbox, and this command waits for the answer; Ctrl C \
 withdraws the request."
 )]
 pub(crate) struct Args {
+    #[command(flatten)]
+    options: Options,
+    /// Try it on a copy, and ask about every change
+    #[arg(long, conflicts_with = "review")]
+    preview: bool,
+    /// When a person is asked: before it runs, about its effects on a copy, or
+    /// only about what is never applied unasked (for those who may decide)
+    /// [default: as the sandbox says]
+    #[arg(long, value_name = "WHEN", value_parser = ["before", "effects", "none"])]
+    review: Option<String>,
+    /// The command: one word of shell text, or a program and its arguments
+    #[arg(required = true, last = true, value_name = "CMD")]
+    command: Vec<std::ffi::OsString>,
+}
+
+/// How a command is run.
+#[derive(clap::Args)]
+pub(crate) struct Options {
     /// The sandbox to run in [default: your own default, usually the one for
     /// the base directory]
     #[arg(short, long, value_name = "NAME")]
@@ -100,14 +124,46 @@ pub(crate) struct Args {
     /// Print nothing of our own
     #[arg(short, long)]
     quiet: bool,
-    /// The command: one word of shell text, or a program and its arguments
-    #[arg(required = true, last = true, value_name = "CMD")]
-    command: Vec<std::ffi::OsString>,
+}
+
+/// What is asked of a person, and when.
+#[derive(Default)]
+pub(crate) struct Asks {
+    /// About every change, once it was tried on a copy.
+    pub(crate) preview: bool,
+    /// Otherwise than the sandbox would have it.
+    pub(crate) review: Option<Review>,
 }
 
 pub(crate) fn run(args: Args, paths: &Paths) -> Result<ExitCode, Failure> {
-    let input = Source::choose(&args);
-    let mut request = request(&args, input)?;
+    let asks = Asks {
+        preview: args.preview,
+        review: { args.review.as_deref() }.map(|when| match when {
+            "before" => Review::Before,
+            "effects" => Review::Effects,
+            _ => Review::None,
+        }),
+    };
+    if asks.review == Some(Review::None) {
+        ourselves::may_decide()?;
+    }
+    start(&args.options, &args.command, asks, paths)
+}
+
+/// Asks for a run, and stays with it until it is settled.
+pub(crate) fn start(
+    args: &Options,
+    command: &[std::ffi::OsString],
+    asks: Asks,
+    paths: &Paths,
+) -> Result<ExitCode, Failure> {
+    let input = Source::choose(args);
+    let mut request = NewCommand {
+        command: given::command(command)?,
+        preview: asks.preview,
+        review: asks.review,
+        ..request(args, input)?
+    };
     block_on(async {
         let mut client = Client::open(paths).await?;
         if args.cwd.is_none() {
@@ -116,7 +172,7 @@ pub(crate) fn run(args: Args, paths: &Paths) -> Result<ExitCode, Failure> {
         }
         // From before the start: no Ctrl C may end us and leave the command.
         let mut signals = Signals::new()?;
-        let mut show = Show::new(&args);
+        let mut show = Show::new(args);
         let mut asking = Asking {
             paths,
             signals: &mut signals,
@@ -125,9 +181,10 @@ pub(crate) fn run(args: Args, paths: &Paths) -> Result<ExitCode, Failure> {
             patience: args.wait,
         };
         let begun = asking.request(&mut client, &request).await?;
-        if let Some(code) = settled(&args, &begun, &mut show) {
+        if let Some(code) = settled(args, &begun, &mut show) {
             return Ok(code);
         }
+        let deadline = args.wait.map(|wait| Instant::now() + wait);
         let mut attending = Attending {
             client,
             paths,
@@ -137,37 +194,53 @@ pub(crate) fn run(args: Args, paths: &Paths) -> Result<ExitCode, Failure> {
             show,
             notes: vec![],
         };
-        let ended = attending.attend(input, args.wait, begun).await?;
-        attending.show.ended(&ended);
-        Ok(exit_code(&ended.run))
+        let mut ended = attending.attend(input, args.wait, begun).await?;
+        if effect::is_asked_about(&ended.run) {
+            ended = attending.ask(ended, args, deadline).await?;
+        }
+        Ok(finished(&ended, &mut attending.show))
     })
 }
 
 /// Says what became of a request; returns how we end, unless there is more to
 /// come.
-fn settled(args: &Args, begun: &CommandView, show: &mut Show) -> Option<ExitCode> {
+fn settled(args: &Options, begun: &CommandView, show: &mut Show) -> Option<ExitCode> {
     show.warnings(&begun.run);
-    match begun.run.state {
-        State::Waiting | State::Held => show.left_waiting(begun),
-        State::Blocked | State::Rejected | State::Expired | State::Withdrawn => show.refused(begun),
-        _ if args.bg => {
-            show.in_background(begun);
-            return Some(ExitCode::SUCCESS);
-        }
-        state => {
-            show.begun(&begun.run);
-            if state == State::Running || begun.run.detail.output.bytes > 0 {
-                return None;
-            }
-            show.ended(begun);
-        }
+    let run = &begun.run;
+    let ran = match run.state {
+        // On a copy: then it has said something, and comes before the question.
+        State::Waiting => effect::is_asked_about(run),
+        State::Blocked => run.detail.changes.is_some(),
+        State::Held | State::Rejected | State::Expired | State::Withdrawn => false,
+        _ => true,
+    };
+    if !ran || args.bg && run.state == State::Waiting {
+        return Some(finished(begun, show));
     }
-    Some(exit_code(&begun.run))
+    if args.bg {
+        show.in_background(begun);
+        return Some(ExitCode::SUCCESS);
+    }
+    show.begun(run);
+    let is_over = !matches!(run.state, State::Running | State::Waiting);
+    match is_over && run.detail.output.bytes == 0 {
+        true => Some(finished(begun, show)),
+        false => None,
+    }
 }
 
-fn request(args: &Args, input: Source) -> Result<NewCommand, Failure> {
+/// Says how it ended, or that it has not; returns how we end.
+fn finished(view: &CommandView, show: &mut Show) -> ExitCode {
+    match view.run.state {
+        State::Waiting | State::Held => show.left_waiting(view),
+        State::Blocked | State::Rejected | State::Expired | State::Withdrawn => show.refused(view),
+        _ => show.ended(view),
+    }
+    exit_code(&view.run)
+}
+
+fn request(args: &Options, input: Source) -> Result<NewCommand, Failure> {
     Ok(NewCommand {
-        command: given::command(&args.command)?,
         description: args.description.clone(),
         sandbox_id: args.sandbox.clone(),
         cwd: Some(given::cwd(args.cwd.as_deref())?),
@@ -203,7 +276,7 @@ enum Source {
 }
 
 impl Source {
-    fn choose(args: &Args) -> Self {
+    fn choose(args: &Options) -> Self {
         if args.no_stdin || args.bg {
             return Self::None;
         }
@@ -250,6 +323,8 @@ fn exit_code(run: &Run) -> ExitCode {
         State::TimedOut => 124,
         State::Blocked | State::Rejected => 126,
         State::Lost => 125,
+        // The command did not fail: what it did could not be applied.
+        State::Failed if run.exit_code == Some(0) => 125,
         _ => match (run.exit_code, run.signal) {
             (Some(code), _) => code,
             (None, Some(signal)) => 128 + signal,

@@ -8,9 +8,11 @@ use std::time::{Duration, Instant};
 use weighlock_engine::{DEFAULT_SANDBOX, Run, State};
 use weighlock_server::CommandView;
 
-use super::Args;
+use super::Options;
+use crate::effect;
 use crate::term::say;
 use crate::text::{self, print_json};
+use crate::verb::approve::result;
 use crate::verb::show::ending;
 
 /// What stands at the right end of a line ends here.
@@ -32,6 +34,8 @@ pub(super) struct Show {
     warned: Rc<Cell<usize>>,
     /// What it is was said when a person was asked.
     pub(super) introduced: Rc<Cell<bool>>,
+    /// Whoever sits here has decided.
+    pub(super) decided: Rc<Cell<bool>>,
 }
 
 /// What is on the terminal, whoever put it there.
@@ -43,7 +47,7 @@ struct Screen {
 }
 
 impl Show {
-    pub(super) fn new(args: &Args) -> Self {
+    pub(super) fn new(args: &Options) -> Self {
         let now = Instant::now();
         Self {
             json: args.json,
@@ -52,6 +56,7 @@ impl Show {
             began: now,
             warned: Rc::default(),
             introduced: Rc::default(),
+            decided: Rc::default(),
             screen: Rc::new(Cell::new(Screen {
                 last_output: now,
                 last_status: None,
@@ -90,8 +95,12 @@ impl Show {
     /// Says the warnings that were not said before.
     pub(super) fn warnings(&mut self, run: &Run) {
         let all = &run.detail.warnings;
+        let applied = effect::applied_note(run);
         for warning in all.iter().skip(self.warned.replace(all.len())) {
-            self.warn(warning);
+            // That is no warning, and was said.
+            if Some(warning) != applied {
+                self.warn(warning);
+            }
         }
     }
 
@@ -188,15 +197,48 @@ impl Show {
         }
     }
 
+    /// Ends the command's last line, if it did not.
+    pub(super) fn begin_line(&mut self) {
+        let screen = self.screen.get();
+        if !screen.at_line_start && !self.json {
+            say!("");
+            self.screen.set(Screen {
+                at_line_start: true,
+                ..screen
+            });
+        }
+    }
+
+    /// How it ended, and what became of what it changed.
+    fn outcome(&self, run: &Run) -> String {
+        let changes = run.detail.changes.as_ref();
+        let applied = changes.filter(|changes| changes.state == "applied" && changes.count() > 0);
+        match applied {
+            Some(_) if self.decided.get() => format!("✓ applied · {}", result(run)),
+            Some(changes) if changes.applied_by.as_deref() == Some("policy") => {
+                format!("{} · {} changed", ending(run), effect::files(changes))
+            }
+            _ => ending(run),
+        }
+    }
+
     pub(super) fn ended(&mut self, view: &CommandView) {
         if self.json {
             return print_json(view);
         }
         let run = &view.run;
-        if !self.screen.get().at_line_start {
-            self.say("");
+        if !self.quiet {
+            self.begin_line();
         }
-        self.aligned(&ending(run), &run.short_id);
+        self.aligned(&self.outcome(run), &run.short_id);
+        if run.state == State::Failed
+            && run.exit_code == Some(0)
+            && let Some(reason) = &run.detail.reason
+        {
+            self.say(&format!("  {}", text::safe(&reason.text)));
+            let remedy = reason.remedy.as_deref();
+            { remedy.iter() }.for_each(|remedy| self.say(&format!("  {}", text::safe(remedy))));
+        }
         for denial in &run.detail.denials {
             self.say(&format!("  {}", text::safe(&denial.text)));
             self.say(&format!("    {}", text::safe(&denial.remedy)));

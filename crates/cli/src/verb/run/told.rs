@@ -3,17 +3,18 @@
 use std::io::Write;
 use std::time::Duration;
 
-use weighlock_engine::{ApprovalView, Reason, Run, State};
+use weighlock_engine::{Reason, Run, State};
 use weighlock_server::CommandView;
 
 use super::show::{Show, WIDTH};
 use crate::client::Failure;
-use crate::judged;
 use crate::paths::Paths;
 use crate::question;
 use crate::term::say;
 use crate::text::{self, aligned, print_json};
+use crate::verb::show::nothing;
 use crate::when::counter;
+use crate::{effect, judged};
 
 impl Show {
     /// Says that it waits, and for what. Said even when asked to be quiet:
@@ -24,7 +25,7 @@ impl Show {
         }
         self.hide_status();
         match (view.run.state, &view.run.approval_id) {
-            (State::Waiting, Some(id)) => asked(&question::fetch(paths, id).await?),
+            (State::Waiting, Some(id)) => asked(&question::look(paths, id).await?),
             _ => say!("◔ {}", reason(&view.run)),
         }
         Ok(())
@@ -42,7 +43,12 @@ impl Show {
 
     /// Says who has allowed it.
     pub(super) fn answered(&mut self, run: &Run) {
-        if let Some(by) = &run.approved_by {
+        if let Some(note) = effect::applied_note(run) {
+            self.say(&text::safe(note));
+        } else if let Some(by) = { &run.approved_by }
+            .as_ref()
+            .filter(|_| run.state != State::Waiting)
+        {
             self.say(&format!("✓ approved by {}", text::one_line(by, 40)));
             self.introduced.set(true);
         }
@@ -54,9 +60,10 @@ impl Show {
             return print_json(view);
         }
         let id = &view.run.short_id;
-        self.say(&format!(
-            "  weighlock show {id}    weighlock output {id} --follow"
-        ));
+        self.say(&match effect::is_asked_about(&view.run) {
+            true => format!("  weighlock diff {id}    weighlock show {id}"),
+            false => format!("  weighlock show {id}    weighlock output {id} --follow"),
+        });
         let _ = writeln!(std::io::stdout(), "{id}");
     }
 
@@ -65,36 +72,49 @@ impl Show {
         if self.json {
             return print_json(view);
         }
+        self.hide_status();
         let run = &view.run;
+        let nothing = nothing(run);
         match run.state {
             State::Blocked => blocked(run),
-            State::Rejected => say!("⊘ Rejected — nothing was run\n   {}", reason(run)),
-            State::Expired => say!("◌ Expired — nothing was run\n   {}", reason(run)),
-            _ => say!("◌ Withdrawn — nothing was run"),
+            State::Rejected => say!("⊘ Rejected — {nothing}\n   {}", reason(run)),
+            State::Expired => say!("◌ Expired — {nothing}\n   {}", reason(run)),
+            _ => say!("◌ Withdrawn — {nothing}"),
         }
     }
 }
 
-fn asked(approval: &ApprovalView) {
-    let left = counter(approval.expires_in_seconds);
-    let right = format!("{}, expires in {left}", approval.short_id);
-    let head = "◔ Needs approval — asked a person";
-    say!("{}", aligned(head, &right, WIDTH));
-    for reason in &approval.reasons {
+fn asked(asked: &question::Asked) {
+    let left = counter(asked.expires_in_seconds);
+    let right = format!("{}, expires in {left}", asked.short_id);
+    let what = match &asked.effect {
+        Some(effect) => text::safe(&effect.changes.summary),
+        None => "asked a person".into(),
+    };
+    let head = format!("◔ Needs approval — {what}");
+    say!("{}", aligned(&head, &right, WIDTH));
+    for line in question::effect(asked) {
+        say!("  {line}");
+    }
+    for reason in &asked.reasons {
         let what = format!("   {}", text::safe(&reason.text));
         say!("{}", aligned(&what, &judged::source(reason), WIDTH));
     }
 }
 
 fn blocked(run: &Run) {
-    say!("⛔ Blocked — nothing was run");
+    say!("⛔ Blocked — {}", nothing(run));
     let Some(reason) = &run.detail.reason else {
         return;
     };
-    let part = reason.part.as_ref().unwrap_or(&run.command);
-    let part = text::command_line(part, 60);
-    let what = format!("   {part}   {}", text::safe(&reason.text));
-    say!("{}", aligned(&what, &rule(reason), WIDTH));
+    if run.detail.changes.is_some() {
+        say!("   {}", text::safe(&reason.text));
+    } else {
+        let part = reason.part.as_ref().unwrap_or(&run.command);
+        let part = text::command_line(part, 60);
+        let what = format!("   {part}   {}", text::safe(&reason.text));
+        say!("{}", aligned(&what, &rule(reason), WIDTH));
+    }
     if let Some(remedy) = &reason.remedy {
         say!("   {}", text::safe(remedy));
     }

@@ -65,6 +65,32 @@ pub(super) async fn until_answered(
     Ok(Waited::Answered(begun(now, paths).await?))
 }
 
+/// How long the record of a run that has said all may take: what it changed is
+/// looked at first.
+const RECORD_WITHIN: Duration = Duration::from_secs(60);
+
+/// Waits until a run that has said all is on record as ended; or as waiting,
+/// which is no end that the server would wait for.
+pub(super) async fn until_ended(paths: &Paths, id: &str) -> Result<CommandView, Failure> {
+    let mut now = fetch(paths, id).await?;
+    if now.run.state != State::Running {
+        return Ok(now);
+    }
+    let mut news = News::open(paths).await?;
+    now = fetch(paths, id).await?;
+    let deadline = Instant::now() + RECORD_WITHIN;
+    while now.run.state == State::Running {
+        let Ok(event) = tokio::time::timeout_at(deadline, news.next()).await else {
+            break;
+        };
+        let event = event?;
+        if event.command_id.as_deref() == Some(id) || event.event == "reset" {
+            now = fetch(paths, id).await?;
+        }
+    }
+    Ok(now)
+}
+
 /// Waits until a run that is on record as begun can be attended: its keeper
 /// comes a moment after the record.
 async fn begun(mut run: CommandView, paths: &Paths) -> Result<CommandView, Failure> {

@@ -13,6 +13,9 @@ pub(super) struct Options {
     /// What may be done with the files there: read or write
     #[arg(long, value_name = "HOW", value_parser = ["read", "write"])]
     files: Option<String>,
+    /// When a person is asked: about effects, before commands run, or none
+    #[arg(long, value_name = "WHEN", value_parser = ["effects", "before", "none"])]
+    review: Option<String>,
     /// The same as `--files read`
     #[arg(long, conflicts_with = "files")]
     read_only: bool,
@@ -93,6 +96,7 @@ impl Options {
             "files",
             json!(self.read_only.then_some("read").or(self.files.as_deref())),
         );
+        say("review", json!(self.review));
         say("network", json!(self.network));
         say("agents", json!(self.agents));
         say("read", json!(self.read));

@@ -1,6 +1,6 @@
 //! Sandboxes as people read them.
 
-use weighlock_engine::{Checks, Files, Guard, LimitsInfo, Network, SandboxInfo};
+use weighlock_engine::{Checks, Files, Guard, LimitsInfo, Network, Review, SandboxInfo};
 
 use crate::text::{columns, one_line, safe, size};
 
@@ -71,6 +71,7 @@ pub(super) fn whole(info: &SandboxInfo) {
         ("owner", info.owner_principal_id.as_deref().map(safe)),
         ("from", Some(safe(&info.source))),
         ("files", Some(files(guard).to_owned())),
+        ("review", Some(review(guard).to_owned())),
         ("network", Some(network(guard).to_owned())),
         ("reads", paths(&guard.read)),
         ("writes", paths(&guard.write)),
@@ -100,6 +101,15 @@ fn files(guard: &Guard) -> &'static str {
         Files::Read => "read only",
         Files::Effects => "on a copy",
         Files::Write => "write here",
+    }
+}
+
+fn review(guard: &Guard) -> &'static str {
+    match guard.review {
+        None => "",
+        Some(Review::Effects) => "a person is asked about effects",
+        Some(Review::Before) => "a person is asked before commands run",
+        Some(Review::None) => "changes are applied unasked, within the floors",
     }
 }
 

@@ -1,0 +1,116 @@
+//! `weighlock diff`: what a run changed, line by line.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+
+use serde::Serialize;
+use weighlock_engine::{ChangesInfo, FileDiff};
+
+use super::show::resolve;
+use crate::client::{Client, Failure, block_on};
+use crate::effect::{self, Paint, Place, unified};
+use crate::paths::Paths;
+use crate::text::{print_json, safe};
+
+/// Show what a run changed, applied or not
+#[derive(clap::Args)]
+#[command(before_help = "Examples:
+  weighlock diff @last
+  weighlock diff r_7f3kq2 --stat             only which files, and how much
+  weighlock diff r_7f3kq2 --patch > fix.patch
+  weighlock diff r_7f3kq2 --patch | git apply
+  weighlock diff r_7f3kq2 --json")]
+pub(crate) struct Args {
+    /// The run: an id, a unique beginning of one, or @last
+    id: String,
+    #[command(flatten)]
+    form: Form,
+}
+
+/// How changes are shown.
+#[derive(clap::Args)]
+pub(crate) struct Form {
+    /// Only which files change, and how much
+    #[arg(long, conflicts_with = "patch")]
+    stat: bool,
+    /// The exact bytes, for `git apply`
+    #[arg(long, conflicts_with = "json")]
+    patch: bool,
+    /// Show what seems to be a secret, too
+    #[arg(long)]
+    reveal: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn diff(args: &Args, paths: &Paths) -> Result<ExitCode, Failure> {
+    block_on(async {
+        let mut client = Client::open(paths).await?;
+        let id = resolve(&mut client, &args.id).await?;
+        print(&mut client, &Place::of_run(&id), &args.form).await
+    })
+}
+
+/// Everything about changes.
+#[derive(Serialize)]
+struct Whole {
+    #[serde(flatten)]
+    info: ChangesInfo,
+    diffs: Vec<FileDiff>,
+}
+
+/// Prints changes in the form that was asked for.
+pub(crate) async fn print(
+    client: &mut Client,
+    place: &Place,
+    form: &Form,
+) -> Result<ExitCode, Failure> {
+    if form.patch {
+        return write_patch(&place.patch(client).await?, None);
+    }
+    let info = place.fetch(client, usize::MAX).await?;
+    match (form.json, form.stat) {
+        (true, true) => print_json(&info),
+        (false, true) => stat(&info),
+        (true, false) => {
+            let mut diffs = vec![];
+            for change in &info.changes {
+                diffs.push(place.diff(client, change.index, form.reveal).await?);
+            }
+            print_json(&Whole { info, diffs });
+        }
+        (false, false) => {
+            let paint = Paint::on(&std::io::stdout());
+            for change in &info.changes {
+                let diff = place.diff(client, change.index, form.reveal).await?;
+                for (style, line) in unified(&diff) {
+                    println!("{}", paint.line(style, &line));
+                }
+            }
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints which files change.
+pub(crate) fn stat(info: &ChangesInfo) {
+    for line in effect::lines(info, usize::MAX) {
+        println!("{line}");
+    }
+    println!("{}", safe(&info.view.summary));
+}
+
+/// Writes a patch as it is, to a file or to standard output.
+pub(crate) fn write_patch(patch: &[u8], to: Option<&Path>) -> Result<ExitCode, Failure> {
+    let written = match to {
+        Some(file) => std::fs::write(file, patch),
+        None => {
+            let mut stdout = std::io::stdout().lock();
+            stdout.write_all(patch).and_then(|()| stdout.flush())
+        }
+    };
+    written.map_err(|error| Failure::new(format!("cannot write the patch: {error}"), ""))?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,269 @@
+//! `weighlock draft`: changes that nobody has decided about, session by
+//! session.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use weighlock_engine::{Draft, Run};
+use weighlock_server::{DraftList, RunList, Settle, SettleDraft};
+
+use super::commit;
+use super::diff::{self, Form};
+use super::discard::confirm;
+use crate::client::{Client, Failure, block_on};
+use crate::effect::{self, Place};
+use crate::names::Names;
+use crate::ourselves;
+use crate::paths::Paths;
+use crate::term::{self, say};
+use crate::text::{command_line, counted, one_line, print_json, safe};
+use crate::when::minute;
+
+/// Changes that nobody has decided about
+#[derive(clap::Args)]
+#[command(before_help = "Examples:
+  weighlock draft                            list them, by session
+  weighlock draft show                       all of a session's as one
+  weighlock draft diff
+  weighlock draft commit                     apply them, in order
+  weighlock draft discard -m 'Not like this.'
+  weighlock draft export > work.patch
+  weighlock draft -s webshop commit          of the latest session there")]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    what: Option<What>,
+    /// The latest session in this sandbox
+    #[arg(short, long, value_name = "NAME", global = true)]
+    sandbox: Option<String>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(clap::Subcommand)]
+enum What {
+    /// List what is undecided, session by session
+    List {
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show which files a session's draft changes
+    Show {
+        #[command(flatten)]
+        of: Of,
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show a session's draft line by line
+    Diff {
+        #[command(flatten)]
+        of: Of,
+        #[command(flatten)]
+        form: Form,
+    },
+    /// Apply a session's whole draft, in order
+    Commit {
+        #[command(flatten)]
+        of: Of,
+        /// Apply exactly what this names, from `weighlock draft show --json`
+        #[arg(long, value_name = "H")]
+        hash: Option<String>,
+        /// Print the runs as one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Throw a session's whole draft away
+    Discard {
+        #[command(flatten)]
+        of: Of,
+        /// What the requester is told, word for word
+        #[arg(short = 'm', long = "message", value_name = "WHY")]
+        why: Option<String>,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+        /// Print the runs as one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Write a session's draft as a patch in git's format
+    Export {
+        #[command(flatten)]
+        of: Of,
+        /// To this file [default: standard output]
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+}
+
+#[derive(clap::Args)]
+struct Of {
+    /// The session: an id, or a unique beginning or end of one [default: the
+    /// only one, or the latest of --sandbox]
+    session: Option<String>,
+}
+
+pub(crate) fn draft(args: Args, paths: &Paths) -> Result<ExitCode, Failure> {
+    let what = args.what.unwrap_or(What::List { json: args.json });
+    if matches!(what, What::Commit { .. } | What::Discard { .. }) {
+        ourselves::may_decide()?;
+    }
+    block_on(async {
+        let mut client = Client::open(paths).await?;
+        let names = Names::fetch(&mut client).await?;
+        let sandbox = args.sandbox.as_deref().map(|name| names.id(name));
+        let drafts: DraftList = client.get("/drafts").await?;
+        let find = |of: &Of| find(&drafts, of.session.as_deref(), sandbox);
+        match what {
+            What::List { json } => list(drafts, sandbox, &names, json),
+            What::Show { of, json } => {
+                let place = Place::of_draft(&find(&of)?.session_id);
+                let info = place.fetch(&mut client, usize::MAX).await?;
+                match json {
+                    true => print_json(&info),
+                    false => diff::stat(&info),
+                }
+            }
+            What::Diff { of, form } => {
+                let place = Place::of_draft(&find(&of)?.session_id);
+                return diff::print(&mut client, &place, &form).await;
+            }
+            What::Commit { of, hash, json } => {
+                let settle = SettleDraft {
+                    changes: Settle::Commit,
+                    hash,
+                    reason: None,
+                };
+                let done = settled(&mut client, find(&of)?, &settle).await?;
+                match json {
+                    true => print_json(&done),
+                    false => done.commands.iter().for_each(commit::say_applied),
+                }
+                let left = |run: &Run| !effect::is(run, "applied");
+                return Ok(ExitCode::from(u8::from(done.commands.iter().any(left))));
+            }
+            What::Discard { of, why, yes, json } => {
+                let draft = find(&of)?;
+                if !yes && !agreed(draft).await? {
+                    say!("Nothing was discarded.");
+                    return Ok(ExitCode::FAILURE);
+                }
+                let settle = SettleDraft {
+                    changes: Settle::Discard,
+                    hash: None,
+                    reason: why,
+                };
+                let mut client = Client::open(paths).await?;
+                let done = settled(&mut client, draft, &settle).await?;
+                match json {
+                    true => print_json(&done),
+                    false => { done.commands.iter() }
+                        .for_each(|run| eprintln!("⊘ discarded  {}", run.short_id)),
+                }
+            }
+            What::Export { of, output } => {
+                let place = Place::of_draft(&find(&of)?.session_id);
+                let patch = place.patch(&mut client).await?;
+                return diff::write_patch(&patch, output.as_deref());
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+async fn settled(
+    client: &mut Client,
+    draft: &Draft,
+    settle: &SettleDraft,
+) -> Result<RunList, Failure> {
+    let path = format!("/sessions/{}/draft", draft.session_id);
+    client.post(&path, settle).await
+}
+
+/// Finds the draft that is meant.
+fn find<'a>(
+    drafts: &'a DraftList,
+    named: Option<&str>,
+    sandbox: Option<&str>,
+) -> Result<&'a Draft, Failure> {
+    let is_there =
+        |draft: &&Draft| sandbox.is_none_or(|id| draft.sandbox_id.as_deref() == Some(id));
+    let is_meant = |draft: &&Draft| named.is_none_or(|named| is_called(&draft.session_id, named));
+    let mut found: Vec<&Draft> = { drafts.drafts.iter() }
+        .filter(is_there)
+        .filter(is_meant)
+        .collect();
+    found.sort_by_key(|draft| draft.runs.last().map(|run| run.command_id.as_str()));
+    let latest = found.pop();
+    match (
+        latest,
+        found.is_empty() || sandbox.is_some() && named.is_none(),
+    ) {
+        (Some(draft), true) => Ok(draft),
+        (Some(_), false) => Err(Failure::new(
+            format!(
+                "{} have undecided changes; nothing was done",
+                counted(found.len() as u64 + 1, "session")
+            ),
+            "name one of those that `weighlock draft` lists, or a sandbox with -s",
+        )),
+        (None, _) => Err(Failure::new(
+            "there are no undecided changes there",
+            "`weighlock draft` lists those there are",
+        )),
+    }
+}
+
+fn is_called(session: &str, named: &str) -> bool {
+    let bare = named.strip_prefix("s_").unwrap_or(named);
+    !bare.is_empty() && (session.starts_with(named) || session.ends_with(bare))
+}
+
+fn list(mut drafts: DraftList, sandbox: Option<&str>, names: &Names, json: bool) {
+    let is_there = |draft: &Draft| sandbox.is_none_or(|id| draft.sandbox_id.as_deref() == Some(id));
+    drafts.drafts.retain(is_there);
+    if json {
+        return print_json(&drafts);
+    }
+    if drafts.drafts.is_empty() {
+        println!("Nothing is undecided.");
+    }
+    for draft in &drafts.drafts {
+        println!(
+            "{}  {} in {}",
+            draft.session_id,
+            one_line(&draft.requested_by, 30),
+            one_line(names.of(draft.sandbox_id.as_deref().unwrap_or("?")), 30),
+        );
+        for run in &draft.runs {
+            let question = match &run.approval_id {
+                Some(_) => "waits for approval".to_owned(),
+                None => format!("kept until {}", minute(&run.kept_until)),
+            };
+            println!(
+                "  {:<10} {}, {question}",
+                run.short_id,
+                safe(&run.changes.summary)
+            );
+            println!("  {:<10} {}", "", command_line(&run.command, 100));
+        }
+    }
+}
+
+/// Says what goes, and asks where somebody can be asked.
+async fn agreed(draft: &Draft) -> Result<bool, Failure> {
+    let runs = counted(draft.runs.len() as u64, "run");
+    if !term::is_there() {
+        return Err(Failure::new(
+            format!("the changes of {runs} would be discarded; nothing was"),
+            "to discard them, add --yes",
+        ));
+    }
+    for run in &draft.runs {
+        say!("  {:<10} {}", run.short_id, safe(&run.changes.summary));
+        say!("  {:<10} {}", "", command_line(&run.command, 100));
+    }
+    confirm(&format!("discard the changes of {runs}?")).await
+}

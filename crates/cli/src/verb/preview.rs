@@ -1,0 +1,34 @@
+//! `weighlock preview`: see what a command changes before it changes anything.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use super::run::{self, Asks, Options};
+use crate::client::Failure;
+use crate::paths::Paths;
+
+/// Try a command on a copy, show what it changes, and ask what to do
+#[derive(clap::Args)]
+#[command(
+    before_help = "Examples:
+  weighlock preview 'sed -i s/a/b/ README.md'      one word is shell text
+  weighlock preview -- make format                 several words are taken as they are
+  weighlock preview --no-wait 'npm run build'      leave the answer to a person, and go on",
+    after_help = "The same as `weighlock run --preview`. Nothing is changed before the answer. What \
+the command does elsewhere than in files, such as on the network, is not on the copy."
+)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    options: Options,
+    /// The command: one word of shell text, or a program and its arguments
+    #[arg(required = true, value_name = "CMD")]
+    command: Vec<OsString>,
+}
+
+pub(crate) fn preview(args: &Args, paths: &Paths) -> Result<ExitCode, Failure> {
+    let asks = Asks {
+        preview: true,
+        review: None,
+    };
+    run::start(&args.options, &args.command, asks, paths)
+}

@@ -1,0 +1,140 @@
+//! A disk that is full: it is said, nothing is half done, and it works again
+//! when there is room.
+
+use serde_json::{Value, json};
+
+use super::tree::Tree;
+use super::{SYSTEM, is_root};
+use crate::caller::Caller;
+use crate::crew::text;
+use crate::support::{Home, Server, skip};
+
+/// A server whose state is on a small disk. Its commands and copies take room
+/// there.
+fn small(mebibytes: u32) -> Option<(Home, Server)> {
+    if !is_root() {
+        skip("only root can mount a small disk for the state directory");
+        return None;
+    }
+    let mut home = Home::untouched();
+    home.set("PATH", SYSTEM);
+    let setup = format!("mount -t tmpfs -o size={mebibytes}m small \"$WEIGHLOCK_STATE_DIR\"");
+    match home.try_serve_after(&setup) {
+        Ok(server) => Some((home, server)),
+        Err(done) => {
+            skip(&format!("no server on a small disk: {done:?}"));
+            None
+        }
+    }
+}
+
+fn ask(home: &Home, command: &str) -> Value {
+    let body = json!({ "command": command, "shell": "bash" });
+    Caller::owner(home).post("/commands", &body).json()
+}
+
+fn yes(home: &Home, run: &Value) -> (u16, Value) {
+    let owner = Caller::owner(home);
+    let path = format!("/approvals/{}", text(run, "approval_id"));
+    let card = owner.get(&path).expect(200);
+    let body = json!({ "kind": "apply_effect", "fingerprint": card["fingerprint"] });
+    let said = owner.post(&format!("{path}/decision"), &body);
+    (said.status, said.json())
+}
+
+/// Takes all but this much of the room that is left.
+fn fill(home: &Home, leave_kib: u64) -> std::path::PathBuf {
+    let path = home.state().join("filler");
+    let stat = rustix::fs::statvfs(&home.state()).unwrap();
+    let free = stat.f_bavail * stat.f_frsize;
+    let bytes = free.saturating_sub(leave_kib * 1024);
+    std::fs::write(&path, vec![1; bytes as usize]).unwrap();
+    path
+}
+
+#[test]
+fn a_disk_that_fills_up_while_it_runs_is_an_error_of_the_command() {
+    let Some((home, _server)) = small(48) else {
+        return;
+    };
+    std::fs::write(home.base().join("file"), "one\n").unwrap();
+    let before = Tree::of(&home.base());
+    let run = ask(&home, "echo x > a; head -c 100000000 /dev/zero > large");
+    assert_ne!(run["exit_code"], 0, "{run}");
+    assert_eq!(Tree::of(&home.base()), before);
+    // What it had written by then can be thrown away, and then there is room.
+    if run["state"] == "waiting" {
+        let path = format!("/commands/{}/finalize", text(&run, "command_id"));
+        let body = json!({ "changes": "discard" });
+        Caller::owner(&home).post(&path, &body).expect(200);
+    }
+    let run = ask(&home, "echo small > small");
+    assert_eq!(run["changes"]["state"], "held", "{run}");
+    assert_eq!(yes(&home, &run).0, 200);
+    assert_eq!(
+        std::fs::read_to_string(home.base().join("small")).unwrap(),
+        "small\n"
+    );
+    home.assert_audit_verifies();
+}
+
+#[test]
+fn a_full_disk_at_the_answer_applies_nothing_and_keeps_the_changes() {
+    let Some((home, _server)) = small(64) else {
+        return;
+    };
+    let base = home.base();
+    // What undo needs does not fit.
+    std::fs::write(base.join("large"), vec![7; 12 << 20]).unwrap();
+    let before = Tree::of(&base);
+    let run = ask(&home, "echo x > a; printf short > large");
+    assert_eq!(run["changes"]["state"], "held", "{run}");
+    let filler = fill(&home, 2048);
+    let (status, said) = yes(&home, &run);
+    let after = Tree::of(&base);
+    let now = Caller::owner(&home).get(&format!("/commands/{}", text(&run, "command_id")));
+    let now = now.expect(200);
+    println!("{status} {said} {}", now["reason"]);
+    assert_eq!(after, before, "{status} {said}");
+    assert_ne!(now["changes"]["state"], "applied", "{now}");
+    assert!(
+        said.to_string().contains("full") || now.to_string().contains("full"),
+        "{said}\n{now}"
+    );
+    std::fs::remove_file(filler).unwrap();
+    let path = format!("/commands/{}/finalize", text(&run, "command_id"));
+    Caller::owner(&home)
+        .post(&path, &json!({ "changes": "commit" }))
+        .expect(200);
+    assert_eq!(
+        std::fs::read_to_string(base.join("large")).unwrap(),
+        "short"
+    );
+    home.assert_audit_verifies();
+}
+
+#[test]
+fn a_full_disk_at_an_undo_takes_nothing_back() {
+    let Some((home, _server)) = small(64) else {
+        return;
+    };
+    let base = home.base();
+    std::fs::write(base.join("file"), "one\n").unwrap();
+    let before = Tree::of(&base);
+    let run = ask(
+        &home,
+        "head -c 12000000 /dev/zero > large; echo two >> file",
+    );
+    assert_eq!(yes(&home, &run).0, 200);
+    let applied = Tree::of(&base);
+    let filler = fill(&home, 1024);
+    let path = format!("/commands/{}/revert", text(&run, "command_id"));
+    let refused = Caller::owner(&home).post(&path, &Value::Null);
+    println!("{} {}", refused.status, refused.json());
+    assert_ne!(refused.status, 200, "{}", refused.json());
+    assert_eq!(Tree::of(&base), applied);
+    std::fs::remove_file(filler).unwrap();
+    Caller::owner(&home).post(&path, &Value::Null).expect(200);
+    assert_eq!(Tree::of(&base), before);
+    home.assert_audit_verifies();
+}

@@ -1,0 +1,811 @@
+//! What runs change, seen and decided on the command line: at a terminal, and
+//! without one.
+
+use std::fs;
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::support::{Home, eventually, skip};
+use crate::tty::Tty;
+
+/// A command that edits one file, renames another, and says something.
+const EDIT: &str = "sed -i s/old/new/ README.md && mv a b; echo said";
+
+/// The letters below changes that can be applied.
+const LETTERS: &str = "
+  [o] apply these changes   [w] always…   [r] reject…
+  [d] diff   [x] explain   [q] quit
+> ";
+
+/// A home with two files, where the kernel can show it as a copy.
+fn home() -> Option<Home> {
+    let home = Home::untouched();
+    put(&home, "README.md", "first\nold\nlast\n");
+    put(&home, "a", "moved\n");
+    can_copy(&home).then_some(home)
+}
+
+fn can_copy(home: &Home) -> bool {
+    let found = json(&home.call(&["doctor", "--json"]).out);
+    let checks = found["checks"].as_array().expect("a list");
+    let copies = checks.iter().find(|check| check["name"] == "copies");
+    let copies = copies.expect("a check of copies");
+    if copies["level"] != "ok" {
+        skip(&format!("no copies here: {copies}"));
+    }
+    copies["level"] == "ok"
+}
+
+fn put(home: &Home, name: &str, text: &str) {
+    fs::write(home.base().join(name), text).unwrap();
+}
+
+fn read(home: &Home, name: &str) -> String {
+    fs::read_to_string(home.base().join(name)).unwrap_or_default()
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+#[track_caller]
+fn assert_untouched(home: &Home) {
+    assert_eq!(read(home, "README.md"), "first\nold\nlast\n");
+    assert!(home.base().join("a").exists());
+}
+
+#[track_caller]
+fn assert_applied(home: &Home) {
+    assert_eq!(read(home, "README.md"), "first\nnew\nlast\n");
+    assert_eq!(read(home, "b"), "moved\n");
+    assert!(!home.base().join("a").exists());
+}
+
+fn at_terminal(home: &Home, args: &[&str]) -> Tty {
+    Tty::start_in(120, home.weighlock(args))
+}
+
+/// Runs something whose changes are held, and returns the run.
+#[track_caller]
+fn hold(home: &Home, command: &str) -> Value {
+    let done = home.call(&["run", "--no-wait", "--json", "--", command]);
+    assert_eq!(done.code, Some(75), "{done:?}");
+    let run = json(&done.out);
+    assert_eq!(run["state"], "waiting", "{run}");
+    assert_eq!(run["changes"]["state"], "held", "{run}");
+    run
+}
+
+fn short(run: &Value) -> &str {
+    run["short_id"].as_str().expect("an id")
+}
+
+fn question(home: &Home, run: &Value) -> Value {
+    let id = run["approval_id"].as_str().expect("a question");
+    let (status, asked) = home.api("GET", &format!("/approvals/{id}"), &Value::Null);
+    assert_eq!(status, 200, "{asked}");
+    asked
+}
+
+#[test]
+fn whoever_may_decide_is_asked_about_changes_at_the_terminal() {
+    let Some(home) = home() else { return };
+    let mut tty = at_terminal(&home, &["run", "--", EDIT]);
+    let shown = tty.expect("[q] quit\n> ");
+    let (before, rest) = shown.split_once("said\n").expect("its output");
+    assert!(before.starts_with("● sed -i s/old/new/"), "{shown}");
+    let lines: Vec<&str> = rest.lines().collect();
+    assert!(
+        lines[0].starts_with("✓ tried in a copy: exit 0 in ")
+            && lines[0].contains(" — 1 changed, 1 renamed, nothing else was touched, no network"),
+        "{shown}"
+    );
+    assert_eq!(
+        lines[1..3],
+        ["  M README.md  +1 −1", "  R a → b"],
+        "{shown}"
+    );
+    assert!(rest.ends_with(LETTERS), "{shown}");
+    tty.press("o");
+    tty.expect("\n  apply these changes? Enter = yes, any other key = no ");
+    assert_untouched(&home);
+    tty.press("\r");
+    let said = tty.expect("✓ applied · exit 0 · ");
+    // Whoever has decided is not told so.
+    assert!(!said.contains("Approved by"), "{said}");
+    assert_eq!(tty.end(), Some(0));
+    let run = home.show("@last");
+    assert!(tty.screen().trim_end().ends_with(short(&run)));
+    assert_applied(&home);
+    let changes = &run["changes"];
+    assert_eq!(
+        (&changes["state"], &changes["applied_by"]),
+        (&json!("applied"), &json!(home.me()))
+    );
+    home.assert_audit_verifies();
+}
+
+#[test]
+fn keys_that_were_meant_for_the_command_apply_nothing() {
+    let Some(home) = home() else { return };
+    let mut tty = at_terminal(&home, &["run", "--", EDIT]);
+    // Typed ahead, pasted, too soon, Enter alone, letters that are not offered.
+    tty.send("o\r");
+    tty.expect("\n> ");
+    tty.send("o\r");
+    tty.press("o\r");
+    tty.press("\r");
+    tty.press("e");
+    tty.press("t");
+    tty.press("o");
+    tty.expect("any other key = no");
+    tty.send("\r");
+    tty.press("n");
+    tty.expect("no\n");
+    tty.expect("\n> ");
+    assert_untouched(&home);
+    tty.press("q");
+    tty.expect("◌ Withdrawn — nothing was applied\n");
+    assert_eq!(tty.end(), Some(75));
+    assert_untouched(&home);
+    assert_eq!(home.show("@last")["changes"]["state"], "discarded");
+}
+
+#[test]
+fn rejected_changes_are_gone_and_say_so() {
+    let Some(home) = home() else { return };
+    let mut tty = at_terminal(&home, &["run", "--", EDIT]);
+    tty.expect("\n> ");
+    tty.press("r");
+    tty.expect("why? (Enter rejects, Esc goes back)");
+    tty.press("Not so\r");
+    tty.expect("⊘ Rejected — nothing was applied\n");
+    tty.expect("‘Not so’ Its changes were discarded; nothing was applied.");
+    assert_eq!(tty.end(), Some(126));
+    assert_untouched(&home);
+}
+
+#[test]
+fn a_diff_has_colours_only_where_they_are_seen_and_no_secrets() {
+    let Some(mut home) = home() else { return };
+    let token = format!("ghp_{}", "Ab3".repeat(12));
+    put(
+        &home,
+        "script",
+        &format!("printf 'k={token}\\n\\033[2J\\n' >> README.md\n"),
+    );
+    let mut tty = at_terminal(&home, &["run", "--", "sh script"]);
+    tty.expect("\n> ");
+    tty.press("d");
+    let shown = tty.expect("\n> ");
+    assert!(
+        shown.contains("\x1b[36m@@ -1,3 +1,5 @@\x1b[0m\n first\n"),
+        "{shown}"
+    );
+    assert!(shown.contains("\x1b[32m+⟦U+001B⟧[2J\x1b[0m\n"), "{shown}");
+    assert!(!shown.contains(&token), "{shown}");
+    tty.press("q");
+    assert_eq!(tty.end(), Some(75));
+
+    let run = hold(&home, "sh script");
+    let done = home.call(&["diff", short(&run)]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert!(done.out.contains("\n+⟦U+001B⟧[2J\n"), "{done:?}");
+    assert!(
+        !done.out.contains('\x1b') && !done.out.contains(&token),
+        "{done:?}"
+    );
+    let done = home.call(&["diff", short(&run), "--reveal"]);
+    assert!(done.out.contains(&token), "{done:?}");
+    home.set("NO_COLOR", "1");
+    let mut tty = at_terminal(&home, &["diff", short(&run)]);
+    assert_eq!(tty.end(), Some(0));
+    eventually("the diff is shown", || {
+        tty.screen().contains("+⟦U+001B⟧[2J\n")
+    });
+    assert!(!tty.screen().contains('\x1b'), "{}", tty.screen());
+}
+
+#[test]
+fn without_a_terminal_changes_wait_and_nobody_is_asked() {
+    let Some(home) = home() else { return };
+    let done = home.call(&["run", "--no-wait", "--", EDIT]);
+    let run = home.show("@last");
+    let asked = question(&home, &run);
+    let id = short(&run);
+    assert_eq!((done.code, done.out), (Some(75), format!("said\n{id}\n")));
+    let lines: Vec<&str> = done.err.lines().collect();
+    let head = "◔ Needs approval — 1 changed, 1 renamed ";
+    let right = format!(" {}, expires in ", asked["short_id"].as_str().unwrap());
+    assert!(
+        lines[1].starts_with(head) && lines[1].contains(&right),
+        "{lines:?}"
+    );
+    assert!(
+        lines[2].starts_with("  ✓ tried in a copy: exit 0 in "),
+        "{lines:?}"
+    );
+    assert_eq!(lines[3..5], ["  M README.md  +1 −1", "  R a → b"]);
+    assert_eq!(
+        lines[lines.len() - 1],
+        format!("  weighlock diff {id}    weighlock show {id}")
+    );
+    assert!(
+        !done.err.contains('\x1b') && !done.err.contains("[o]"),
+        "{lines:?}"
+    );
+    assert_untouched(&home);
+
+    let inbox = home.call(&["inbox"]);
+    assert!(
+        inbox.out.contains("Edits README.md, renames a → b"),
+        "{inbox:?}"
+    );
+    assert!(
+        inbox.out.contains("✓ tried in a copy: exit 0 in "),
+        "{inbox:?}"
+    );
+    // The scripting way.
+    let ap = asked["short_id"].as_str().unwrap();
+    let done = home.call(&["approve", ap]);
+    assert_eq!(done.code, Some(1), "{done:?}");
+    let fingerprint = asked["fingerprint"].as_str().unwrap();
+    let done = home.call(&["approve", ap, "--fingerprint", fingerprint]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert!(done.err.starts_with("✓ applied · exit 0 · "), "{done:?}");
+    assert!(done.err.trim_end().ends_with(id), "{done:?}");
+    assert_applied(&home);
+}
+
+/// Starts a run that waits without a terminal, and returns what it said once
+/// its question was answered.
+fn answered(
+    home: &Home,
+    command: &str,
+    answer: impl FnOnce(&str),
+) -> (Option<i32>, String, String) {
+    let mut asking = home.weighlock(&["run", "--", command]);
+    let asking = asking.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let mut id = String::new();
+    eventually("a person is asked", || {
+        let list = json(&home.call(&["inbox", "--json"]).out);
+        id = list["approvals"][0]["short_id"]
+            .as_str()
+            .unwrap_or_default()
+            .into();
+        !id.is_empty()
+    });
+    answer(&id);
+    let done = asking.unwrap().wait_with_output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (done.status.code(), text(&done.stdout), text(&done.stderr))
+}
+
+#[test]
+fn whoever_waits_is_told_what_became_of_the_changes() {
+    let Some(home) = home() else { return };
+    let (code, out, err) = answered(&home, &format!("{EDIT}; exit 3"), |id| {
+        let asked = json(&home.call(&["inbox", "--json"]).out)["approvals"][0].clone();
+        let fingerprint = asked["fingerprint"].as_str().unwrap();
+        assert_eq!(
+            home.call(&["approve", id, "--fingerprint", fingerprint])
+                .code,
+            Some(0)
+        );
+    });
+    assert_eq!((code, out.as_str()), (Some(3), "said\n"), "{err}");
+    let told = format!(
+        "\nApproved by {}. The previewed changes were applied (2 files).\n✗ exit 3 in ",
+        home.me()
+    );
+    assert!(err.contains(&told), "{err}");
+    assert!(!err.contains("warning") && !err.contains('\x1b'), "{err}");
+    assert_applied(&home);
+
+    put(&home, "README.md", "old\n");
+    let (code, _, err) = answered(&home, "sed -i s/old/new/ README.md", |id| {
+        assert_eq!(home.call(&["reject", id, "-m", "No."]).code, Some(0));
+    });
+    assert_eq!(code, Some(126), "{err}");
+    assert!(err.contains("⊘ Rejected — nothing was applied\n"), "{err}");
+    assert!(err.contains("‘No.’"), "{err}");
+    assert_eq!(read(&home, "README.md"), "old\n");
+}
+
+#[test]
+fn what_is_applied_unasked_is_one_quiet_line() {
+    let Some(home) = home() else { return };
+    let done = home.call(&["run", "--review", "none", "--", EDIT]);
+    assert_eq!(
+        (done.code, done.out.as_str()),
+        (Some(0), "said\n"),
+        "{done:?}"
+    );
+    let last = done.err.lines().last().unwrap();
+    assert!(
+        last.starts_with("✓ exit 0 in ") && last.contains(" · 2 files changed "),
+        "{done:?}"
+    );
+    assert_eq!(done.err.lines().count(), 2, "{done:?}");
+    assert_applied(&home);
+    let shown = home.call(&["show", "@last"]).out;
+    let id = home.show("@last")["short_id"].as_str().unwrap().to_owned();
+    let expected = format!(
+        "changes      1 changed, 1 renamed; applied unasked, can be undone: weighlock undo {id}\n"
+    );
+    assert!(shown.contains(&expected), "{shown}");
+    // What changes nothing is not talked about.
+    put(&home, "script", "echo said\n");
+    let done = home.call(&["run", "--", "sh script"]);
+    assert_eq!(
+        (done.code, done.out.as_str()),
+        (Some(0), "said\n"),
+        "{done:?}"
+    );
+    assert_eq!(done.err.lines().count(), 2, "{done:?}");
+    assert!(!done.err.contains("chang"), "{done:?}");
+}
+
+#[test]
+fn a_preview_asks_about_every_change_wherever_it_runs() {
+    let Some(home) = home() else { return };
+    // Nobody else would be asked, and it would write directly.
+    home.put(
+        "settings/weighlock/config.toml",
+        "[effects]\nreview = \"before\"\n",
+    );
+    assert_eq!(home.call(&["serve", "--stop"]).code, Some(0));
+    let granted = home.call(&["policy", "grant", "touch *"]);
+    assert_eq!(granted.code, Some(0), "{granted:?}");
+    let preview = ["preview", "--no-wait", "touch one"];
+    let run = ["run", "--preview", "--no-wait", "--", "touch", "two"];
+    for args in [&preview[..], &run] {
+        let done = home.call(args);
+        assert_eq!(done.code, Some(75), "{done:?}");
+        assert!(
+            done.err.contains("◔ Needs approval — 1 file changes"),
+            "{done:?}"
+        );
+    }
+    assert!(!home.base().join("one").exists() && !home.base().join("two").exists());
+    assert_eq!(home.call(&["draft", "discard", "--yes"]).code, Some(0));
+    let mut tty = at_terminal(&home, &["preview", "echo 1 > made"]);
+    tty.expect("\n> ");
+    tty.press("o");
+    tty.expect("any other key = no");
+    tty.press("\r");
+    tty.expect("✓ applied · exit 0 · ");
+    assert_eq!(tty.end(), Some(0));
+    assert_eq!(read(&home, "made"), "1\n");
+    assert_eq!(home.call(&["run", "--", "touch other"]).code, Some(0));
+}
+
+#[test]
+fn approve_shows_the_effect_and_who_comes_first() {
+    let Some(home) = home() else { return };
+    let first = hold(&home, EDIT);
+    let second = hold(&home, "echo more >> README.md");
+    let mut tty = at_terminal(&home, &["approve"]);
+    let card = tty.expect("\n> ");
+    let effect = "\nEffect ✓ tried in a copy, exit 0\n       M README.md  +1 −1\n       R a → b\n";
+    assert!(card.contains(&format!("\n  $ {EDIT}\n\nWhy    ")), "{card}");
+    assert!(card.contains(effect), "{card}");
+    assert!(
+        card.contains("[x] explain   [n] next   [q] quit\n"),
+        "{card}"
+    );
+    tty.press("r");
+    let also = format!(
+        "  rejecting also discards {} which were built on it\n",
+        short(&second)
+    );
+    tty.expect(&also);
+    tty.press("\x1b");
+    tty.expect("\n> ");
+    tty.press("n");
+    let card = tty.expect("\n> ");
+    let after = format!("\n       after {}: it was built on that", short(&first));
+    assert!(card.contains(&after), "{card}");
+    tty.press("o");
+    tty.expect("any other key = no");
+    tty.press("\r");
+    tty.expect(&format!("error: it was built on {}", short(&first)));
+    tty.expect("\n> ");
+    tty.press("q");
+    assert_eq!(tty.end(), Some(0));
+    assert_untouched(&home);
+    // What waits can be applied in order at once.
+    let done = home.call(&["draft", "commit"]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert_eq!(read(&home, "README.md"), "first\nnew\nlast\nmore\n");
+}
+
+#[test]
+fn what_was_overtaken_is_tried_again() {
+    let Some(home) = home() else { return };
+    let run = hold(&home, "sed -i s/old/new/ README.md");
+    put(&home, "README.md", "other\nold\n");
+    let ap = question(&home, &run)["short_id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let mut tty = at_terminal(&home, &["approve", &ap]);
+    let card = tty.expect("\n> ");
+    assert!(
+        card.contains("\nEffect 1 of these files changed since the try\n"),
+        "{card}"
+    );
+    assert!(card.contains("\n       ✗ README.md: "), "{card}");
+    let letters = "\n  [r] reject…\n  [d] diff   [t] try again   [x] explain   [q] quit\n> ";
+    assert!(card.ends_with(letters), "{card}");
+    tty.press("o");
+    tty.press("t");
+    tty.expect("Trying it in a copy…\n");
+    let card = tty.expect("\n> ");
+    assert!(
+        card.contains("\nEffect ✓ tried in a copy, exit 0\n"),
+        "{card}"
+    );
+    assert_eq!(read(&home, "README.md"), "other\nold\n");
+    tty.press("o");
+    tty.expect("any other key = no");
+    tty.press("\r");
+    tty.expect("✓ applied · exit 0 · ");
+    assert_eq!(tty.end(), Some(0));
+    assert_eq!(read(&home, "README.md"), "other\nnew\n");
+}
+
+#[test]
+fn what_is_asked_before_it_runs_can_be_tried_first() {
+    let Some(home) = home() else { return };
+    let mut tty = at_terminal(&home, &["run", "--review", "before", "--", EDIT]);
+    let card = tty.expect("\n> ");
+    assert!(
+        card.contains("[t] try in a copy   [x] explain   [q] quit\n"),
+        "{card}"
+    );
+    tty.press("t");
+    tty.expect("Trying it in a copy…\n");
+    let card = tty.expect("\n> ");
+    assert!(
+        card.contains("\n  M README.md  +1 −1\n  R a → b\n"),
+        "{card}"
+    );
+    assert!(card.ends_with(LETTERS), "{card}");
+    assert_untouched(&home);
+    tty.press("o");
+    tty.expect("any other key = no");
+    tty.press("\r");
+    // Now its output comes, too: it was not run again.
+    tty.expect("said\n");
+    tty.expect("✓ applied · exit 0 · ");
+    assert_eq!(tty.end(), Some(0));
+    assert_applied(&home);
+}
+
+#[test]
+fn what_its_requester_runs_itself_is_not_tried() {
+    let Some(home) = home() else { return };
+    let (status, run) = home.ask("touch made", json!({ "executor": "external" }));
+    assert_eq!((status, &run["state"]), (202, &json!("waiting")), "{run}");
+    let path = format!(
+        "/approvals/{}/preview",
+        run["approval_id"].as_str().unwrap()
+    );
+    let (status, problem) = home.api("POST", &path, &json!({}));
+    assert_eq!(
+        (status, &problem["code"]),
+        (400, &json!("no_copy")),
+        "{problem}"
+    );
+    // It has not been allowed by that, either.
+    assert_eq!(
+        home.get(run["command_id"].as_str().unwrap())["state"],
+        "waiting"
+    );
+    let (status, problem) = home.ask("ls", json!({ "executor": "external", "preview": true }));
+    assert_eq!(
+        (status, &problem["code"]),
+        (400, &json!("no_copy")),
+        "{problem}"
+    );
+}
+
+#[test]
+fn a_grant_that_is_made_with_changes_holds_from_now_on() {
+    let Some(home) = home() else { return };
+    let mut tty = at_terminal(&home, &["run", "--", "touch made"]);
+    tty.expect("\n> ");
+    tty.press("w");
+    tty.expect("allow which commands? touch made");
+    tty.press("\r");
+    tty.expect("for how long? (or revoked) 8h");
+    tty.press("\r");
+    tty.expect("save this rule and apply these changes? Enter = yes, any other key = no");
+    tty.press("\r");
+    tty.expect("✓ applied · exit 0 · ");
+    assert_eq!(tty.end(), Some(0));
+    fs::remove_file(home.base().join("made")).unwrap();
+    let done = home.call(&["run", "--", "touch made"]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert!(done.err.contains(" · 1 file changed "), "{done:?}");
+    assert!(home.base().join("made").exists());
+}
+
+#[test]
+fn a_patch_is_what_git_applies() {
+    let Some(home) = home() else { return };
+    let run = hold(&home, EDIT);
+    let other = tempfile::tempdir().unwrap();
+    let apply = |patch: &[u8]| {
+        fs::write(other.path().join("README.md"), "first\nold\nlast\n").unwrap();
+        fs::write(other.path().join("a"), "moved\n").unwrap();
+        fs::write(other.path().join("p"), patch).unwrap();
+        let mut git = Command::new("git");
+        let done = git.args(["apply", "p"]).current_dir(other.path()).output();
+        let done = done.ok()?;
+        assert!(done.status.success(), "{done:?}");
+        let text = fs::read_to_string(other.path().join("README.md")).unwrap();
+        assert_eq!(text, "first\nnew\nlast\n");
+        fs::remove_file(other.path().join("b")).unwrap();
+        Some(())
+    };
+    let held = home
+        .weighlock(&["diff", short(&run), "--patch"])
+        .output()
+        .unwrap();
+    if apply(&held.stdout).is_none() {
+        skip("there is no git");
+    }
+    let exported = home.weighlock(&["draft", "export"]).output().unwrap();
+    apply(&exported.stdout);
+    assert_eq!(home.call(&["commit", short(&run)]).code, Some(0));
+    // The same once it was applied.
+    let applied = home
+        .weighlock(&["diff", short(&run), "--patch"])
+        .output()
+        .unwrap();
+    assert_eq!(applied.stdout, held.stdout);
+    let stat = home.call(&["diff", "@last", "--stat"]);
+    assert_eq!(
+        stat.out,
+        "M README.md  +1 −1\nR a → b\n1 changed, 1 renamed\n"
+    );
+    let diff = json(&home.call(&["diff", "@last", "--json"]).out);
+    assert_eq!(diff["state"], "applied");
+    assert_eq!(diff["diffs"][0]["path"], "README.md");
+    let done = home.call(&["diff", "r_none"]);
+    assert_eq!((done.code, done.out.as_str()), (Some(1), ""), "{done:?}");
+}
+
+#[test]
+fn commit_applies_exactly_what_was_seen() {
+    let Some(home) = home() else { return };
+    let run = hold(&home, EDIT);
+    let done = home.call(&["commit", short(&run), "--hash", "other"]);
+    assert_eq!(done.code, Some(1), "{done:?}");
+    assert_untouched(&home);
+    let hash = run["changes"]["hash"].as_str().unwrap();
+    // Any beginning that is unique will do.
+    let done = home.call(&["commit", &short(&run)[..5], "--hash", hash, "--json"]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert_eq!(json(&done.out)["changes"]["state"], "applied");
+    assert_applied(&home);
+    let done = home.call(&["commit", "@last"]);
+    assert_eq!(done.code, Some(1), "{done:?}");
+    // What stands in the way is named.
+    let run = hold(&home, "sed -i s/new/newer/ README.md");
+    put(&home, "README.md", "mine\n");
+    let done = home.call(&["commit", short(&run)]);
+    assert_eq!(done.code, Some(1), "{done:?}");
+    assert!(done.err.contains("README.md"), "{done:?}");
+    assert_eq!(read(&home, "README.md"), "mine\n");
+}
+
+#[test]
+fn discard_says_what_else_goes() {
+    let Some(home) = home() else { return };
+    let first = hold(&home, EDIT);
+    let second = hold(&home, "echo more >> README.md");
+    let done = home.call(&["discard", short(&first)]);
+    let goes = format!("{} were built on it and would go with it", short(&second));
+    assert_eq!(done.code, Some(1), "{done:?}");
+    assert!(
+        done.err.contains(&goes) && done.err.contains("--yes"),
+        "{done:?}"
+    );
+    let mut tty = at_terminal(&home, &["discard", short(&first)]);
+    tty.expect("  M README.md  +1 −1\n  R a → b\n");
+    tty.expect(&format!("discarding it also discards {}", short(&second)));
+    tty.expect("discard these changes? Enter = yes, any other key = no");
+    tty.press("n");
+    tty.expect("Nothing was discarded.");
+    assert_eq!(tty.end(), Some(1));
+    assert_eq!(home.show(short(&second))["state"], "waiting");
+    let done = home.call(&["discard", short(&first), "--yes", "-m", "No."]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert!(done.err.contains(short(&second)), "{done:?}");
+    for run in [&first, &second] {
+        let run = home.show(short(run));
+        assert_eq!(run["changes"]["state"], "discarded", "{run}");
+    }
+    assert_untouched(&home);
+    // Where nothing else goes, nobody has to be asked.
+    let third = hold(&home, EDIT);
+    let done = home.call(&["discard", short(&third), "--json"]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert_eq!(json(&done.out)["changes"]["state"], "discarded");
+}
+
+#[test]
+fn undo_takes_back_the_latest_first() {
+    let Some(home) = home() else { return };
+    let apply = |command: &str| {
+        let done = home.call(&["run", "--review", "none", "--json", "--", command]);
+        assert_eq!(done.code, Some(0), "{done:?}");
+        json(&done.out)
+    };
+    let first = apply(EDIT);
+    let second = apply("echo more >> README.md");
+    // However they are named.
+    let done = home.call(&["undo", short(&first), short(&second), short(&first)]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let lines: Vec<&str> = done.err.lines().collect();
+    let said = |run: &Value, files: &str| format!("✓ undone · {}, {files} restored ", short(run));
+    assert!(lines[0].starts_with(&said(&second, "1 file")), "{lines:?}");
+    assert_eq!(lines[1], "  M README.md");
+    assert!(lines[2].starts_with(&said(&first, "2 files")), "{lines:?}");
+    assert_eq!(lines[3..], ["  M README.md", "  R b → a"]);
+    assert_untouched(&home);
+    let shown = home.call(&["show", short(&first)]).out;
+    assert!(shown.contains("; undone by r_"), "{shown}");
+    // An undo can be undone.
+    let done = home.call(&["undo", "@last", "--json"]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert_eq!(json(&done.out)["commands"][0]["state"], "succeeded");
+    assert_applied(&home);
+
+    let third = apply("sed -i s/first/1/ README.md");
+    put(&home, "README.md", "mine\n");
+    let done = home.call(&["undo", short(&third)]);
+    assert_eq!(done.code, Some(1), "{done:?}");
+    let said = format!("error: {} was not undone: README.md", short(&third));
+    assert!(done.err.contains(&said), "{done:?}");
+    assert_eq!(read(&home, "README.md"), "mine\n");
+    let done = home.call(&["undo", short(&first)]);
+    assert!(
+        done.err
+            .contains("has no applied changes; nothing was undone"),
+        "{done:?}"
+    );
+    home.assert_audit_verifies();
+}
+
+#[test]
+fn a_draft_is_all_that_is_undecided() {
+    let Some(home) = home() else { return };
+    let done = home.call(&["draft"]);
+    assert_eq!(
+        (done.code, done.out.as_str()),
+        (Some(0), "Nothing is undecided.\n")
+    );
+    assert_eq!(home.call(&["draft", "show"]).code, Some(1));
+    let first = hold(&home, EDIT);
+    let second = hold(&home, "echo more >> README.md");
+    let session = first["session_id"].as_str().unwrap();
+    let listed = home.call(&["draft", "list"]).out;
+    let head = format!("{session}  {} in default\n", home.me());
+    assert!(listed.starts_with(&head), "{listed}");
+    for run in [&first, &second] {
+        assert!(listed.contains(&format!("\n  {} ", short(run))), "{listed}");
+    }
+    let json_of = |args: &[&str]| json(&home.call(args).out);
+    assert_eq!(
+        json_of(&["draft", "--json"])["drafts"][0]["session_id"],
+        session
+    );
+    let shown = home.call(&["draft", "show", "-s", "default"]).out;
+    assert!(shown.contains("M README.md  +2 −1\n"), "{shown}");
+    let tail = &session[session.len() - 6..];
+    for named in [session, &session[..15], tail] {
+        let diff = home.call(&["draft", "diff", named]).out;
+        assert!(
+            diff.contains("\n-old\n+new\n last\n+more\n"),
+            "{named}: {diff}"
+        );
+    }
+    assert_eq!(home.call(&["draft", "diff", "s_other"]).code, Some(1));
+    let hash = json_of(&["draft", "show", "--json"])["hash"].clone();
+    let done = home.call(&["draft", "commit", "--hash", "other"]);
+    assert_eq!(done.code, Some(1), "{done:?}");
+    assert_untouched(&home);
+    let done = home.call(&["draft", "commit", "--hash", hash.as_str().unwrap()]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert_eq!(
+        done.err.matches("✓ applied · exit 0").count(),
+        2,
+        "{done:?}"
+    );
+    assert_eq!(read(&home, "README.md"), "first\nnew\nlast\nmore\n");
+
+    hold(&home, "echo again >> README.md");
+    let done = home.call(&["draft", "discard"]);
+    assert_eq!(done.code, Some(1), "{done:?}");
+    assert!(done.err.contains("--yes"), "{done:?}");
+    let mut tty = at_terminal(&home, &["draft", "discard"]);
+    tty.expect("discard the changes of 1 run? Enter = yes, any other key = no");
+    tty.press("\r");
+    tty.expect("⊘ discarded  r_");
+    assert_eq!(tty.end(), Some(0));
+    assert_eq!(read(&home, "README.md"), "first\nnew\nlast\nmore\n");
+    assert_eq!(home.call(&["draft"]).out, "Nothing is undecided.\n");
+}
+
+#[test]
+fn a_run_decides_nothing_about_changes() {
+    let Some(mut home) = home() else { return };
+    let run = hold(&home, EDIT);
+    home.set("WEIGHLOCK_RUN", "r_1");
+    for args in [
+        &["commit", short(&run)][..],
+        &["discard", short(&run), "--yes"],
+        &["undo", short(&run)],
+        &["draft", "commit"],
+        &["draft", "discard", "--yes"],
+        &["run", "--review", "none", "--", "touch made"],
+    ] {
+        let done = home.call(args);
+        let own = if args[0] == "run" { 125 } else { 1 };
+        assert_eq!(done.code, Some(own), "{done:?}");
+        assert!(done.err.contains("inside a run"), "{done:?}");
+    }
+    // Looking is no deciding.
+    assert_eq!(home.call(&["diff", short(&run)]).code, Some(0));
+    assert_eq!(home.call(&["draft"]).code, Some(0));
+    assert_untouched(&home);
+}
+
+#[test]
+fn what_runs_by_itself_is_marked_and_repeated() {
+    let Some(home) = home() else { return };
+    let mut tty = at_terminal(&home, &["run", "--", "echo x > .envrc"]);
+    let mark = "  A .envrc  +1\n      ! is run by other programs, outside the walls\n";
+    let shown = tty.expect("\n> ");
+    assert!(shown.contains(mark), "{shown}");
+    assert!(shown.contains("\n  [o] apply anyway…   "), "{shown}");
+    tty.press("o");
+    let shown = tty.expect("apply these changes? Enter = yes, any other key = no");
+    assert!(
+        shown.contains("  High risk, in default:\n  $ echo x > .envrc\n"),
+        "{shown}"
+    );
+    assert!(shown.contains(mark), "{shown}");
+    tty.press("n");
+    tty.expect("\n> ");
+    tty.press("q");
+    assert_eq!(tty.end(), Some(75));
+    assert!(!home.base().join(".envrc").exists());
+}
+
+#[test]
+fn doctor_tells_what_is_kept_of_changes() {
+    let Some(home) = home() else { return };
+    hold(&home, EDIT);
+    let found = home.call(&["doctor"]).out;
+    let line = found.lines().find(|line| line.starts_with("✓ copies "));
+    let expected = "✓ copies       sandboxes can be shown as copies, 0 B of 4 GiB kept for undo, 1 \
+                    undecided (`weighlock draft`)";
+    assert_eq!(line, Some(expected), "{found}");
+}
+
+#[test]
+fn verbs_about_changes_are_completed() {
+    let home = Home::untouched();
+    let completions = home.call(&["completions", "bash"]).out;
+    for word in [
+        "preview", "diff", "commit", "discard", "undo", "draft", "--review", "--reveal",
+    ] {
+        assert!(completions.contains(word), "{word}");
+    }
+}
