@@ -509,12 +509,12 @@ const SHAPES: &[Case] = &[
         "rm large",
     ),
     case(
-        "10,000 files",
+        "2,500 files",
         "",
         "for d in $(seq 25); do mkdir -p many/$d; for f in $(seq 100); do echo $f > many/$d/$f; done; done",
     ),
     case(
-        "10,000 files less",
+        "2,500 files less",
         "for d in $(seq 25); do mkdir -p many/$d; for f in $(seq 100); do echo $f > many/$d/$f; done; done",
         "rm -r many",
     ),
