@@ -45,7 +45,7 @@ fn yes(home: &Home, run: &Value) -> (u16, Value) {
 /// Takes all but this much of the room that is left.
 fn fill(home: &Home, leave_kib: u64) -> std::path::PathBuf {
     let path = home.state().join("filler");
-    let stat = rustix::fs::statvfs(&home.state()).unwrap();
+    let stat = rustix::fs::statvfs(home.state()).unwrap();
     let free = stat.f_bavail * stat.f_frsize;
     let bytes = free.saturating_sub(leave_kib * 1024);
     std::fs::write(&path, vec![1; bytes as usize]).unwrap();
