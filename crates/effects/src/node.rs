@@ -47,8 +47,9 @@ pub struct Node {
 }
 
 impl Node {
-    /// Reads what stands at a path below an open directory; `None` if there is
-    /// nothing, or a link on the way. Follows no link.
+    /// Reads what stands at a path below an open directory, or the directory
+    /// itself as `.`; `None` if there is nothing, or a link on the way. Follows
+    /// no link.
     pub fn read(dir: impl AsFd, path: impl AsRef<Path>) -> io::Result<Option<Self>> {
         Self::read_with(dir, path.as_ref(), Content::Hashed)
     }
@@ -58,8 +59,10 @@ impl Node {
         path: &Path,
         content: Content,
     ) -> io::Result<Option<Self>> {
-        let Some(name) = path.file_name() else {
-            return Err(io::ErrorKind::InvalidInput.into());
+        let name = match path.file_name() {
+            Some(name) => name,
+            None if path == Path::new(".") => path.as_os_str(),
+            None => return Err(io::ErrorKind::InvalidInput.into()),
         };
         let seen = match path.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => match open_below(dir, parent)? {

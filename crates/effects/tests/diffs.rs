@@ -422,6 +422,8 @@ fn earlier_layers_and_images_are_read_too() {
     assert_eq!(written(&changes.diff(0, WHOLE).unwrap()), lines);
 
     fs::rename(trees.upper().join("f"), trees.upper().join("17")).unwrap();
+    let index = r#"{"kept":{},"dirs":[],"bytes":4,"files":1}"#;
+    fs::write(trees.upper().join("index"), index).unwrap();
     changes.roots[0].source = Source::Images(trees.upper());
     changes.entries[0].image = Some(17);
     assert_eq!(written(&changes.diff(0, WHOLE).unwrap()), lines);

@@ -354,7 +354,9 @@ words!(
 words!(
     ChangeKind,
     "Change",
-    ["created", "modified", "deleted", "renamed", "mode", "link"]
+    [
+        "created", "modified", "deleted", "renamed", "mode", "link", "times"
+    ]
 );
 words!(Verdict, "Verdict", ["auto", "ask", "reject"]);
 
