@@ -168,6 +168,7 @@ impl Place {
         );
         path.replace("{id}", &escaped(id))
             .replace("{token}", &escaped(token))
+            .replace("{index}", "0")
     }
 
     /// A body that an operation takes.

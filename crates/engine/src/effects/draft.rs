@@ -17,7 +17,7 @@ use super::copy::Copied;
 use super::list::{ChangesInfo, FileDiff, Looking};
 use super::view::ChangesView;
 use crate::engine::Engine;
-use crate::error::Error;
+use crate::error::{Error, brief};
 use crate::judge::clean;
 use crate::place::Place;
 use crate::principal::Principal;
@@ -184,7 +184,7 @@ impl Engine {
         let mut drafts = self.drafts(Some(session), who)?;
         let found = drafts.pop().map(|draft| draft.runs);
         found.ok_or_else(|| Error::NoDraft {
-            session: session.to_owned(),
+            session: brief(session),
         })
     }
 

@@ -58,7 +58,11 @@ impl Engine {
     /// Refuses to decide while what is decided about is being found out.
     pub(crate) fn check_not_tried_now(&self, approval: &Approval) -> Result<(), Error> {
         let runs = self.store.runs_of(&approval.id)?;
-        match runs.iter().any(|(_, state)| *state == State::Running) {
+        let runs = runs.iter().any(|(_, state)| *state == State::Running);
+        // What was approved meanwhile runs, too.
+        let now = self.store.approvals_named(&approval.id)?.pop();
+        let open = now.is_some_and(|now| now.state == ApprovalState::Pending);
+        match runs && open {
             true => Err(Error::Trying),
             false => Ok(()),
         }
