@@ -29,7 +29,7 @@ mod work;
 
 use std::collections::{HashMap, HashSet};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use weighlock_policy::CommitPermit;
 
@@ -98,8 +98,7 @@ fn allow(changes: &Changes, plan: &Plan<'_>, trees: &mut [Tree]) -> Result<(), C
     if !refused.is_empty() {
         return Err(CommitError::Refused(refused));
     }
-    let conflicts = check::conflicts(changes, plan, trees);
-    let conflicts = conflicts.map_err(cannot("look at", Path::new("the live tree")))?;
+    let conflicts = changes.conflicts()?;
     if !conflicts.is_empty() {
         return Err(CommitError::Conflicts(conflicts));
     }

@@ -4,13 +4,16 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags, RawDir, ResolveFlags, openat, openat2};
 use rustix::io::Errno;
 
 /// Bytes of names that are asked for at once; the C library asks for as many.
 const LISTED: usize = 32 * 1024;
+
+/// The kernel takes paths of 4,095 bytes; a name has 255 at the most.
+const AT_ONCE: usize = 4000;
 
 const DIRECTORY: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
@@ -28,17 +31,24 @@ pub(crate) fn open_root(path: &Path) -> io::Result<OwnedFd> {
 pub(crate) fn open_below(root: impl AsFd, path: &Path) -> io::Result<Option<OwnedFd>> {
     // The whole path anew for each directory, so that no tree is so deep that
     // it takes all descriptors.
+    if path.as_os_str().len() <= AT_ONCE {
+        return step(root, itself(path));
+    }
+    let mut parts = path.components();
+    let half = parts.clone().count() / 2;
+    let first: PathBuf = parts.by_ref().take(half).collect();
+    match open_below(root, &first)? {
+        Some(middle) => open_below(middle, parts.as_path()),
+        None => Ok(None),
+    }
+}
+
+fn step(dir: impl AsFd, path: &Path) -> io::Result<Option<OwnedFd>> {
     let resolve = ResolveFlags::BENEATH
         | ResolveFlags::NO_SYMLINKS
         | ResolveFlags::NO_MAGICLINKS
         | ResolveFlags::NO_XDEV;
-    present(openat2(
-        root,
-        itself(path),
-        DIRECTORY,
-        Mode::empty(),
-        resolve,
-    ))
+    present(openat2(dir, path, DIRECTORY, Mode::empty(), resolve))
 }
 
 /// Opens the directory of this name, if it is one.

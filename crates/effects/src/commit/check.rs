@@ -1,4 +1,6 @@
-//! Whether the live tree still is what the changes were made on.
+//! Whether a path still is what its change was made on, at the moment that it
+//! is taken hold of. All of them together are looked at before, by
+//! [`Changes::conflicts`](crate::Changes::conflicts).
 
 use std::io;
 use std::path::Path;
@@ -6,53 +8,9 @@ use std::path::Path;
 use rustix::io::Errno;
 
 use super::handle::Handle;
-use super::plan::Plan;
-use super::tree::{Spot, Tree, names};
-use crate::changes::{Change, Changes};
-use crate::conflict::Conflict;
+use super::tree::{Spot, Tree};
+use crate::changes::Change;
 use crate::node::{Node, NodeKind};
-
-/// Returns every path where it is not.
-pub(crate) fn conflicts(
-    changes: &Changes,
-    plan: &Plan<'_>,
-    trees: &mut [Tree],
-) -> io::Result<Vec<Conflict>> {
-    let mut found = Vec::new();
-    let mut add = |root, path: &Path, why: &str| {
-        found.push(Conflict {
-            root,
-            path: path.into(),
-            why: why.into(),
-        });
-    };
-    let entries = &changes.entries;
-    let replaced = plan.replace.iter().chain(&plan.adjust);
-    let replaced = replaced.map(|index| (*index, entries[*index].path.path()));
-    for (index, path) in plan.remove.iter().copied().chain(replaced) {
-        let change = &entries[index];
-        if let Err(why) = unchanged(&mut trees[change.root], path, change)? {
-            add(change.root, path, why);
-        }
-    }
-    for (index, path) in &plan.remove {
-        let root = entries[*index].root;
-        for name in strangers(&mut trees[root], (root, path), plan)? {
-            add(root, &path.join(name), "it is new in what would be deleted");
-        }
-    }
-    for change in plan.put.iter().map(|index| &entries[*index]) {
-        let (root, path) = (change.root, change.path.path());
-        if plan.top(root, path).is_some() || plan.removed.contains(&(root, path)) {
-            continue;
-        }
-        if let Some(why) = taken(&mut trees[root], path)? {
-            add(root, path, why);
-        }
-    }
-    found.sort_by(|a, b| (a.root, &a.path).cmp(&(b.root, &b.path)));
-    Ok(found)
-}
 
 /// Takes hold of what the change was made on, or says how what is there
 /// differs from it.
@@ -96,34 +54,6 @@ pub(crate) fn reached<T>(got: io::Result<T>) -> io::Result<Result<T, &'static st
         _ => return Err(error),
     };
     Ok(Err(why))
-}
-
-fn taken(tree: &mut Tree, path: &Path) -> io::Result<Option<&'static str>> {
-    match reached(tree.handle(path))? {
-        Ok(None) => Ok(None),
-        Ok(Some(_)) => Ok(Some("there is something now")),
-        Err(why) => Ok(Some(why)),
-    }
-}
-
-/// What is in a directory that would be deleted, and would not be itself.
-fn strangers(
-    tree: &mut Tree,
-    at: (usize, &Path),
-    plan: &Plan<'_>,
-) -> io::Result<Vec<std::ffi::OsString>> {
-    let (root, path) = at;
-    let is_dir = match reached(tree.handle(path))? {
-        Ok(Some(handle)) => handle.node()?.kind == NodeKind::Directory,
-        _ => false,
-    };
-    if !is_dir {
-        return Ok(Vec::new());
-    }
-    let all = names(&*tree.dir(path)?)?.into_iter();
-    Ok(all
-        .filter(|name| !plan.removed.contains(&(root, &path.join(name))))
-        .collect())
 }
 
 /// Whether it is the very same, unchanged. A directory changes whenever

@@ -44,6 +44,20 @@ pub enum CommitError {
     },
 }
 
+impl From<crate::Error> for CommitError {
+    fn from(error: crate::Error) -> Self {
+        let (path, source) = match error {
+            crate::Error::Read { path, source } => (path, source),
+            other => ("the live tree".into(), io::Error::other(other)),
+        };
+        Self::Io {
+            what: "look at",
+            path,
+            source,
+        }
+    }
+}
+
 impl CommitError {
     pub(crate) fn conflict(root: usize, path: &Path, why: &str) -> Self {
         Self::Conflicts(vec![Conflict {

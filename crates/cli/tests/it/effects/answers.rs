@@ -274,3 +274,23 @@ fn an_undo_is_a_run_that_can_be_undone() {
     assert_eq!(place.tree(), after);
     place.home.assert_audit_verifies();
 }
+
+#[test]
+fn what_a_person_edits_while_a_command_runs_is_not_overwritten_unasked() {
+    let place = Place::guarded();
+    place.write("file", "one\n");
+    let wishes = json!({ "background": true, "stdin_open": true });
+    let run = place
+        .ask("echo two >> file; echo ready; read x", wishes)
+        .expect(202);
+    eventually("the copy has it", || place.run(&run)["stdout"] == "ready\n");
+    place.write("file", "a person's\n");
+    place.feed(&run, "go\n");
+    let run = place.until(&run, "waiting");
+    assert_eq!(place.read("file"), "a person's\n");
+    let card = place.card(&run);
+    assert_eq!(card["effect"]["state"], "stale", "{card}");
+    let said = place.decide(&card, "apply_effect");
+    assert_eq!(said.outcome(), (409, "conflict".into()));
+    assert_eq!(place.read("file"), "a person's\n");
+}
