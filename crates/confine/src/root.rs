@@ -5,10 +5,13 @@
 //! is made on the host: the new root is a memory file system, and the host's
 //! paths are opened below the old root, without following links.
 
+mod layers;
+mod mounts;
+
 use std::ffi::CString;
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{
@@ -17,13 +20,15 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 use rustix::mount::{
-    FsMountFlags, FsOpenFlags, MountAttrFlags, MountFlags, MountPropagationFlags, MoveMountFlags,
-    OpenTreeFlags, UnmountFlags, fsconfig_create, fsconfig_set_flag, fsconfig_set_string, fsmount,
-    fsopen, mount, mount_change, move_mount, open_tree, unmount,
+    FsMountFlags, FsOpenFlags, MountAttrFlags, MountFlags, MountPropagationFlags, UnmountFlags,
+    fsconfig_create, fsconfig_set_flag, fsconfig_set_string, fsmount, fsopen, mount, mount_change,
+    unmount,
 };
 use rustix::process::{chdir, fchdir, pivot_root, umask};
 
-use crate::privilege::{NOBODY, on_files_as};
+pub(crate) use self::layers::overlay;
+use self::mounts::graft;
+pub(crate) use self::mounts::{clone_tree, lend, restrict};
 use crate::profile::{Access, FileId, Identity, Mount, Profile, Rung};
 use crate::system::{DEVICES, HIDDEN, LINKS, PRIVATE, PROC_HIDDEN, PROC_READ_ONLY, SYSTEM};
 
@@ -36,12 +41,6 @@ const MOST_PIDS: u64 = 4 * 1024 * 1024;
 /// An empty directory that is put over what must not be seen. It is removed
 /// at the end; what was put over stays empty for ever then.
 const EMPTY: &str = "/.empty";
-
-/// So many layers do not fit into one text any more.
-const SEVERAL: usize = 20;
-
-/// Where layers are while they are put together; with a number.
-const BENCH: &str = "/.l";
 
 /// A root under construction.
 pub(crate) struct Root {
@@ -294,55 +293,6 @@ impl Root {
         Ok((tree, is_dir))
     }
 
-    /// Shows a directory of the host through layers. What they are made of is
-    /// mounted for a moment, below a directory of ours: the kernel takes
-    /// layers by their paths.
-    fn show_layered(&self, index: usize, mount: &Mount, owner: Option<Identity>) -> io::Result<()> {
-        let Mount::Layered {
-            at,
-            is,
-            lent,
-            below,
-            layer,
-        } = mount
-        else {
-            return Ok(());
-        };
-        let bench = PathBuf::from(format!("{BENCH}{index}"));
-        let set_up = |name: &str, from: &Path, is: Option<FileId>, access: Access| {
-            let (tree, _) = self.take(from, is, access, *lent)?;
-            let path = bench.join(name);
-            graft(&tree, &place(&path, Some(ROOT), true)?)?;
-            Ok::<_, io::Error>(path)
-        };
-        let mut lower = vec![];
-        for (number, dir) in below.iter().enumerate() {
-            lower.push(set_up(&number.to_string(), dir, None, Access::Read)?);
-        }
-        lower.push(set_up("live", at, Some(*is), Access::Read)?);
-        let own = layer.as_ref();
-        let own = own.map(|dir| set_up("own", dir, None, Access::Write));
-        let own = own.transpose()?;
-        let mount = || overlay(&lower, own.as_deref());
-        let overlay = match lent {
-            true => on_files_as(NOBODY, mount)?,
-            false => mount()?,
-        };
-        graft(&overlay, &place(at, owner, true)?)?;
-        for path in lower
-            .iter()
-            .map(PathBuf::as_path)
-            .chain([&*bench.join("own")])
-        {
-            if find(path)?.is_some() {
-                // The overlay has its own hold on them.
-                unmount(path, UnmountFlags::DETACH)?;
-                unlinkat(CWD, path, AtFlags::REMOVEDIR)?;
-            }
-        }
-        Ok(unlinkat(CWD, &bench, AtFlags::REMOVEDIR)?)
-    }
-
     /// Makes what lies between the home directory and something shown in it
     /// read-only: nothing of it is the person's, and what is written there
     /// would be lost to them. Must come before that is shown.
@@ -396,51 +346,6 @@ impl Mount {
             | Self::Hide { at } => at,
         }
     }
-}
-
-/// Mounts layers over each other, the newest first; `own`, which holds `upper`
-/// and `work`, takes what is written.
-///
-/// Marks are in attributes that an ordinary user may set, whoever mounts it:
-/// so there is one kind to be read later. `volatile`: what a run wrote is of no
-/// worth after the machine crashed, and syncing it takes a quarter of a second.
-pub(crate) fn overlay(lower: &[PathBuf], own: Option<&Path>) -> io::Result<OwnedFd> {
-    let fs = fsopen("overlay", FsOpenFlags::FSOPEN_CLOEXEC)?;
-    let lower: Vec<_> = lower.iter().map(|dir| dir.to_string_lossy()).collect();
-    fsconfig_set_flag(&fs, "userxattr")?;
-    match (own, lower.as_slice()) {
-        (Some(own), _) => {
-            fsconfig_set_string(&fs, "upperdir", own.join("upper"))?;
-            fsconfig_set_string(&fs, "workdir", own.join("work"))?;
-            fsconfig_set_flag(&fs, "volatile")?;
-            // A file with several names stays one; where that cannot be, the
-            // kernel does without.
-            fsconfig_set_string(&fs, "index", "on")?;
-        }
-        // One alone is no overlay.
-        (None, [only]) => return Ok(clone_tree(CWD, Path::new(&**only))?),
-        (None, _) => {}
-    }
-    match lower.len() {
-        // The kernel takes a text of 255 bytes; one by one since Linux 6.7.
-        SEVERAL.. => {
-            for dir in &lower {
-                fsconfig_set_string(&fs, "lowerdir+", &**dir)?;
-            }
-        }
-        _ => fsconfig_set_string(&fs, "lowerdir", lower.join(":"))?,
-    }
-    fsconfig_create(&fs)?;
-    let flags = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
-    let read_only = match own {
-        Some(_) => MountAttrFlags::empty(),
-        None => MountAttrFlags::MOUNT_ATTR_RDONLY,
-    };
-    Ok(fsmount(
-        &fs,
-        FsMountFlags::FSMOUNT_CLOEXEC,
-        flags | read_only,
-    )?)
 }
 
 /// Root itself, which makes what belongs to nobody in particular.
@@ -564,73 +469,6 @@ fn find(at: &Path) -> io::Result<Option<OwnedFd>> {
 fn open_dir(dir: BorrowedFd<'_>, path: &Path) -> io::Result<OwnedFd> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     Ok(openat(dir, path, flags, Mode::empty())?)
-}
-
-/// A detached copy of the mounts at a path.
-pub(crate) fn clone_tree(dir: impl AsFd, path: &Path) -> rustix::io::Result<OwnedFd> {
-    let flags = OpenTreeFlags::OPEN_TREE_CLONE
-        | OpenTreeFlags::OPEN_TREE_CLOEXEC
-        | OpenTreeFlags::AT_RECURSIVE
-        | OpenTreeFlags::AT_EMPTY_PATH
-        | OpenTreeFlags::AT_SYMLINK_NOFOLLOW;
-    open_tree(dir, path, flags)
-}
-
-fn graft(tree: &OwnedFd, at: &OwnedFd) -> io::Result<()> {
-    let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
-    Ok(move_mount(tree, "", at, "", flags)?)
-}
-
-/// Takes rights away from a tree: set-id bits never count inside.
-pub(crate) fn restrict(
-    tree: &OwnedFd,
-    access: Access,
-    more: MountAttrFlags,
-    recursive: bool,
-) -> io::Result<()> {
-    let read_only = match access {
-        Access::Read => MountAttrFlags::MOUNT_ATTR_RDONLY,
-        Access::Write => MountAttrFlags::empty(),
-    };
-    let set = MountAttrFlags::MOUNT_ATTR_NOSUID | more | read_only;
-    set_attributes(tree, u64::from(set.bits()), None, recursive)
-}
-
-/// Makes root's files in a tree the run's own.
-pub(crate) fn lend(tree: &OwnedFd, lender: &OwnedFd) -> io::Result<()> {
-    set_attributes(tree, libc::MOUNT_ATTR_IDMAP, Some(lender), true)
-}
-
-fn set_attributes(
-    tree: &OwnedFd,
-    set: u64,
-    user_namespace: Option<&OwnedFd>,
-    recursive: bool,
-) -> io::Result<()> {
-    let attributes = libc::mount_attr {
-        attr_set: set,
-        attr_clr: 0,
-        propagation: 0,
-        userns_fd: user_namespace.map_or(0, |fd| fd.as_raw_fd() as u64),
-    };
-    let flags = libc::AT_EMPTY_PATH | if recursive { libc::AT_RECURSIVE } else { 0 };
-    // SAFETY: the path and the attributes outlive the call, which reads them;
-    // the size is the structure's.
-    let done = unsafe {
-        libc::syscall(
-            libc::SYS_mount_setattr,
-            tree.as_raw_fd(),
-            c"".as_ptr(),
-            flags,
-            &raw const attributes,
-            size_of_val(&attributes),
-        )
-    };
-    if done == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
-    }
 }
 
 /// Bounds how many processes and threads there can be inside. The bound of a
