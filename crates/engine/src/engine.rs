@@ -87,7 +87,7 @@ impl Engine {
         nursery: Nursery,
     ) -> Result<Arc<Self>, Error> {
         make_private(&config.state_dir)?;
-        for dir in ["runs", "layers", "undo"] {
+        for dir in ["runs", "layers", "gone", "undo"] {
             make_private(&config.state_dir.join(dir))?;
         }
         let lock = take(&config.state_dir)?;

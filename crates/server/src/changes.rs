@@ -135,7 +135,7 @@ pub(crate) async fn list(
     Params(params): Params<ListParams>,
 ) -> Result<Json<ChangesInfo>, Problem> {
     let limit = page(params.limit);
-    Ok(Json(engine.changes(&id, params.from, limit, &who).await?))
+    blocking(move || Ok(Json(engine.changes(&id, params.from, limit, &who)?))).await
 }
 
 pub(crate) fn list_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
@@ -153,8 +153,11 @@ pub(crate) async fn diff(
     place: Place,
     Params(params): Params<DiffParams>,
 ) -> Result<Json<FileDiff>, Problem> {
-    let diff = engine.diff(&place.id, place.index, params.into(), &who);
-    Ok(Json(diff.await?))
+    blocking(move || {
+        let diff = engine.diff(&place.id, place.index, params.into(), &who)?;
+        Ok(Json(diff))
+    })
+    .await
 }
 
 pub(crate) fn diff_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
@@ -168,7 +171,7 @@ pub(crate) async fn patch(
     Who(who): Who,
     Id(id): Id,
 ) -> Result<Response, Problem> {
-    Ok(as_patch(engine.patch(&id, &who).await?))
+    blocking(move || Ok(as_patch(engine.patch(&id, &who)?))).await
 }
 
 pub(crate) fn patch_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
@@ -237,8 +240,11 @@ pub(crate) async fn draft(
     Params(params): Params<ListParams>,
 ) -> Result<Json<ChangesInfo>, Problem> {
     let limit = page(params.limit);
-    let draft = engine.draft_changes(&id, params.from, limit, &who);
-    Ok(Json(draft.await?))
+    blocking(move || {
+        let draft = engine.draft_changes(&id, params.from, limit, &who)?;
+        Ok(Json(draft))
+    })
+    .await
 }
 
 pub(crate) fn draft_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
@@ -252,8 +258,11 @@ pub(crate) async fn draft_diff(
     place: Place,
     Params(params): Params<DiffParams>,
 ) -> Result<Json<FileDiff>, Problem> {
-    let diff = engine.draft_diff(&place.id, place.index, params.into(), &who);
-    Ok(Json(diff.await?))
+    blocking(move || {
+        let diff = engine.draft_diff(&place.id, place.index, params.into(), &who)?;
+        Ok(Json(diff))
+    })
+    .await
 }
 
 pub(crate) fn draft_diff_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
@@ -266,7 +275,7 @@ pub(crate) async fn draft_patch(
     Who(who): Who,
     Id(id): Id,
 ) -> Result<Response, Problem> {
-    Ok(as_patch(engine.draft_patch(&id, &who).await?))
+    blocking(move || Ok(as_patch(engine.draft_patch(&id, &who)?))).await
 }
 
 pub(crate) fn draft_patch_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {

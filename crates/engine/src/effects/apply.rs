@@ -8,6 +8,7 @@ use weighlock_effects::{Applied, Changes, CommitError, Place, commit, recover};
 use weighlock_policy::{ChangesSettled, CommitPermit};
 use weighlock_store::{ApprovalState, ChangesRow, ChangesState, Command, Durability, State};
 
+use super::apart;
 use super::question::Looked;
 use super::view::ChangesView;
 use crate::engine::Engine;
@@ -31,8 +32,7 @@ impl Engine {
             durable: self.config.durability == Durability::Power,
         };
         let changes = changes.clone();
-        let done = tokio::task::spawn_blocking(move || commit(&changes, permit, &place));
-        done.await.expect("applying does not panic")
+        apart(move || commit(&changes, permit, &place)).await
     }
 
     /// Returns whether a command waits for an answer about its changes.
@@ -64,8 +64,7 @@ impl Engine {
 
     async fn apply_held(&self, command: Command, by: &str) -> Result<(), Error> {
         let undo = self.undo_dir(&command.id);
-        let applied = tokio::task::spawn_blocking(move || applied_before(&undo));
-        let applied = applied.await.expect("recovering does not panic")?;
+        let applied = apart(move || applied_before(&undo)).await?;
         let row = self.store.changes(&command.id)?;
         let row = row.filter(|row| row.state == ChangesState::Held);
         let row = row.ok_or_else(|| Error::NoChanges {
@@ -89,8 +88,7 @@ impl Engine {
             if !dir.exists() {
                 continue;
             }
-            let applied = tokio::task::spawn_blocking(move || applied_before(&dir));
-            let applied = applied.await.expect("recovering does not panic")?;
+            let applied = apart(move || applied_before(&dir)).await?;
             let command = self.store.named(&row.run)?.pop();
             if let (Some(applied), Some(command)) = (applied, command) {
                 let by = command.approved_by.clone();
@@ -98,6 +96,7 @@ impl Engine {
                 self.record_held_applied(command, row, &applied, by).await?;
             }
         }
+        self.remove_gone();
         self.sweep_copies();
         Ok(())
     }
@@ -116,6 +115,16 @@ impl Engine {
         };
         let applied = self.commit_now(&command.id, &looked.changes, permit).await;
         Ok(applied?)
+    }
+
+    /// Returns whether changes of any of these runs are undecided.
+    pub(super) fn holds_any(&self, runs: &[String]) -> Result<bool, Error> {
+        for run in runs {
+            if self.holds_changes(run)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Makes sure that what changes were built on is applied.
@@ -139,7 +148,7 @@ impl Engine {
         applied: &Applied,
         by: &str,
     ) -> Result<(), Error> {
-        let mut view: ChangesView = serde_json::from_value(row.body.clone()).unwrap_or_default();
+        let mut view = ChangesView::from_row(&row);
         view.state = "applied".into();
         view.applied_by = Some(by.to_owned());
         view.can_undo = true;
@@ -351,7 +360,7 @@ impl Engine {
             view.state = "discarded".into();
         }
         command.detail = stored(detail);
-        let mut body: ChangesView = serde_json::from_value(row.body.clone()).unwrap_or_default();
+        let mut body = ChangesView::from_row(&row);
         body.state = "discarded".into();
         let told = json!({ "hash": row.hash, "summary": body.summary, "by": by, "with": with });
         let entry = self.entry_of("changes.discarded", by, &command, told);

@@ -12,10 +12,10 @@ use serde::{Deserialize, Serialize};
 use weighlock_effects::{Change, Changes, Kind, Page, Raw, Root, Source};
 use weighlock_store::ChangesRow;
 
-use super::CHANGES;
 use super::copy::Copied;
 use super::list::{ChangesInfo, FileDiff, Looking};
 use super::view::ChangesView;
+use super::{CHANGES, apart};
 use crate::engine::Engine;
 use crate::error::{Error, brief};
 use crate::judge::clean;
@@ -82,7 +82,7 @@ impl Engine {
         let age = self.config.effects.draft_age.as_micros() as i64;
         let waiting = run.state == weighlock_store::State::Waiting;
         DraftRun {
-            changes: serde_json::from_value(row.body.clone()).unwrap_or_default(),
+            changes: ChangesView::from_row(row),
             approval_id: run.approval_id.filter(|_| waiting),
             kept_until: time(row.updated_at + age),
             command_id: run.command_id,
@@ -114,8 +114,9 @@ impl Engine {
         Ok(None)
     }
 
-    /// Returns a session's whole draft as one set of changes.
-    pub async fn draft_changes(
+    /// Returns a session's whole draft as one set of changes. Reads files: not
+    /// for a thread that others wait for.
+    pub fn draft_changes(
         &self,
         session: &str,
         from: usize,
@@ -128,8 +129,8 @@ impl Engine {
         Ok(info)
     }
 
-    /// Returns the diff of one path of a session's whole draft.
-    pub async fn draft_diff(
+    /// Returns the diff of one path of a session's whole draft. Reads files.
+    pub fn draft_diff(
         &self,
         session: &str,
         index: usize,
@@ -137,13 +138,13 @@ impl Engine {
         who: &Principal,
     ) -> Result<FileDiff, Error> {
         let looking = self.whole_draft(session, who)?;
-        self.diffed(looking, index, page).await
+        self.diffed(looking, index, page)
     }
 
-    /// Returns a session's whole draft as a patch in git's format.
-    pub async fn draft_patch(&self, session: &str, who: &Principal) -> Result<Vec<u8>, Error> {
+    /// Returns a session's whole draft as a patch in git's format. Reads files.
+    pub fn draft_patch(&self, session: &str, who: &Principal) -> Result<Vec<u8>, Error> {
         let looking = self.whole_draft(session, who)?;
-        self.patched(looking).await
+        self.patched(&looking)
     }
 
     /// Applies a session's whole draft in order, if it is the one that was
@@ -154,9 +155,12 @@ impl Engine {
         hash: Option<&str>,
         who: &Principal,
     ) -> Result<Vec<Run>, Error> {
-        let looking = self.whole_draft(session, who)?;
-        if hash.is_some_and(|hash| hash != looking.view.hash) {
-            return Err(Error::PayloadChanged { approval: None });
+        if let Some(hash) = hash {
+            let (engine, session, who) = (Arc::clone(self), session.to_owned(), who.clone());
+            let looking = apart(move || engine.whole_draft(&session, &who)).await?;
+            if hash != looking.view.hash {
+                return Err(Error::PayloadChanged { approval: None });
+            }
         }
         let mut done = vec![];
         for run in self.draft_runs(session, who)? {

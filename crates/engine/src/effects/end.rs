@@ -10,10 +10,10 @@ use weighlock_effects::{Applied, Changes};
 use weighlock_policy::{ChangesJudgement, ChangesSettled, CommitPermit};
 use weighlock_store::{ChangesRow, ChangesState, Command, Durability, Entry, State};
 
-use super::CHANGES;
 use super::apply::applied_before;
 use super::copy::Copied;
 use super::view::ChangesView;
+use super::{CHANGES, apart};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::view::{Detail, Reason, Run};
@@ -87,7 +87,7 @@ impl Engine {
     async fn look_at_copy(&self, run: &str) -> Result<Copy, Error> {
         let (dir, undo) = (self.copy_dir(run), self.undo_dir(run));
         let durable = self.config.durability == Durability::Power;
-        let looked = tokio::task::spawn_blocking(move || {
+        let looked = apart(move || {
             let missing = || Error::File {
                 path: dir.clone(),
                 source: std::io::ErrorKind::NotFound.into(),
@@ -106,7 +106,7 @@ impl Engine {
             saved.map_err(|source| Error::File { path: file, source })?;
             Ok::<_, Error>((copied, Ok(changes)))
         });
-        let (copied, found) = looked.await.expect("looking does not panic")?;
+        let (copied, found) = looked.await?;
         Ok(match found {
             Err(applied) => Copy::Applied(Box::new(copied), applied),
             Ok(changes) => {

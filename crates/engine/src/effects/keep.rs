@@ -1,8 +1,9 @@
 //! How long copies and before-images are kept.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
+use std::{fs, io};
 
 use serde_json::json;
 use weighlock_effects::{Layer, forget_images};
@@ -80,11 +81,26 @@ impl Engine {
         }
     }
 
+    /// Puts a copy out of the way at once; removing all that is in it takes
+    /// its time, and nobody has to wait for that.
     pub(super) fn remove_copy(&self, run: &str) {
-        let dir = self.copy_dir(run);
-        if let Err(error) = Layer::remove(&dir) {
-            tracing::warn!(%error, dir = %dir.display(), "cannot remove a copy");
+        let gone = self.ids.next_as("gone", self.clock.micros());
+        let gone = self.gone_dir().join(gone);
+        match fs::rename(self.copy_dir(run), &gone) {
+            Ok(()) => drop(tokio::task::spawn_blocking(move || remove(&gone))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => tracing::warn!(%error, run, "cannot remove a copy"),
         }
+    }
+
+    /// Removes what an earlier server put out of the way.
+    pub(super) fn remove_gone(&self) {
+        let left = fs::read_dir(self.gone_dir())
+            .into_iter()
+            .flatten()
+            .flatten();
+        let left: Vec<_> = left.map(|entry| entry.path()).collect();
+        tokio::task::spawn_blocking(move || left.iter().for_each(|dir| remove(dir)));
     }
 
     /// Held changes, and runs that have not been settled.
@@ -128,8 +144,7 @@ impl Engine {
                 tracing::warn!(%error, run = row.run, "cannot remove before-images");
                 continue;
             }
-            let mut view: ChangesView =
-                serde_json::from_value(row.body.clone()).unwrap_or_default();
+            let mut view = ChangesView::from_row(&row);
             view.can_undo = false;
             let told = json!({ "bytes": row.bytes });
             let entry = self.entry("undo.forgotten", "weighlock", Some(&row.run), told);
@@ -158,5 +173,11 @@ impl Engine {
             }
         }
         Ok(())
+    }
+}
+
+fn remove(dir: &Path) {
+    if let Err(error) = Layer::remove(dir) {
+        tracing::warn!(%error, dir = %dir.display(), "cannot remove a copy");
     }
 }

@@ -101,8 +101,9 @@ pub(super) struct Looking {
 }
 
 impl Engine {
-    /// Returns what a run changed, from the `from`th path on.
-    pub async fn changes(
+    /// Returns what a run changed, from the `from`th path on. Reads files: not
+    /// for a thread that others wait for.
+    pub fn changes(
         &self,
         id: &str,
         from: usize,
@@ -110,7 +111,7 @@ impl Engine {
         who: &Principal,
     ) -> Result<ChangesInfo, Error> {
         let run = self.find(id, who)?;
-        let looking = self.looking(&run).await?;
+        let looking = self.looking(&run)?;
         let mut info = self.listed(&looking, from, limit)?;
         let needed_by = self.built_on(&run.command_id)?;
         info.needed_by = needed_by.iter().map(|row| id::short(&row.run)).collect();
@@ -126,8 +127,8 @@ impl Engine {
         Ok(info)
     }
 
-    /// Returns the diff of one path, a page of its lines.
-    pub async fn diff(
+    /// Returns the diff of one path, a page of its lines. Reads files.
+    pub fn diff(
         &self,
         id: &str,
         index: usize,
@@ -135,15 +136,15 @@ impl Engine {
         who: &Principal,
     ) -> Result<FileDiff, Error> {
         let run = self.find(id, who)?;
-        let looking = self.looking(&run).await?;
-        self.diffed(looking, index, page).await
+        let looking = self.looking(&run)?;
+        self.diffed(looking, index, page)
     }
 
-    /// Returns all that a run changed as a patch in git's format.
-    pub async fn patch(&self, id: &str, who: &Principal) -> Result<Vec<u8>, Error> {
+    /// Returns all that a run changed as a patch in git's format. Reads files.
+    pub fn patch(&self, id: &str, who: &Principal) -> Result<Vec<u8>, Error> {
         let run = self.find(id, who)?;
-        let looking = self.looking(&run).await?;
-        self.patched(looking).await
+        let looking = self.looking(&run)?;
+        self.patched(&looking)
     }
 
     pub(super) fn listed(
@@ -154,8 +155,8 @@ impl Engine {
     ) -> Result<ChangesInfo, Error> {
         let changes = &looking.changes;
         let conflicts = match (looking.held, &looking.copied) {
-            (true, Some(copied)) => self.conflicts(copied, changes)?,
-            (true, None) => changes.conflicts()?,
+            (true, Some(copied)) if self.holds_any(&copied.below)? => vec![],
+            (true, _) => changes.conflicts()?,
             (false, _) => vec![],
         };
         let marks = looking.copied.as_ref();
@@ -189,7 +190,7 @@ impl Engine {
         })
     }
 
-    pub(super) async fn diffed(
+    pub(super) fn diffed(
         &self,
         looking: Looking,
         index: usize,
@@ -199,58 +200,50 @@ impl Engine {
             return Err(Error::NoSuchChange { index });
         }
         page.limit = page.limit.min(MAX_LINES);
-        let diffed = tokio::task::spawn_blocking(move || {
-            let mut changes = looking.changes;
-            let change = change_info(&changes, index);
-            let diff = match changes.diff(index, page) {
-                // Somebody has overtaken it: then all that the run made of it
-                // is shown, and theirs is in its place.
-                Err(weighlock_effects::Error::Stale { .. }) => {
-                    changes.entries[index].before = None;
-                    changes.diff(index, page)?
-                }
-                diff => diff?,
-            };
-            Ok(FileDiff { change, diff })
-        });
-        diffed.await.expect("comparing does not panic")
+        let mut changes = looking.changes;
+        let change = change_info(&changes, index);
+        let diff = match changes.diff(index, page) {
+            // Somebody has overtaken it: then all that the run made of it is
+            // shown, and theirs is in its place.
+            Err(weighlock_effects::Error::Stale { .. }) => {
+                changes.entries[index].before = None;
+                changes.diff(index, page)?
+            }
+            diff => diff?,
+        };
+        Ok(FileDiff { change, diff })
     }
 
-    pub(super) async fn patched(&self, looking: Looking) -> Result<Vec<u8>, Error> {
-        let patched = tokio::task::spawn_blocking(move || {
-            let mut text = vec![];
-            looking.changes.patch(&mut text)?;
-            Ok(text)
-        });
-        patched.await.expect("comparing does not panic")
+    pub(super) fn patched(&self, looking: &Looking) -> Result<Vec<u8>, Error> {
+        let mut text = vec![];
+        looking.changes.patch(&mut text)?;
+        Ok(text)
     }
 
     /// Reads what is known of a run's changes: from its copy while they are
     /// held, from what undo needs once they are applied.
-    async fn looking(&self, run: &Run) -> Result<Looking, Error> {
+    fn looking(&self, run: &Run) -> Result<Looking, Error> {
         let none = || Error::NoChanges {
             id: run.short_id.clone(),
         };
         let row = self.store.changes(&run.command_id)?.ok_or_else(none)?;
-        let view: ChangesView = serde_json::from_value(row.body).unwrap_or_default();
-        let (copy, undo) = (
-            self.copy_dir(&run.command_id),
-            self.undo_dir(&run.command_id),
-        );
+        let view = ChangesView::from_row(&row);
         let held = row.state == ChangesState::Held;
-        let read = tokio::task::spawn_blocking(move || {
-            if let Ok(changes) = Changes::load(&copy.join(CHANGES)) {
-                let copied = Copied::load(&copy).ok().flatten();
-                return Some((changes, copied));
-            }
-            let applied = Applied::load(&undo).ok().flatten()?;
-            Some((applied.shown(&undo), None))
-        });
-        let read = read.await.expect("reading does not panic");
-        let (changes, copied) = read.ok_or_else(none)?;
+        let copy = self.copy_dir(&run.command_id);
+        if let Ok(changes) = Changes::load(&copy.join(CHANGES)) {
+            let copied = Copied::load(&copy).ok().flatten();
+            return Ok(Looking {
+                changes,
+                copied,
+                view,
+                held,
+            });
+        }
+        let undo = self.undo_dir(&run.command_id);
+        let applied = Applied::load(&undo).ok().flatten().ok_or_else(none)?;
         Ok(Looking {
-            changes,
-            copied,
+            changes: applied.shown(&undo),
+            copied: None,
             view,
             held,
         })

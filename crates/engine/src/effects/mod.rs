@@ -7,7 +7,8 @@
 //! ```
 //!
 //! Files are beside the database: `layers/RUN` holds what a run wrote and what
-//! is known about it, `undo/RUN` what is needed to take it back.
+//! is known about it, `undo/RUN` what is needed to take it back. Copies that
+//! nothing needs are moved to `gone` and removed there.
 
 mod apply;
 mod copy;
@@ -20,6 +21,7 @@ mod question;
 mod try_out;
 mod undo;
 mod view;
+mod words;
 
 use std::path::PathBuf;
 
@@ -37,10 +39,22 @@ const COPIED: &str = "run.json";
 /// The name of what was found on it.
 const CHANGES: &str = "changes.json";
 
+/// Does what reads and writes files, without anybody else having to wait.
+async fn apart<T: Send + 'static>(deed: impl FnOnce() -> T + Send + 'static) -> T {
+    tokio::task::spawn_blocking(deed)
+        .await
+        .expect("looking and applying do not panic")
+}
+
 impl Engine {
     /// Where a run's copy is.
     fn copy_dir(&self, run: &str) -> PathBuf {
         self.config.state_dir.join("layers").join(run)
+    }
+
+    /// Where copies go that nothing needs.
+    fn gone_dir(&self) -> PathBuf {
+        self.config.state_dir.join("gone")
     }
 
     /// Where is what taking a run's changes back needs.

@@ -11,12 +11,13 @@ use weighlock_store::{
     Approval, ApprovalState, ChangesRow, ChangesState, Command, Held, HoldChanges, State,
 };
 
-use super::CHANGES;
 use super::copy::Copied;
 use super::end::{Ended, Found};
 use super::judge::risk;
 use super::list::{ConflictInfo, conflict_info};
 use super::view::ChangesView;
+use super::words::{header, summary, waiting};
+use super::{CHANGES, apart};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::explain::{ReasonView, reason_view};
@@ -86,7 +87,7 @@ impl Engine {
         view.network = found.copied.network.clone();
         view.ended_as = Some(command.state);
         view.built_on = found.copied.below.clone();
-        let conflicts = self.conflicts(&found.copied, &found.changes);
+        let conflicts = self.conflicts(&found.copied.below, &found.changes).await;
         let conflicts = conflicts.unwrap_or_default();
         let asked = Asked {
             found: &found,
@@ -250,9 +251,9 @@ impl Engine {
             id: id::short(&command.id),
         })?;
         let (copied, changes) = self.read_held(&command.id).await?;
-        let conflicts = self.conflicts(&copied, &changes)?;
+        let conflicts = self.conflicts(&copied.below, &changes).await?;
         let judgement = self.judge_changes(&changes, &copied)?;
-        let view: ChangesView = serde_json::from_value(row.body.clone()).unwrap_or_default();
+        let view = ChangesView::from_row(&row);
         let detail = Run::from_command(command.clone()).detail;
         let found = Found {
             copied,
@@ -277,22 +278,17 @@ impl Engine {
 
     /// Returns what stands in the way of changes. What they were built on comes
     /// first: before that is applied, nothing can be as they saw it.
-    pub(super) fn conflicts(
-        &self,
-        copied: &Copied,
-        changes: &Changes,
-    ) -> Result<Vec<Conflict>, Error> {
-        for run in &copied.below {
-            if self.holds_changes(run)? {
-                return Ok(vec![]);
-            }
+    async fn conflicts(&self, below: &[String], changes: &Changes) -> Result<Vec<Conflict>, Error> {
+        if self.holds_any(below)? {
+            return Ok(vec![]);
         }
-        Ok(changes.conflicts()?)
+        let changes = changes.clone();
+        Ok(apart(move || changes.conflicts()).await?)
     }
 
     async fn read_held(&self, run: &str) -> Result<(Copied, Changes), Error> {
         let dir = self.copy_dir(run);
-        let read = tokio::task::spawn_blocking(move || {
+        apart(move || {
             let lost = |source| Error::File {
                 path: dir.clone(),
                 source,
@@ -301,8 +297,8 @@ impl Engine {
             let copied = copied.ok_or_else(|| lost(std::io::ErrorKind::NotFound.into()))?;
             let changes = Changes::load(&dir.join(CHANGES)).map_err(lost)?;
             Ok((copied, changes))
-        });
-        read.await.expect("reading does not panic")
+        })
+        .await
     }
 
     /// Puts the question as it is now in the place of the one that was asked,
@@ -335,98 +331,4 @@ fn fingerprint(changes: &Changes, conflicts: &[Conflict]) -> String {
     let bound = json!(["changes", changes.hash(), conflicts]);
     let hash = Sha256::digest(bound.to_string().as_bytes());
     hex(&hash[..12])
-}
-
-/// One sentence about what would change.
-fn summary(view: &ChangesView) -> String {
-    let named: Vec<&str> = view.paths.iter().take(3).map(String::as_str).collect();
-    let words = { named.iter() }.map(|line| {
-        let (sign, path) = line.split_once(' ').unwrap_or(("", line));
-        let verb = match sign {
-            "A" => "Creates",
-            "M" => "Edits",
-            "D" => "Deletes",
-            "R" => "Renames",
-            "P" => "Changes the rights of",
-            _ => "Links",
-        };
-        format!("{verb} {path}")
-    });
-    let mut words: Vec<String> = words.collect();
-    for word in words.iter_mut().skip(1) {
-        *word = format!("{}{}", word[..1].to_lowercase(), &word[1..]);
-    }
-    match view.count().saturating_sub(words.len() as u64) {
-        _ if words.is_empty() => "Changes nothing".into(),
-        0 => words.join(", "),
-        more => format!("{}, and {more} more", words.join(", ")),
-    }
-}
-
-/// What is said above the changes.
-fn header(view: &ChangesView, command: &Command, took: Option<f64>, stale: usize) -> String {
-    if stale > 0 {
-        let files = if stale == 1 {
-            "1 of these files"
-        } else {
-            &format!("{stale} of these files")
-        };
-        return format!("{files} changed since the try");
-    }
-    let (mark, exit) = match (command.exit_code, command.signal) {
-        (Some(0), _) => ("✓", "exit 0".to_owned()),
-        (Some(code), _) => ("✗", format!("exit {code}")),
-        (None, Some(signal)) => ("✗", format!("ended by signal {signal}")),
-        (None, None) => ("✗", "ended".to_owned()),
-    };
-    let took = took.map_or(String::new(), |ms| format!(" in {}", duration(ms)));
-    let network = match &view.network {
-        None => "no network".to_owned(),
-        Some(hosts) if hosts.is_empty() => {
-            "it could reach the network, and what it did there is not shown".to_owned()
-        }
-        Some(hosts) => format!(
-            "it could reach the network ({}), and what it did there is not shown",
-            hosts.join(", ")
-        ),
-    };
-    match (view.count(), &view.network) {
-        (0, None) => format!("{mark} tried in a copy: {exit}{took} — changes nothing"),
-        (0, Some(_)) => {
-            format!("{mark} tried in a copy: {exit}{took} — changes no files; {network}")
-        }
-        (_, None) => format!(
-            "{mark} tried in a copy: {exit}{took} — {}, nothing else was touched, {network}",
-            view.summary
-        ),
-        (_, Some(_)) => format!(
-            "{mark} tried in a copy: {exit}{took} — {}; {network}",
-            view.summary
-        ),
-    }
-}
-
-fn duration(ms: f64) -> String {
-    match ms {
-        ms if ms < 1000.0 => format!("{ms:.0} ms"),
-        ms => format!("{:.1} s", ms / 1000.0),
-    }
-}
-
-/// What the requester is told meanwhile.
-fn waiting(question: &Approval, command: &Command, detail: &crate::view::Detail) -> Reason {
-    let exit = match command.exit_code {
-        Some(code) => format!("exit {code}"),
-        None => "it did not end by itself".into(),
-    };
-    let summary = detail.changes.as_ref().map_or("", |view| &view.summary);
-    Reason::new(
-        "pending_approval",
-        format!(
-            "Waiting for approval ({}). It ran on a copy ({exit}): {summary}. A person has been \
-             asked to apply that. Later commands of this session see the changes already; go on \
-             with other work, or poll the run.",
-            id::short(&question.id)
-        ),
-    )
 }

@@ -8,6 +8,7 @@ use weighlock_effects::Applied;
 use weighlock_policy::ChangeQuestion;
 use weighlock_store::{ChangesRow, ChangesState, Command, Entry, State};
 
+use super::apart;
 use super::apply::applied_before;
 use super::view::ChangesView;
 use crate::engine::Engine;
@@ -54,19 +55,24 @@ impl Engine {
 
     async fn undo_one(&self, row: ChangesRow, who: &Principal) -> Result<Run, Error> {
         let short = id::short(&row.run);
-        let dir = self.undo_dir(&row.run);
-        let loaded = Applied::load(&dir);
-        let applied = loaded.map_err(|source| Error::File {
-            path: dir.clone(),
-            source,
-        })?;
-        let applied = applied.filter(|_| row.body["can_undo"] == true);
-        let applied = applied.ok_or_else(|| Error::NoUndo { id: short.clone() })?;
-        let changes = applied.inverse(&dir);
-        let conflicts = changes.conflicts()?;
-        if !conflicts.is_empty() {
-            return Err(Error::conflicts(&changes, &conflicts));
+        if row.body["can_undo"] != true {
+            return Err(Error::NoUndo { id: short });
         }
+        let dir = self.undo_dir(&row.run);
+        let changes = apart(move || {
+            let applied = Applied::load(&dir).map_err(|source| Error::File {
+                path: dir.clone(),
+                source,
+            })?;
+            let applied = applied.ok_or(Error::NoUndo { id: short })?;
+            let changes = applied.inverse(&dir);
+            let conflicts = changes.conflicts()?;
+            match conflicts.is_empty() {
+                true => Ok(changes),
+                false => Err(Error::conflicts(&changes, &conflicts)),
+            }
+        });
+        let changes = changes.await?;
         let command = self.record_undo(&row, who).await?;
         let permit = ChangeQuestion::about(&changes.hash()).approved_by(who.name());
         match self.commit_now(&command.id, &changes, permit).await {
@@ -169,7 +175,7 @@ impl Engine {
             return Ok(());
         };
         let mut detail = Run::from_command(undone.clone()).detail;
-        let mut view: ChangesView = serde_json::from_value(row.body.clone()).unwrap_or_default();
+        let mut view = ChangesView::from_row(&row);
         view.state = "undone".into();
         view.undone_by = Some(by.to_owned());
         view.can_undo = false;
@@ -199,8 +205,7 @@ impl Engine {
         else {
             return false;
         };
-        let recovered = tokio::task::spawn_blocking(move || applied_before(&dir));
-        let recovered = recovered.await.expect("recovering does not panic");
+        let recovered = apart(move || applied_before(&dir)).await;
         let row = self.store.changes(&of.run).ok().flatten();
         let done = match (recovered, row) {
             (Ok(Some(applied)), Some(row)) => self

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weighlock_effects::{Change, Changes, Kind, NodeKind};
-use weighlock_store::State;
+use weighlock_store::{ChangesRow, State};
 
 /// How many paths are named with the run; the rest is a call away.
 const NAMED: usize = 20;
@@ -47,6 +47,10 @@ pub struct ChangesView {
 }
 
 impl ChangesView {
+    pub(super) fn from_row(row: &ChangesRow) -> Self {
+        serde_json::from_value(row.body.clone()).unwrap_or_default()
+    }
+
     pub(super) fn of(changes: &Changes, state: &str) -> Self {
         let mut view = Self {
             state: state.into(),
