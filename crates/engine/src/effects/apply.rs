@@ -182,6 +182,9 @@ impl Engine {
             .store
             .settle_changes(command, Some(was), row, vec![entry]);
         settled.await?;
+        if let Some(copied) = self.unseen_copy(&id) {
+            self.part_from_copy(&copied).await;
+        }
         self.waiters.tell(&id);
         self.sweep_copies();
         Ok(())

@@ -135,6 +135,15 @@ impl Copied {
         fs::write(dir.join(COPIED), serde_json::to_vec(self)?)
     }
 
+    /// Where its layers are.
+    pub(super) fn layers(&self) -> Vec<PathBuf> {
+        let uppers = self.roots.iter().filter_map(|root| match &root.source {
+            Source::Upper(upper) => upper.parent(),
+            Source::Images(_) | Source::Live(_) => None,
+        });
+        uppers.map(Path::to_owned).collect()
+    }
+
     /// Where it has what was written to a directory.
     fn upper(&self, live: &Path) -> Option<PathBuf> {
         let root = self.roots.iter().find(|root| root.live == live)?;

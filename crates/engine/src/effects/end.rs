@@ -122,10 +122,10 @@ impl Engine {
 
     async fn changed_nothing(&self, mut ended: Ended<'_>) {
         ended.detail.changes = Some(ChangesView::nothing());
-        self.drop_copy(&ended.command.id);
         let entries = vec![ended.entry];
         self.record_end(ended.command, ended.detail, None, entries, ended.tell)
             .await;
+        self.drop_copy(&ended.command.id);
     }
 
     async fn apply_unasked(&self, ended: Ended<'_>, found: Found, permit: CommitPermit) {
@@ -172,6 +172,7 @@ impl Engine {
         let entry = self.entry_of("changes.applied", "policy", ended.command, told);
         ended.detail.changes = Some(view);
         let entries = vec![ended.entry, entry];
+        self.part_from_copy(&copied).await;
         self.record_end(ended.command, ended.detail, Some(row), entries, ended.tell)
             .await;
         self.drop_copy(&ended.command.id);

@@ -9,6 +9,7 @@ use serde_json::json;
 use weighlock_effects::{Layer, forget_images};
 use weighlock_store::{ChangesState, State};
 
+use super::apart;
 use super::copy::Copied;
 use super::view::ChangesView;
 use crate::engine::Engine;
@@ -55,9 +56,27 @@ const BATCH: i64 = 100;
 impl Engine {
     /// Removes the copy of a run that nothing needs any more.
     pub(crate) fn drop_copy(&self, run: &str) {
-        if !self.copies_seen(&lock(&self.coming.0)).contains(run) {
+        if !self.is_copy_seen(run) {
             self.remove_copy(run);
         }
+    }
+
+    /// Removes the layers of a copy that was applied. Its files may be those of
+    /// the live tree by now, and losing a name counts as a change: a run that
+    /// begins after this must not take it for somebody else's.
+    pub(super) async fn part_from_copy(&self, copied: &Copied) {
+        let layers = copied.layers();
+        apart(move || layers.iter().for_each(|dir| remove(dir))).await;
+    }
+
+    /// Returns what is known about a copy, if no other run sees it.
+    pub(super) fn unseen_copy(&self, run: &str) -> Option<Copied> {
+        let copied = Copied::load(&self.copy_dir(run)).ok().flatten();
+        copied.filter(|_| !self.is_copy_seen(run))
+    }
+
+    fn is_copy_seen(&self, run: &str) -> bool {
+        self.copies_seen(&lock(&self.coming.0)).contains(run)
     }
 
     /// Removes copies that nothing needs any more: of changes that were
