@@ -128,8 +128,10 @@ impl Row {
             self.unit.show(self.best),
             self.unit.show(self.median),
             self.unit.show(self.bad),
-            self.ratio
-                .map_or(String::new(), |(ratio, of)| format!("{ratio:.2}x {of}")),
+            self.ratio.map_or(String::new(), |(ratio, of)| match ratio {
+                small if small < 0.1 => format!("{small:.4}x {of}"),
+                ratio => format!("{ratio:.2}x {of}"),
+            }),
             self.goal.into(),
         ]
     }
