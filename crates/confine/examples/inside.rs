@@ -4,8 +4,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use weighlock_confine::{
-    Access, FileId, Limits, Mount, NOBODY, Network, Notice, Profile, Program, Rung, Spare, Tree,
-    is_root,
+    Access, FileId, Limits, Mount, NOBODY, Network, Notice, Profile, Program, Rung, Spare, Stdio,
+    Tree, is_root,
 };
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -18,12 +18,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let spare = Spare::prepare()?;
     let profile = profile(&here, layer)?;
-    let (tree, enforced) = Tree::spawn(spare, profile, program(command)?)?;
-    for layer in enforced.layers {
+    let grown = Tree::spawn(spare, profile, program(command)?)?;
+    for layer in grown.walls.layers {
         eprintln!("{:<11} {:?}: {}", layer.name, layer.holds, layer.how);
     }
     loop {
-        for notice in tree.hear()? {
+        for notice in grown.tree.hear()? {
             match notice {
                 Notice::Empty(_) => return Ok(()),
                 told => eprintln!("{told:?}"),
@@ -81,8 +81,10 @@ fn program(command: String) -> std::io::Result<Program> {
         argv: vec!["/bin/sh".into(), "-c".into(), command],
         env: env.map(|(name, value)| (name.into(), value.into())).into(),
         note: None,
-        stdin: std::fs::File::open("/dev/null")?.into(),
-        stdout: rustix::io::dup(rustix::stdio::stdout())?,
-        stderr: rustix::io::dup(rustix::stdio::stderr())?,
+        stdio: Stdio::Files([
+            std::fs::File::open("/dev/null")?.into(),
+            rustix::io::dup(rustix::stdio::stdout())?,
+            rustix::io::dup(rustix::stdio::stderr())?,
+        ]),
     })
 }

@@ -6,7 +6,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read};
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -29,6 +29,7 @@ use crate::profile::{Access, Identity, Mount, Network, Profile, Rung};
 use crate::root::{self, Failed, Root, failed};
 use crate::seccomp::{Filter, Sockets};
 use crate::system::{DEVICES, PRIVATE, SYSTEM};
+use crate::terminal::{self, Terminal};
 use crate::tree::{used_by_children, wait, written_by_children};
 
 /// How many bytes the dead may have written without our saying so.
@@ -74,8 +75,8 @@ pub(crate) fn serve(start: Start, network: Network, lender: Option<OwnedFd>, lin
         Ok(None) => exit(0),
         Err(error) => give_up(line, Notice::Unready(error.to_string())),
     };
-    let built = match build(ahead, &plan, line) {
-        Ok(built) => built,
+    let (built, terminal) = match build(ahead, &plan, line) {
+        Ok(done) => done,
         Err(failure) => give_up(line, Notice::Unready(failure.to_string())),
     };
     if !matches!(line.receive_go(), Ok(true)) {
@@ -91,11 +92,19 @@ pub(crate) fn serve(start: Start, network: Network, lender: Option<OwnedFd>, lin
         Rung::Landlock => (Some(built), None),
         Rung::SharedProc | Rung::Full => (None, Some(built)),
     };
-    let ready = |built| line.tell(&[Notice::Ready(built)]);
-    before.into_iter().for_each(ready);
+    let (master, stdio) = match terminal {
+        Some(Terminal { master, slave }) => (Some(master), Given::Terminal(slave)),
+        None => (None, Given::Files(stdio)),
+    };
+    let ready = |built| {
+        let with = master.as_ref().map(AsFd::as_fd);
+        line.tell_with(&[Notice::Ready(built)], with.as_slice());
+    };
+    before.into_iter().for_each(&ready);
     let launched = launch(plan, stdio);
     // The keeper reads it while the command runs.
-    after.into_iter().for_each(ready);
+    after.into_iter().for_each(&ready);
+    drop(master);
     match launched {
         Ok(shell) => reap_all(shell, note, line),
         Err(error) => give_up(
@@ -165,7 +174,7 @@ fn prepare(
 
 /// Builds the rest of the walls, each on this process; what it starts is
 /// inside of all of them.
-fn build(ahead: Ahead, plan: &Plan, line: &Line) -> Result<Built, Failed> {
+fn build(ahead: Ahead, plan: &Plan, line: &Line) -> Result<(Built, Option<Terminal>), Failed> {
     let profile = &plan.profile;
     let bare = ahead.root.is_none();
     match ahead.root {
@@ -188,6 +197,8 @@ fn build(ahead: Ahead, plan: &Plan, line: &Line) -> Result<Built, Failed> {
         leave_note(note).map_err(failed("leave a note"))?;
     }
     privilege::drop_all().map_err(failed("give up privileges"))?;
+    let terminal = plan.terminal.map(Terminal::open).transpose();
+    let terminal = terminal.map_err(failed("open a terminal"))?;
     let homeless = bare.then(|| make_tmp(profile).err()).flatten();
     let fence = ahead.fence.open(&open_to(profile, bare));
     let fenced = fence
@@ -205,11 +216,12 @@ fn build(ahead: Ahead, plan: &Plan, line: &Line) -> Result<Built, Failed> {
     let landlock = if fenced { fence::version() } else { 0 };
     let filtered = ahead.filter.install();
     filtered.map_err(failed("filter system calls"))?;
-    Ok(Built {
+    let built = Built {
         landlock,
         user_namespace,
         homeless: homeless.map(|error| error.to_string()),
-    })
+    };
+    Ok((built, terminal))
 }
 
 /// Where temporary files go when there is no private `/tmp`: below the one
@@ -384,19 +396,33 @@ fn die_with_the_keeper(line: &Line) -> io::Result<()> {
     Ok(())
 }
 
-fn launch(plan: Plan, [stdin, stdout, stderr]: [OwnedFd; 3]) -> io::Result<Pid> {
+/// What the command is given to read and write.
+enum Given {
+    Files(Vec<OwnedFd>),
+    Terminal(OwnedFd),
+}
+
+fn launch(plan: Plan, given: Given) -> io::Result<Pid> {
     limits::give_way()?;
     // Whatever we hold, the command gets three descriptors and no more.
     close_range(3, RawFd::MAX, libc::CLOSE_RANGE_CLOEXEC)?;
-    let child = Command::new(&plan.argv[0])
-        .args(&plan.argv[1..])
-        .env_clear()
-        .envs(plan.env)
-        .stdin(Stdio::from(stdin))
-        .stdout(Stdio::from(stdout))
-        .stderr(Stdio::from(stderr))
-        .process_group(0)
-        .spawn()?;
+    let mut command = Command::new(&plan.argv[0]);
+    command.args(&plan.argv[1..]).env_clear().envs(plan.env);
+    let files = match given {
+        Given::Files(files) => {
+            command.process_group(0);
+            files
+        }
+        Given::Terminal(slave) => {
+            // SAFETY: these are single system calls; nothing is allocated and
+            // no lock is taken, and we have one thread.
+            unsafe { command.pre_exec(terminal::take) };
+            vec![slave.try_clone()?, slave.try_clone()?, slave]
+        }
+    };
+    let files = <[OwnedFd; 3]>::try_from(files).map_err(|_| io::ErrorKind::InvalidInput)?;
+    let [stdin, stdout, stderr] = files.map(Stdio::from);
+    let child = command.stdin(stdin).stdout(stdout).stderr(stderr).spawn()?;
     Ok(Pid::from_raw(child.id() as i32).expect("a child has a positive pid"))
 }
 

@@ -22,6 +22,7 @@ mod root;
 mod seccomp;
 mod session;
 mod system;
+mod terminal;
 mod tree;
 mod watch;
 
@@ -38,5 +39,6 @@ pub use probe::{Primitive, probe, probe_layer};
 pub use profile::{Access, FileId, Identity, Limits, Mount, Network, Profile, Rung};
 pub use session::{Patience, Unheard, hear};
 pub use system::{PRIVATE, SYSTEM};
-pub use tree::{Error, Exit, Program, Spare, Tree, Usage, get_ready};
+pub use terminal::Size;
+pub use tree::{Error, Exit, Grown, Program, Spare, Stdio, Tree, Usage, get_ready};
 pub use watch::Exceeded;

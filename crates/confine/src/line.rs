@@ -14,6 +14,7 @@ use rustix::net::{
 use serde::{Deserialize, Serialize};
 
 use crate::profile::{Profile, Rung};
+use crate::terminal::Size;
 use crate::tree::{Exit, Usage};
 
 /// The longest message that comes from inside: the answer of a command has
@@ -27,6 +28,9 @@ const MAX_PLAN: usize = 32 * 1024;
 /// The most that is read of what a command leaves as its answer.
 pub(crate) const MAX_ANSWER: usize = 4096;
 
+/// Says that the plan is in a file.
+const IN_FILE: &[u8] = b"o";
+
 /// Everything that the first process inside must know.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Plan {
@@ -34,6 +38,8 @@ pub(crate) struct Plan {
     pub(crate) argv: Vec<String>,
     pub(crate) env: Vec<(String, String)>,
     pub(crate) note: Option<Note>,
+    /// How large its terminal is, if it has one.
+    pub(crate) terminal: Option<Size>,
 }
 
 /// A small file that the command finds, and one that it may leave.
@@ -103,31 +109,49 @@ impl Line {
         self.0.as_fd()
     }
 
-    /// Hands over the plan and the command's three descriptors.
-    pub(crate) fn order(&self, plan: &Plan, stdio: [&OwnedFd; 3]) -> io::Result<()> {
+    /// Hands over the plan and the command's descriptors: three, or none if it
+    /// is to have a terminal.
+    pub(crate) fn order(&self, plan: &Plan, stdio: &[OwnedFd]) -> io::Result<()> {
         let plan = serde_json::to_vec(plan)?;
+        let mut fds: Vec<_> = stdio.iter().map(AsFd::as_fd).collect();
         if plan.len() <= MAX_PLAN {
-            return self.send(&plan, &stdio.map(AsFd::as_fd));
+            return self.send(&plan, &fds);
         }
         let mut file = File::from(memfd_create("plan", MemfdFlags::CLOEXEC)?);
         file.write_all(&plan)?;
         file.rewind()?;
-        let [stdin, stdout, stderr] = stdio.map(AsFd::as_fd);
-        self.send(b"o", &[stdin, stdout, stderr, file.as_fd()])
+        fds.push(file.as_fd());
+        self.send(IN_FILE, &fds)
     }
 
     fn send(&self, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<()> {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
         let mut rights = SendAncillaryBuffer::new(&mut space);
-        rights.push(SendAncillaryMessage::ScmRights(fds));
+        if !fds.is_empty() {
+            rights.push(SendAncillaryMessage::ScmRights(fds));
+        }
         let bytes = [IoSlice::new(bytes)];
         sendmsg(&self.0, &bytes, &mut rights, SendFlags::NOSIGNAL)?;
         Ok(())
     }
 
     /// Waits for the plan; `None` when the keeper is gone.
-    pub(crate) fn receive_order(&self) -> io::Result<Option<(Plan, [OwnedFd; 3])>> {
-        let mut bytes = vec![0; MAX_PLAN];
+    pub(crate) fn receive_order(&self) -> io::Result<Option<(Plan, Vec<OwnedFd>)>> {
+        let (mut bytes, mut fds) = self.receive(MAX_PLAN)?;
+        if bytes.is_empty() {
+            return Ok(None);
+        }
+        if bytes == IN_FILE {
+            let file = fds.pop().ok_or(io::ErrorKind::InvalidData)?;
+            bytes.clear();
+            File::from(file).read_to_end(&mut bytes)?;
+        }
+        Ok(Some((serde_json::from_slice(&bytes)?, fds)))
+    }
+
+    /// Waits for a message, with what is handed over by it.
+    fn receive(&self, most: usize) -> io::Result<(Vec<u8>, Vec<OwnedFd>)> {
+        let mut bytes = vec![0; most];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
         let mut rights = RecvAncillaryBuffer::new(&mut space);
         let got = recvmsg(
@@ -136,28 +160,12 @@ impl Line {
             &mut rights,
             RecvFlags::CMSG_CLOEXEC,
         )?;
-        if got.bytes == 0 {
-            return Ok(None);
-        }
         bytes.truncate(got.bytes);
-        let mut fds = rights
-            .drain()
-            .filter_map(|message| match message {
-                RecvAncillaryMessage::ScmRights(fds) => Some(fds),
-                _ => None,
-            })
-            .flatten();
-        let (Some(stdin), Some(stdout), Some(stderr)) = (fds.next(), fds.next(), fds.next()) else {
-            return Err(io::ErrorKind::InvalidData.into());
-        };
-        if let Some(file) = fds.next() {
-            bytes.clear();
-            File::from(file).read_to_end(&mut bytes)?;
-        }
-        Ok(Some((
-            serde_json::from_slice(&bytes)?,
-            [stdin, stdout, stderr],
-        )))
+        let fds = rights.drain().filter_map(|message| match message {
+            RecvAncillaryMessage::ScmRights(fds) => Some(fds),
+            _ => None,
+        });
+        Ok((bytes, fds.flatten().collect()))
     }
 
     /// Lets the command start, once all that is to bound it does.
@@ -174,19 +182,29 @@ impl Line {
 
     /// Reports, in one message.
     pub(crate) fn tell(&self, news: &[Notice]) {
+        self.tell_with(news, &[]);
+    }
+
+    /// Reports, and hands something over.
+    pub(crate) fn tell_with(&self, news: &[Notice], with: &[BorrowedFd<'_>]) {
         // A keeper that is gone hears nothing, and we are about to follow it.
         if let Ok(bytes) = serde_json::to_vec(news) {
-            let _ = rustix::net::send(&self.0, &bytes, SendFlags::NOSIGNAL);
+            let _ = self.send(&bytes, with);
         }
     }
 
     /// Reads one report; empty when there will be none any more.
     pub(crate) fn hear(&self) -> io::Result<Vec<Notice>> {
-        let mut bytes = vec![0; MAX_MESSAGE];
-        let (length, _) = rustix::net::recv(&self.0, &mut bytes[..], RecvFlags::empty())?;
-        if length == 0 {
-            return Ok(vec![]);
-        }
-        Ok(serde_json::from_slice(&bytes[..length])?)
+        Ok(self.hear_with()?.0)
+    }
+
+    /// Reads one report, and what is handed over with it.
+    pub(crate) fn hear_with(&self) -> io::Result<(Vec<Notice>, Option<OwnedFd>)> {
+        let (bytes, mut fds) = self.receive(MAX_MESSAGE)?;
+        let news = match bytes.is_empty() {
+            true => vec![],
+            false => serde_json::from_slice(&bytes)?,
+        };
+        Ok((news, fds.pop()))
     }
 }

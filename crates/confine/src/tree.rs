@@ -18,6 +18,7 @@ use crate::privilege::{is_root, lender, own};
 use crate::profile::{Limits, Network, Profile, Rung};
 use crate::report::{self, enforced};
 use crate::seccomp::{Filter, Sockets};
+use crate::terminal::Size;
 use crate::watch::{Exceeded, Watch};
 
 /// How long the first process inside may take to get ready. It only makes a
@@ -36,11 +37,25 @@ pub struct Program {
     /// A file for the command to find, where there are private directories.
     pub note: Option<Note>,
     /// Descriptors 0, 1 and 2; there are no others.
-    pub stdin: OwnedFd,
-    /// See `stdin`.
-    pub stdout: OwnedFd,
-    /// See `stdin`.
-    pub stderr: OwnedFd,
+    pub stdio: Stdio,
+}
+
+/// What a program reads and writes.
+pub enum Stdio {
+    /// These: its input, its output, and what it has to say besides.
+    Files([OwnedFd; 3]),
+    /// A terminal of its own.
+    Terminal(Size),
+}
+
+/// A program that was started.
+pub struct Grown {
+    /// All of its processes.
+    pub tree: Tree,
+    /// What stands around them.
+    pub walls: Enforced,
+    /// Our end of its terminal, if it has one.
+    pub terminal: Option<OwnedFd>,
 }
 
 /// How a process ended.
@@ -158,18 +173,18 @@ const NAMESPACES: libc::c_int =
 impl Tree {
     /// Builds the walls and starts a program inside. The caller must be
     /// single-threaded.
-    pub fn spawn(
-        spare: Spare,
-        profile: Profile,
-        program: Program,
-    ) -> Result<(Self, Enforced), Error> {
+    pub fn spawn(spare: Spare, profile: Profile, program: Program) -> Result<Grown, Error> {
+        let (files, terminal) = match program.stdio {
+            Stdio::Files(files) => (Vec::from(files), None),
+            Stdio::Terminal(size) => (vec![], Some(size)),
+        };
         let plan = Plan {
             argv: program.argv,
             env: program.env,
             note: program.note,
+            terminal,
             profile,
         };
-        let stdio = [&program.stdin, &program.stdout, &program.stderr];
         let usable = plan.profile.network == Network::Off;
         let spare = if usable {
             spare
@@ -177,14 +192,14 @@ impl Tree {
             drop(spare);
             Spare::with(plan.profile.network)?
         };
-        match Self::build(spare, &plan, stdio) {
+        match Self::build(spare, &plan, &files) {
             // It may have been made before something was mounted.
-            Err(Error::Build(_)) => Self::build(Spare::with(plan.profile.network)?, &plan, stdio),
+            Err(Error::Build(_)) => Self::build(Spare::with(plan.profile.network)?, &plan, &files),
             other => other,
         }
     }
 
-    fn build(spare: Spare, plan: &Plan, stdio: [&OwnedFd; 3]) -> Result<(Self, Enforced), Error> {
+    fn build(spare: Spare, plan: &Plan, stdio: &[OwnedFd]) -> Result<Grown, Error> {
         let Spare { mut tree, why } = spare;
         if tree.rung < plan.profile.minimum {
             return Err(Error::Weak {
@@ -198,13 +213,17 @@ impl Tree {
         let held = tree.limit(limits);
         tree.line.go();
         match tree.first_notice().map_err(Error::Prepare)? {
-            Notice::Ready(built) => {
+            (Notice::Ready(built), terminal) => {
                 let mut enforced = enforced(&plan.profile, tree.rung, why, &built);
                 let namespaces = report::bounds_processes(tree.rung, &built);
                 report::limits(&mut enforced, limits, held, namespaces);
-                Ok((tree, enforced))
+                Ok(Grown {
+                    tree,
+                    walls: enforced,
+                    terminal,
+                })
             }
-            Notice::Unready(what) => Err(Error::Build(what)),
+            (Notice::Unready(what), _) => Err(Error::Build(what)),
             _ => Err(Error::Prepare(io::ErrorKind::InvalidData.into())),
         }
     }
@@ -235,7 +254,7 @@ impl Tree {
             cgroup: None,
             watch: None,
         };
-        match tree.first_notice()? {
+        match tree.first_notice()?.0 {
             Notice::Prepared(rung) => {
                 tree.rung = rung;
                 let mut cgroup = Cgroup::prepare();
@@ -248,12 +267,14 @@ impl Tree {
         }
     }
 
-    fn first_notice(&self) -> io::Result<Notice> {
+    /// Returns what is told first, and what comes with it.
+    fn first_notice(&self) -> io::Result<(Notice, Option<OwnedFd>)> {
         if !readable_within(self.line.fd(), READY_WITHIN)? {
             return Err(io::ErrorKind::TimedOut.into());
         }
-        let first = self.line.hear()?.into_iter().next();
-        first.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+        let (news, with) = self.line.hear_with()?;
+        let first = news.into_iter().next();
+        Ok((first.ok_or(io::ErrorKind::UnexpectedEof)?, with))
     }
 
     fn has_pid_namespace(&self) -> bool {

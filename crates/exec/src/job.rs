@@ -8,6 +8,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{Mutex, mpsc, watch};
+use weighlock_confine::Size;
 use weighlock_policy::Permit;
 
 use crate::keeper::KEEPER_SOCKET;
@@ -15,7 +16,7 @@ use crate::nursery::Nursery;
 use crate::protocol::{self, Message, Order, Polite, Report};
 use crate::short::ShortPath;
 use crate::spec::{self, Spec};
-use crate::status::{self, Status};
+use crate::status::{self, Status, Terminal};
 
 /// Every keeper answers the first order within this; it only has to fork.
 const ANSWER_WITHIN: Duration = Duration::from_secs(15);
@@ -54,6 +55,8 @@ pub struct Job {
     /// Bytes of input sent so far. Held while input is on its way, so that two
     /// feeders cannot mix.
     fed: Mutex<u64>,
+    /// Held while an answer about the terminal is awaited.
+    looking: Mutex<()>,
     seen: watch::Receiver<Seen>,
 }
 
@@ -62,6 +65,8 @@ pub struct Job {
 struct Seen {
     status: Status,
     stdin_taken: u64,
+    /// How its terminal is set, and how often that was told.
+    terminal: (u64, Option<Terminal>),
     /// The line to the keeper is cut.
     gone: bool,
 }
@@ -197,6 +202,7 @@ impl Job {
         let (tell, seen) = watch::channel(Seen {
             status,
             stdin_taken: 0,
+            terminal: (0, None),
             gone: false,
         });
         let (give, given) = mpsc::channel(16);
@@ -205,6 +211,7 @@ impl Job {
         Ok(Self {
             orders: give,
             fed: Mutex::new(0),
+            looking: Mutex::new(()),
             seen,
         })
     }
@@ -299,6 +306,30 @@ impl Job {
         self.order(&Order::CloseStdin).await
     }
 
+    /// Returns how the command's terminal is set; nothing if it has none, or
+    /// nobody can tell any more.
+    pub async fn terminal(&self) -> Option<Terminal> {
+        let _one = self.looking.lock().await;
+        let told = self.seen.borrow().terminal.0;
+        self.order(&Order::LookAtTerminal).await.ok()?;
+        let mut seen = self.seen.clone();
+        let seen = seen
+            .wait_for(|seen| seen.gone || seen.status.closed || seen.terminal.0 > told)
+            .await
+            .ok()?;
+        seen.terminal.1.filter(|_| seen.terminal.0 > told)
+    }
+
+    /// Gives the command's terminal another size.
+    pub async fn resize(&self, size: Size) -> io::Result<()> {
+        self.order(&Order::Resize(size)).await
+    }
+
+    /// Sends a signal to what is in the foreground of the command's terminal.
+    pub async fn signal(&self, number: i32) -> io::Result<()> {
+        self.order(&Order::Signal(number)).await
+    }
+
     async fn order(&self, order: &Order) -> io::Result<()> {
         let sent = self.orders.send(order.encode()).await;
         sent.map_err(|_| io::ErrorKind::BrokenPipe.into())
@@ -320,6 +351,7 @@ async fn listen(mut reports: OwnedReadHalf, mut buffer: Vec<u8>, tell: watch::Se
             Report::Status { status, .. } => seen.status = *status,
             Report::Output(totals) => seen.status.output = totals,
             Report::StdinTaken(bytes) => seen.stdin_taken += bytes,
+            Report::Terminal(found) => seen.terminal = (seen.terminal.0 + 1, found),
             Report::Refused(_) | Report::NoWalls(_) | Report::Full => {}
         });
     }

@@ -22,8 +22,8 @@ pub use log::{Item, Line, Lines, Log, Piece, Stream, record};
 pub use nursery::Nursery;
 pub use short::ShortPath;
 pub use spec::{Limits, Shell, Spec, Stdin, write_input};
-pub use status::{Cause, End, Fate, Leftover, Status, StreamTotals, Totals};
+pub use status::{Cause, End, Fate, Leftover, Status, StreamTotals, Terminal, Totals};
 pub use weighlock_confine::{
-    Exceeded, Exit, Patience, Primitive, Unheard, Usage, close_inherited, die_of_broken_pipes,
-    hear, kill_tagged, raise_open_files,
+    Exceeded, Exit, Patience, Primitive, Size, Unheard, Usage, close_inherited,
+    die_of_broken_pipes, hear, kill_tagged, raise_open_files,
 };

@@ -7,11 +7,13 @@ use std::io;
 
 use serde::{Deserialize, Serialize};
 
+use weighlock_confine::Size;
+
 use crate::spec::Spec;
-use crate::status::{Status, Totals};
+use crate::status::{Status, Terminal, Totals};
 
 /// Raised when an old peer would misunderstand a new message.
-pub(crate) const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 3;
 
 /// No frame is larger: a command is at most 128 KiB, as is an environment
 /// variable, and input comes in pieces of 64 KiB.
@@ -37,6 +39,12 @@ pub(crate) enum Order {
     Stop { signal: Polite, grace_millis: u64 },
     /// The command's input is complete.
     CloseStdin,
+    /// Its terminal has another size now.
+    Resize(Size),
+    /// A signal for what is in the foreground of its terminal.
+    Signal(i32),
+    /// Tell how its terminal is set; answered by [`Report::Terminal`].
+    LookAtTerminal,
     /// More input for the command.
     #[serde(skip)]
     Stdin(Vec<u8>),
@@ -60,6 +68,8 @@ pub(crate) enum Report {
     Output(Totals),
     /// This much input was handed to the command, or it reads no more.
     StdinTaken(u64),
+    /// How its terminal is set; nothing if it has none.
+    Terminal(Option<Terminal>),
     /// The run could not be started at all; nothing ran.
     Refused(String),
     /// The same, because its walls could not be built.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use weighlock_confine::Profile;
+use weighlock_confine::{Profile, Size};
 
 /// Everything about one run that is not the command itself; the command comes
 /// from the permit.
@@ -50,6 +50,8 @@ pub enum Stdin {
     File,
     /// A pipe that the job feeds.
     Pipe,
+    /// A terminal, which is also what it writes to.
+    Terminal(Size),
 }
 
 /// The name of the input's file in a run's directory.

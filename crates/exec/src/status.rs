@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
-use weighlock_confine::{Enforced, Exceeded, Exit, Usage, started};
+use weighlock_confine::{Enforced, Exceeded, Exit, Size, Usage, started};
 
 /// Name of the status file in a run's directory.
 pub(crate) const FILE: &str = "status.jsonl";
@@ -38,6 +38,19 @@ pub struct Keeper {
     pub started: u64,
     /// The boot it belongs to.
     pub boot: String,
+}
+
+/// How a terminal is set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Terminal {
+    /// How large it is.
+    pub size: Size,
+    /// What is typed is not shown, line by line: a password, as a rule.
+    pub hidden: bool,
+    /// The key that ends the input of a program which reads lines.
+    pub end_of_input: u8,
+    /// What is in its foreground, as the host sees it: a process group.
+    pub foreground: Option<u32>,
 }
 
 /// How a command ended.

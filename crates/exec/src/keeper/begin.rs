@@ -4,13 +4,13 @@ use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use weighlock_confine::{Error as WallsError, Program, Spare, Tree};
+use weighlock_confine::{Error as WallsError, Program, Spare, Stdio, Tree};
 
 use super::line::Line;
 use super::pipes::{self, Pipes};
 use super::pipestatus;
 use crate::protocol::{self, Order, Report};
-use crate::spec::Spec;
+use crate::spec::{Spec, Stdin};
 use crate::status::{Keeper, Status, StatusFile};
 
 /// A server that has made a keeper tells it at once what to do.
@@ -120,17 +120,26 @@ fn start(
     file.append(&status)?;
     let spare = spare?;
     let note = pipestatus::ask(&mut spec, &words[0], spare.rung());
-    let (pipes, ends) = pipes::open(spec.stdin, &spec.dir)?;
+    let (pipes, stdio) = match spec.stdin {
+        Stdin::Terminal(size) => (None, Stdio::Terminal(size)),
+        _ => {
+            let (pipes, ends) = pipes::open(spec.stdin, &spec.dir)?;
+            (Some(pipes), Stdio::Files(ends))
+        }
+    };
     let shell = [spec.shell.path().into(), "-c".into()];
     let program = Program {
         argv: shell.into_iter().chain(words).collect(),
         env: spec.env.clone(),
         note,
-        stdin: ends.stdin,
-        stdout: ends.stdout,
-        stderr: ends.stderr,
+        stdio,
     };
-    let (tree, walls) = Tree::spawn(spare, spec.profile.clone(), program)?;
-    status.walls = Some(walls);
-    Ok((tree, pipes, spec, status, file))
+    let grown = Tree::spawn(spare, spec.profile.clone(), program)?;
+    let ways = match (pipes, grown.terminal) {
+        (Some(pipes), _) => pipes,
+        (None, Some(terminal)) => pipes::of_terminal(terminal)?,
+        (None, None) => return Err(Error::Io(io::ErrorKind::InvalidData.into())),
+    };
+    status.walls = Some(grown.walls);
+    Ok((grown.tree, ways, spec, status, file))
 }

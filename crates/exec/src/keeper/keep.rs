@@ -11,6 +11,7 @@ use super::begin::{Begun, begin};
 use super::line::Line;
 use super::pipes::Pipes;
 use super::pipestatus;
+use super::terminal::Terminal;
 use crate::log::{Stream, Writer};
 use crate::protocol::{self, Order, Polite, Report};
 use crate::spec::Spec;
@@ -453,7 +454,24 @@ impl Kept {
                 self.pipes.stdin.push(&bytes);
                 self.hand_over_input();
             }
+            // At a terminal a key says so, and others may follow.
+            Order::CloseStdin if self.pipes.terminal.is_some() => {}
             Order::CloseStdin => self.pipes.stdin.close(),
+            Order::Resize(size) => {
+                if let Some(terminal) = &self.pipes.terminal {
+                    terminal.resize(size);
+                }
+            }
+            Order::Signal(number) => {
+                if let Some(terminal) = &self.pipes.terminal {
+                    terminal.signal(number);
+                }
+            }
+            Order::LookAtTerminal => {
+                let terminal = self.pipes.terminal.as_ref();
+                let found = terminal.and_then(Terminal::look);
+                self.line.say(&Report::Terminal(found));
+            }
             // A second start is a mistake of the server; the run is not harmed.
             Order::Start { .. } => {}
         }

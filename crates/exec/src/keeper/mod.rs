@@ -5,6 +5,7 @@ mod keep;
 mod line;
 mod pipes;
 mod pipestatus;
+mod terminal;
 
 pub use keep::MANY_PROCESSES;
 

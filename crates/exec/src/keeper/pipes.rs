@@ -11,6 +11,7 @@ use rustix::fs::{MemfdFlags, Mode, OFlags, fchmod, fcntl_setfl, memfd_create};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
 
+use super::terminal::Terminal;
 use crate::spec::{INPUT, Stdin};
 
 /// A read starts this small: most commands say little.
@@ -20,17 +21,12 @@ const SMALL: usize = 64 * 1024;
 /// user may ask for.
 const LARGE: usize = 1024 * 1024;
 
-/// The command's ends.
-pub(super) struct Ends {
-    pub(super) stdin: OwnedFd,
-    pub(super) stdout: OwnedFd,
-    pub(super) stderr: OwnedFd,
-}
-
 /// Our ends.
 pub(super) struct Pipes {
     pub(super) stdin: Input,
     pub(super) outputs: [Output; 2],
+    /// The terminal that all of them are, if they are one.
+    pub(super) terminal: Option<Terminal>,
 }
 
 /// What the command reads.
@@ -46,11 +42,12 @@ pub(super) struct Output {
     buffer: Vec<u8>,
 }
 
-pub(super) fn open(stdin: Stdin, dir: &Path) -> io::Result<(Pipes, Ends)> {
+/// Opens pipes; returns the command's ends, too.
+pub(super) fn open(stdin: Stdin, dir: &Path) -> io::Result<(Pipes, [OwnedFd; 3])> {
     let (stdout, stdout_end) = pipe_with(PipeFlags::CLOEXEC)?;
     let (stderr, stderr_end) = pipe_with(PipeFlags::CLOEXEC)?;
     let (input, stdin_end) = match stdin {
-        Stdin::Null => (None, File::open("/dev/null")?.into()),
+        Stdin::Null | Stdin::Terminal(_) => (None, File::open("/dev/null")?.into()),
         Stdin::File => (None, in_memory(&dir.join(INPUT))?),
         Stdin::Pipe => {
             let (end, ours) = pipe_with(PipeFlags::CLOEXEC)?;
@@ -61,19 +58,21 @@ pub(super) fn open(stdin: Stdin, dir: &Path) -> io::Result<(Pipes, Ends)> {
     can_be_reopened(&stdout_end)?;
     can_be_reopened(&stderr_end)?;
     let pipes = Pipes {
-        stdin: Input {
-            pipe: input.map(ours).transpose()?,
-            waiting: VecDeque::new(),
-            close: false,
-        },
+        stdin: Input::new(input.map(ours).transpose()?),
         outputs: [Output::new(stdout)?, Output::new(stderr)?],
+        terminal: None,
     };
-    let ends = Ends {
-        stdin: stdin_end,
-        stdout: stdout_end,
-        stderr: stderr_end,
-    };
-    Ok((pipes, ends))
+    Ok((pipes, [stdin_end, stdout_end, stderr_end]))
+}
+
+/// Serves a terminal as a command's input and output.
+pub(super) fn of_terminal(master: OwnedFd) -> io::Result<Pipes> {
+    let output = Output::new(master.try_clone()?)?;
+    Ok(Pipes {
+        stdin: Input::new(Some(ours(master.try_clone()?)?)),
+        outputs: [output, Output::none()],
+        terminal: Some(Terminal::new(master)),
+    })
 }
 
 /// Lets the command open its end by name, as `/dev/stderr`, when it is not the
@@ -102,6 +101,13 @@ impl Output {
             pipe: Some(ours(pipe)?),
             buffer: vec![],
         })
+    }
+
+    fn none() -> Self {
+        Self {
+            pipe: None,
+            buffer: vec![],
+        }
     }
 
     pub(super) fn fd(&self) -> Option<BorrowedFd<'_>> {
@@ -133,6 +139,14 @@ impl Output {
 }
 
 impl Input {
+    fn new(pipe: Option<File>) -> Self {
+        Self {
+            pipe,
+            waiting: VecDeque::new(),
+            close: false,
+        }
+    }
+
     /// Is there for polling while there is something to hand over.
     pub(super) fn fd(&self) -> Option<BorrowedFd<'_>> {
         let pipe = self.pipe.as_ref()?;
