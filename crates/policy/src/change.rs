@@ -16,6 +16,24 @@ pub struct Change {
     pub path: String,
     /// What happened to it.
     pub kind: ChangeKind,
+    /// It has other names, which may be anywhere and change with it.
+    #[serde(default)]
+    pub shared: bool,
+    /// What was in it is gone, though something has its name.
+    #[serde(default)]
+    pub emptied: bool,
+}
+
+impl Change {
+    /// A change of which there is no more to say.
+    pub fn new(path: impl Into<String>, kind: ChangeKind) -> Self {
+        Self {
+            path: path.into(),
+            kind,
+            shared: false,
+            emptied: false,
+        }
+    }
 }
 
 /// The kinds of change.
@@ -189,6 +207,10 @@ enum Which<'a> {
     Root,
     /// It is not in the sandbox.
     Outside,
+    /// It changes what has other names.
+    Shared,
+    /// It makes a directory a repository.
+    Repository,
     Default,
 }
 
@@ -198,14 +220,22 @@ fn judge<'a>(rules: &'a Rules, change: &Change, allowed: bool) -> Option<(Verdic
         return Some((Verdict::Ask, Which::Root));
     }
     let mut strictest: Option<(Verdict, Which<'_>)> = None;
+    if change.shared {
+        strictest = Some((Verdict::Ask, Which::Shared));
+    } else if makes_repository(change) {
+        strictest = Some((Verdict::Ask, Which::Repository));
+    }
+    // There are file systems to which it is all the same.
+    let lower = change.path.to_lowercase();
+    let lower = Split::new(&lower);
     let mut outside = change.path.starts_with(['/', '~']);
     let (mut named, mut default) = (false, None);
     for layer in rules.layers() {
         let mut base = false;
-        let about = layer
-            .changes
-            .iter()
-            .filter(|rule| rule.is_about(change, &path));
+        let about = layer.changes.iter().filter(|rule| {
+            rule.is_about(change, &path)
+                || (rule.verdict != Verdict::Auto && rule.is_about(change, &lower))
+        });
         for rule in about {
             match rule.verdict {
                 Verdict::Auto if layer.kind() == LayerKind::BuiltIn => {
@@ -245,6 +275,16 @@ fn judge<'a>(rules: &'a Rules, change: &Change, allowed: bool) -> Option<(Verdic
     strictest.or(default).or(floor)
 }
 
+/// Whether git would take its directory for a repository without `.git`.
+fn makes_repository(change: &Change) -> bool {
+    let mut names = change.path.split('/').rev();
+    let made = matches!(
+        change.kind,
+        ChangeKind::Created | ChangeKind::Renamed | ChangeKind::Link
+    );
+    made && names.next() == Some("HEAD") && !names.any(|name| name == ".git")
+}
+
 /// A number for everybody replaces ours; the others can only lower it.
 fn too_many(rules: &Rules, changes: &[Change]) -> Option<Reason> {
     let mut max = MAX_DELETIONS;
@@ -255,15 +295,17 @@ fn too_many(rules: &Rules, changes: &[Change]) -> Option<Reason> {
             (None, _) => max,
         };
     }
-    let deleted = changes
-        .iter()
-        .filter(|change| change.kind == ChangeKind::Deleted)
-        .count();
-    (deleted > max as usize).then(|| Reason {
+    let deleted = |change: &&Change| change.kind == ChangeKind::Deleted;
+    let deleted = changes.iter().filter(deleted).count();
+    let emptied = changes.iter().filter(|change| change.emptied).count();
+    let how = match emptied {
+        0 => "deleted",
+        _ => "deleted or emptied",
+    };
+    let lost = deleted + emptied;
+    (lost > max as usize).then(|| Reason {
         code: "many_deletions".into(),
-        text: format!(
-            "{deleted} files would be deleted; more than {max} are never deleted unasked"
-        ),
+        text: format!("{lost} files would be {how}; more than {max} are never {how} unasked"),
         rule: "max_deletions".into(),
         layer: "built-in".into(),
         remedy: String::new(),
@@ -289,6 +331,8 @@ impl Group<'_> {
             (Which::Rule(_, own), Which::Rule(_, other)) => std::ptr::eq(own, other),
             (Which::Root, Which::Root)
             | (Which::Outside, Which::Outside)
+            | (Which::Shared, Which::Shared)
+            | (Which::Repository, Which::Repository)
             | (Which::Default, Which::Default) => true,
             _ => false,
         }
@@ -303,6 +347,10 @@ impl Group<'_> {
             },
             Which::Root => "must never go away unasked",
             Which::Outside => "is outside the sandbox",
+            Which::Shared => "has other names, wherever those are, which change with it",
+            Which::Repository => {
+                "makes its directory a repository, in which git runs what the settings name"
+            }
             Which::Default => "changes",
         }
     }
@@ -312,6 +360,8 @@ impl Group<'_> {
             Which::Rule(layer, rule) => (rule.name.as_str(), layer, rule.remedy.as_str()),
             Which::Root => ("root", "built-in", ""),
             Which::Outside => ("outside", "built-in", ""),
+            Which::Shared => ("other-names", "built-in", ""),
+            Which::Repository => ("repository", "built-in", ""),
             Which::Default => ("default", "built-in", ""),
         };
         let more = match self.count - 1 {
@@ -342,10 +392,7 @@ mod tests {
     #[track_caller]
     fn check(preset: Preset, path: &str, kind: ChangeKind, expected: &str) {
         let rules = Rules::base(&[preset], &Settings::default());
-        let change = Change {
-            path: path.to_owned(),
-            kind,
-        };
+        let change = Change::new(path.to_owned(), kind);
         let ChangesJudgement { verdict, reasons } = judge_changes(&rules, &[change], false);
         let said = match reasons.first() {
             Some(reason) => format!("{verdict:?} {}", reason.rule).to_lowercase(),
@@ -376,6 +423,60 @@ mod tests {
         check(Preset::Guarded, ".git/config", Times, "auto");
         check(Preset::Guarded, "~/.cache/pip/x", Created, "auto");
         check(Preset::Guarded, "/srv/other/x", Created, "ask outside");
+    }
+
+    #[test]
+    fn what_makes_git_run_something_is_asked_about_however_it_is_written() {
+        for path in [
+            ".git/commondir",
+            "sub/.git/worktrees/a/gitdir",
+            ".GIT/hooks/pre-commit",
+            ".pnpmfile.cjs",
+        ] {
+            check(Preset::Guarded, path, Created, "ask runs-by-itself");
+        }
+        check(Preset::Guarded, "bare/HEAD", Created, "ask repository");
+        check(
+            Preset::Strict,
+            "target/bare/HEAD",
+            Created,
+            "ask repository",
+        );
+        check(Preset::Guarded, ".git/HEAD", Modified, "auto");
+        check(
+            Preset::Guarded,
+            "sub/.git/refs/remotes/o/HEAD",
+            Created,
+            "auto",
+        );
+    }
+
+    #[test]
+    fn what_has_other_names_never_changes_unasked() {
+        let rules = Rules::base(&[Preset::Strict], &Settings::default());
+        let change = Change {
+            shared: true,
+            ..Change::new("target/x", Modified)
+        };
+        for allowed in [false, true] {
+            let judged = judge_changes(&rules, std::slice::from_ref(&change), allowed);
+            assert_eq!(judged.verdict, Verdict::Ask);
+            assert_eq!(judged.reasons[0].rule, "other-names");
+        }
+    }
+
+    #[test]
+    fn what_is_emptied_counts_as_deleted() {
+        let rules = Rules::base(&[Preset::Guarded], &Settings::default());
+        let emptied = |count| -> Vec<Change> {
+            let each = (0..count).map(|n| Change {
+                emptied: true,
+                ..Change::new(format!("f{n}"), Modified)
+            });
+            each.collect()
+        };
+        let judge = |count| judge_changes(&rules, &emptied(count), true).verdict;
+        assert_eq!((judge(100), judge(101)), (Verdict::Auto, Verdict::Ask));
     }
 
     #[test]
@@ -412,10 +513,7 @@ mod tests {
             (".git/hooks/pre-commit", Verdict::Ask),
             ("/srv/other/x", Verdict::Ask),
         ] {
-            let change = Change {
-                path: path.into(),
-                kind: Modified,
-            };
+            let change = Change::new(path, Modified);
             let judged = judge_changes(&rules, &[change], true);
             assert_eq!(judged.verdict, expected, "{path}");
         }
@@ -467,10 +565,7 @@ mod tests {
             let rules = Rules::base(&[preset], &Settings::default());
             let deleted = |count| {
                 let changes: Vec<Change> = (0..count)
-                    .map(|n| Change {
-                        path: format!("target/{n}"),
-                        kind: Deleted,
-                    })
+                    .map(|n| Change::new(format!("target/{n}"), Deleted))
                     .collect();
                 judge_changes(&rules, &changes, true)
             };
@@ -506,33 +601,18 @@ mod tests {
             LayerKind::Server,
             "max_deletions = 5000\n[[change]]\nauto = 'docs/**'",
         ));
-        let one = |path: &str, kind| {
-            judge_changes(
-                &rules,
-                &[Change {
-                    path: path.into(),
-                    kind,
-                }],
-                false,
-            )
-        };
+        let one = |path: &str, kind| judge_changes(&rules, &[Change::new(path, kind)], false);
         assert_eq!(one("docs/a.md", Deleted).verdict, Verdict::Auto);
         let ChangesJudgement { verdict, reasons } = one("secrets/a", Created);
         assert_eq!(verdict, Verdict::Reject);
         assert_eq!(reasons[0].text, "`secrets/a` is not yours");
-        let two = ["docs/a", "docs/b"].map(|path| Change {
-            path: path.into(),
-            kind: Deleted,
-        });
+        let two = ["docs/a", "docs/b"].map(|path| Change::new(path, Deleted));
         assert_eq!(judge_changes(&rules, &two, false).verdict, Verdict::Ask);
     }
 
     #[test]
     fn without_a_preset_everything_is_asked() {
-        let change = Change {
-            path: "a".into(),
-            kind: Created,
-        };
+        let change = Change::new("a", Created);
         assert_eq!(
             judge_changes(&Rules::default(), &[change], false).verdict,
             Verdict::Ask
@@ -542,10 +622,7 @@ mod tests {
     #[test]
     fn reasons_are_told_once_for_each_rule() {
         let rules = Rules::base(&[Preset::Strict], &Settings::default());
-        let changes = ["a", "b", ".envrc", "c"].map(|path| Change {
-            path: path.into(),
-            kind: Modified,
-        });
+        let changes = ["a", "b", ".envrc", "c"].map(|path| Change::new(path, Modified));
         let reasons = judge_changes(&rules, &changes, false).reasons;
         let texts: Vec<&str> = reasons.iter().map(|reason| reason.text.as_str()).collect();
         assert_eq!(

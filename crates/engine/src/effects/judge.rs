@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use weighlock_effects::{Change, Changes, Kind, NodeKind};
+use weighlock_effects::{Change, Changes, Kind, Node, NodeKind};
 use weighlock_policy::{self as policy, ChangeKind, ChangesJudgement, Rules, Verdict};
 use weighlock_store::Risk;
 
@@ -76,11 +76,8 @@ impl Engine {
                 judged.push(self.one(changes, &from));
             }
         }
-        if is_emptied(changes) {
-            judged.push(policy::Change {
-                path: ".".into(),
-                kind: ChangeKind::Deleted,
-            });
+        if is_all_gone(changes) {
+            judged.push(policy::Change::new(".", ChangeKind::Deleted));
         }
         judged
     }
@@ -97,17 +94,19 @@ impl Engine {
                 }
             }
         };
+        let kind = match change.kind {
+            Kind::Created => ChangeKind::Created,
+            Kind::Modified => ChangeKind::Modified,
+            Kind::Deleted => ChangeKind::Deleted,
+            Kind::Renamed => ChangeKind::Renamed,
+            Kind::Mode => ChangeKind::Mode,
+            Kind::Link => ChangeKind::Link,
+            Kind::Times => ChangeKind::Times,
+        };
         policy::Change {
-            path,
-            kind: match change.kind {
-                Kind::Created => ChangeKind::Created,
-                Kind::Modified => ChangeKind::Modified,
-                Kind::Deleted => ChangeKind::Deleted,
-                Kind::Renamed => ChangeKind::Renamed,
-                Kind::Mode => ChangeKind::Mode,
-                Kind::Link => ChangeKind::Link,
-                Kind::Times => ChangeKind::Times,
-            },
+            shared: change.shared,
+            emptied: is_emptied(change),
+            ..policy::Change::new(path, kind)
         }
     }
 }
@@ -123,6 +122,8 @@ pub(super) fn risk(changes: &Changes, judgement: &ChangesJudgement) -> Risk {
         "max_deletions",
         "runs-by-itself",
         "startup-files",
+        "other-names",
+        "repository",
     ];
     let mut rules = judgement.reasons.iter().map(|reason| reason.rule.as_str());
     let loses = |change: &Change| change.kind == Kind::Deleted;
@@ -140,22 +141,26 @@ fn is_dir(change: &Change) -> bool {
     node.is_some_and(|node| node.kind == NodeKind::Directory)
 }
 
-/// Whether nothing would be left of the sandbox's directory.
-fn is_emptied(changes: &Changes) -> bool {
+/// Whether a file that had something in it has nothing any more, or is none.
+fn is_emptied(change: &Change) -> bool {
+    let holds = |node: &Node| node.kind == NodeKind::File && node.size > 0;
+    change.kind != Kind::Renamed
+        && change.before.as_ref().is_some_and(holds)
+        && change.after.as_ref().is_some_and(|node| !holds(node))
+}
+
+/// Whether nothing would be left of what was in the sandbox's directory.
+fn is_all_gone(changes: &Changes) -> bool {
     let Some(root) = changes.roots.first() else {
         return false;
     };
-    let top = |change: &&Change| change.root == 0 && change.path.path().iter().count() == 1;
-    let (mut gone, mut left) = (0, false);
-    for change in changes.entries.iter().filter(top) {
-        match change.kind {
-            Kind::Deleted => gone += 1,
-            _ => left = true,
-        }
-    }
+    let gone = |change: &&Change| {
+        change.root == 0 && change.kind == Kind::Deleted && change.path.path().iter().count() == 1
+    };
+    let gone = changes.entries.iter().filter(gone).count();
     let names = fs::read_dir(&root.live).map_or(0, Iterator::count);
     // One file that was all there was is no tree that is lost.
-    !left && gone > 1 && gone >= names
+    gone > 1 && gone >= names
 }
 
 fn never(refused: &weighlock_effects::Refusal) -> policy::Reason {

@@ -281,9 +281,11 @@ fn speed() {
     }
     let start = Instant::now();
     let changes: Vec<crate::Change> = (0..10_000)
-        .map(|n| crate::Change {
-            path: format!("src/dir{}/file{n}.rs", n % 100),
-            kind: crate::ChangeKind::Modified,
+        .map(|n| {
+            crate::Change::new(
+                format!("src/dir{}/file{n}.rs", n % 100),
+                crate::ChangeKind::Modified,
+            )
         })
         .collect();
     crate::judge_changes(&strict(), &changes, false);
