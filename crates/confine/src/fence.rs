@@ -19,6 +19,9 @@ pub(crate) struct Open<'a> {
     pub(crate) read: Vec<&'a Path>,
     /// To be changed in every way.
     pub(crate) write: Vec<&'a Path>,
+    /// The same, where other runs can write, too: without sockets, by which one
+    /// could hand its files to another.
+    pub(crate) share: Vec<&'a Path>,
     /// Existing files below can be written, and devices controlled.
     pub(crate) use_files: Vec<&'a Path>,
 }
@@ -68,10 +71,12 @@ impl Fence {
     /// Opens gates.
     pub(crate) fn open(self, open: &Open<'_>) -> io::Result<Self> {
         let look = AccessFs::from_read(NEWEST);
+        let shared = AccessFs::from_all(NEWEST) & !AccessFs::MakeSock;
         let file = AccessFs::WriteFile | AccessFs::Truncate | AccessFs::IoctlDev;
         allow(self.0, &open.read, look)
             .and_then(|rules| allow(rules, &open.use_files, look | file))
             .and_then(|rules| allow(rules, &open.write, AccessFs::from_all(NEWEST)))
+            .and_then(|rules| allow(rules, &open.share, shared))
             .map(Self)
             .map_err(io::Error::other)
     }

@@ -327,13 +327,14 @@ fn always_open(rung: Rung) -> Open<'static> {
             // The rest of the host's `/dev` is others': shared memory, and the
             // terminals that a person types into.
             use_files: paths(DEVICES),
-            write: vec![],
+            ..Open::default()
         },
         // The host's `/proc` could be written to other processes of this user.
         Rung::SharedProc => Open {
             read: paths(&["/"]),
             use_files: paths(&["/dev", "/dev/null"]),
             write: paths(PRIVATE),
+            ..Open::default()
         },
         // The last is the command's input as a rule. It was opened outside, and
         // can be opened again as `/dev/stdin` if the file itself is named.
@@ -341,6 +342,7 @@ fn always_open(rung: Rung) -> Open<'static> {
             read: paths(&["/"]),
             use_files: paths(&["/dev", "/proc", "/dev/null"]),
             write: paths(PRIVATE),
+            ..Open::default()
         },
     }
 }
@@ -352,10 +354,11 @@ fn open_to(profile: &Profile, bare: bool) -> Open<'_> {
     } else {
         &profile.home
     };
-    let mut open = Open {
-        write: vec![home],
-        ..Open::default()
-    };
+    let mut open = Open::default();
+    match bare {
+        true => open.write.push(home),
+        false => open.share.push(home),
+    }
     for mount in &profile.files {
         match mount {
             Mount::Show {

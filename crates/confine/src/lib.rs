@@ -8,6 +8,7 @@ mod cgroup;
 mod enforced;
 mod fence;
 mod fork;
+mod handle;
 mod init;
 mod kernel;
 mod limits;
@@ -31,6 +32,7 @@ pub use enforced::{Enforced, Holds, Layer};
 pub use fork::{
     Fork, close_inherited, die_of_broken_pipes, exit, forget_children, fork, reset_signals,
 };
+pub use handle::FileHandle;
 pub use limits::raise_open_files;
 pub use line::{Note, Notice};
 pub use members::{Member, kill, kill_tagged, load_below, started};
