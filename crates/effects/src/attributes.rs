@@ -29,8 +29,10 @@ pub(crate) struct Attributes {
     pub(crate) opaque: bool,
     /// It is marked as standing for something deleted.
     pub(crate) whiteout: bool,
-    /// It is marked as copied up.
-    pub(crate) origin: bool,
+    /// It is marked as copied up, and from where.
+    pub(crate) origin: Option<Vec<u8>>,
+    /// The run gave it what would be a layer's mark outside.
+    pub(crate) pretends: bool,
 }
 
 impl Attributes {
@@ -68,6 +70,7 @@ impl Attributes {
     fn add(&mut self, file: impl AsFd, name: &CStr) -> io::Result<()> {
         let bytes = name.to_bytes();
         if let Some(rest) = bytes.strip_prefix(ESCAPED) {
+            self.pretends = true;
             let seen = [OWN, rest].concat();
             return self.keep(file, name, CString::new(seen)?);
         }
@@ -75,7 +78,7 @@ impl Attributes {
             // Only `y` hides; `x` says that files may stand for deleted ones.
             Some(b"opaque") => self.opaque = value(file, name)?.as_deref() == Some(b"y"),
             Some(b"whiteout") => self.whiteout = true,
-            Some(b"origin") => self.origin = true,
+            Some(b"origin") => self.origin = Some(value(file, name)?.unwrap_or_default()),
             Some(_) => {}
             None if is_of_file(bytes) => self.keep(file, name, name.to_owned())?,
             None => {}

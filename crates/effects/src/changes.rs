@@ -82,6 +82,10 @@ pub struct Change {
     /// The live tree had changed here while the run went on.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub overtaken: bool,
+    /// The run wrote to a file that has more names than this one, wherever
+    /// those are; they change with it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shared: bool,
     /// What stood there counts by what it is, and not by which file it is: it
     /// may have been taken away and put back since.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

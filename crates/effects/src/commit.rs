@@ -38,7 +38,7 @@ use crate::changes::Changes;
 pub use applied::{Applied, forget_images};
 pub use error::CommitError;
 pub(crate) use images::Index;
-pub use recover::{Recovered, recover};
+pub use recover::{Recovered, is_unfinished, recover};
 
 use error::cannot;
 use images::Images;
@@ -57,6 +57,10 @@ pub struct Place {
     pub dir: PathBuf,
     /// Whether it must outlive a loss of power, and not only of the process.
     pub durable: bool,
+    /// Nobody else can have a file of the layer open, and nobody will need the
+    /// layer: then its files become those of the live tree. Otherwise they are
+    /// copied, and each is looked at once more.
+    pub alone: bool,
 }
 
 /// Applies exactly these changes, or nothing.
@@ -82,7 +86,7 @@ pub fn commit(
         dirs: Vec::new(),
         progress: begin(place).map_err(cannot("use", &place.dir))?,
     };
-    if let Err(failed) = prepare(&mut work, changes, &plan) {
+    if let Err(failed) = prepare(&mut work, changes, &plan, place.alone) {
         let cleared = work.clear();
         return Err(unless_stuck(failed, cleared));
     }
@@ -117,7 +121,12 @@ fn begin(place: &Place) -> io::Result<Progress> {
     Progress::read(&place.dir, place.durable)
 }
 
-fn prepare(work: &mut Work, changes: &Changes, plan: &Plan<'_>) -> Result<(), CommitError> {
+fn prepare(
+    work: &mut Work,
+    changes: &Changes,
+    plan: &Plan<'_>,
+    alone: bool,
+) -> Result<(), CommitError> {
     let place = work.place.clone();
     let open = |work: &mut Work| {
         let mut journal = Writer::create(&place)?;
@@ -141,6 +150,7 @@ fn prepare(work: &mut Work, changes: &Changes, plan: &Plan<'_>) -> Result<(), Co
         journal,
         images,
         origins,
+        alone,
         dirs: HashMap::new(),
         late: Vec::new(),
         stages: Vec::new(),

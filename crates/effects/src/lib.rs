@@ -31,7 +31,9 @@ mod scan;
 mod secret;
 
 pub use changes::{Change, Changes, Kind, Refusal, Root, Source};
-pub use commit::{Applied, CommitError, Place, Recovered, commit, forget_images, recover};
+pub use commit::{
+    Applied, CommitError, Place, Recovered, commit, forget_images, is_unfinished, recover,
+};
 pub use conflict::Conflict;
 pub use diff::{FileDiff, Hunk, Line, More, Page, Shape, Side};
 pub use error::Error;

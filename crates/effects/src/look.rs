@@ -37,8 +37,10 @@ pub(crate) struct Seen {
     pub(crate) whiteout: bool,
     /// A directory that hides what is below it.
     pub(crate) opaque: bool,
-    /// It was copied up from below.
-    pub(crate) copied: bool,
+    /// It was copied up from below, from what has this mark.
+    pub(crate) origin: Option<Vec<u8>>,
+    /// It has attributes that would be a layer's marks outside.
+    pub(crate) pretends: bool,
     /// Another file system is mounted there, which no run sees.
     pub(crate) mounted: bool,
     /// We may not read its content or attributes.
@@ -114,7 +116,8 @@ impl Seen {
             file_type,
             whiteout: file_type == FileType::CharacterDevice && device == (0, 0),
             opaque: false,
-            copied: false,
+            origin: None,
+            pretends: false,
             mounted: stat.stx_attributes.contains(StatxAttributes::MOUNT_ROOT),
             unreadable: false,
             capability: None,
@@ -161,9 +164,10 @@ impl Seen {
         let attributes = Attributes::read(&file)?;
         self.opaque = attributes.opaque && self.node.kind == NodeKind::Directory;
         self.whiteout = attributes.whiteout && self.is_empty_file();
-        self.copied = attributes.origin;
         self.node.attributes = attributes.hash();
         self.capability = attributes.capability().map(<[u8]>::to_vec);
+        self.pretends = attributes.pretends;
+        self.origin = attributes.origin;
         if content == Content::Hashed && self.is_small_file() {
             self.node.content = Some(hash(File::from(file).take(HASHED))?);
         }

@@ -146,6 +146,7 @@ fn inverse(change: &Change) -> Change {
         after: change.before.clone(),
         built_on: None,
         overtaken: false,
+        shared: false,
         alike: true,
         image: change.image,
     }

@@ -55,8 +55,8 @@ impl Work {
     fn step(&mut self, step: usize, resumed: bool) -> Done {
         let path = self.steps[step].path.clone();
         let done = match self.steps[step].deed.clone() {
-            Deed::Put { is } => self.put(step, is),
-            Deed::Replace { is, was } => self.replace(step, is, &was, resumed),
+            Deed::Put { is } => self.put(step, &is),
+            Deed::Replace { is, was } => self.replace(step, &is, &was, resumed),
             Deed::Remove { was } => self.remove(step, &was, resumed),
             Deed::RemoveDir { was, .. } => self.remove_dir(step, was, resumed),
             Deed::Rewrite { .. } | Deed::Adjust { .. } => Ok(Ok(())),
@@ -70,9 +70,9 @@ impl Work {
         CommitError::conflict(step.root, step.path.path(), why)
     }
 
-    fn put(&mut self, step: usize, is: FileId) -> io::Result<Result<(), &'static str>> {
+    fn put(&mut self, step: usize, is: &Mark) -> io::Result<Result<(), &'static str>> {
         let live = self.live_spot(step)?;
-        if live.id()? == Some(is) {
+        if live.id()? == Some(is.id) {
             return Ok(Ok(()));
         }
         match shift(&self.new_spot(step)?, &live) {
@@ -84,12 +84,12 @@ impl Work {
     fn replace(
         &mut self,
         step: usize,
-        is: FileId,
+        is: &Mark,
         was: &Mark,
         resumed: bool,
     ) -> io::Result<Result<(), &'static str>> {
         let (live, new) = (self.live_spot(step)?, self.new_spot(step)?);
-        if live.id()? != Some(is) {
+        if live.id()? != Some(is.id) {
             if !is_mark(&live, was, resumed)? {
                 return Ok(Err("it changed meanwhile"));
             }
@@ -241,18 +241,22 @@ impl Work {
     }
 }
 
-/// Puts back what a swap brought out. Whoever puts something there meanwhile
-/// has the last word.
-pub(crate) fn give_back(live: &Spot, new: &Spot, ours: FileId) -> io::Result<()> {
-    while live.id()? == Some(ours) {
+/// Puts back what a swap brought out. Whoever puts something there meanwhile,
+/// or writes to what we put there, has the last word; then it says no.
+pub(crate) fn give_back(live: &Spot, new: &Spot, ours: &Mark) -> io::Result<bool> {
+    while live.id()? == Some(ours.id) {
         swap(new, live)?;
-        if new.id()? == Some(ours) {
-            break;
+        if is_mark(new, ours, true)? {
+            return Ok(true);
         }
         // What we took away just now was newer than what we brought.
+        let same = new.id()? == Some(ours.id);
         swap(new, live)?;
+        if same {
+            return Ok(false);
+        }
     }
-    Ok(())
+    Ok(true)
 }
 
 /// Whether what is there is what was there; moved or not.

@@ -3,16 +3,25 @@
 //!
 //! What others put in the place of something of ours stays: it is newer.
 
-use std::io;
+use std::collections::HashMap;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
+use rustix::fs::{Mode, OFlags, openat};
 use rustix::io::Errno;
 
-use super::apply::give_back;
-use super::journal::Deed;
+use super::apply::{give_back, is_mark};
+use super::handle::Handle;
+use super::journal::{Deed, Mark, Step};
 use super::make::make_dir;
-use super::tree::Spot;
+use super::tree::{Spot, Tree, names};
 use super::work::{End, Work, gone_ok, shift};
 use super::{images, journal};
+use crate::changes::Change;
+use crate::node::{Node, NodeKind};
+use crate::scan::is_same;
 
 impl Work {
     /// Undoes the first so many steps, and forgets all of it.
@@ -42,18 +51,111 @@ impl Work {
             return Ok(());
         };
         match self.steps[step].deed.clone() {
-            Deed::Put { is } => match live.id()? {
-                Some(id) if id == is => Ok(shift(&live, &self.new_spot(step)?)?),
-                _ => Ok(()),
-            },
-            Deed::Replace { is, .. } => give_back(&live, &self.new_spot(step)?, is),
+            Deed::Put { is } => self.take_away(step, &live, &is),
+            Deed::Replace { is, .. } => {
+                let new = self.new_spot(step)?;
+                match give_back(&live, &new, &is)? {
+                    true => Ok(()),
+                    false => put_beside(&new, &live),
+                }
+            }
             Deed::Remove { .. } => theirs_ok(&self.old_spot(step)?, &live),
             Deed::RemoveDir { .. } => self.make_again(step, &live),
+            Deed::Rewrite { image, .. }
+                if self.progress.has_begun(step) && !self.is_own_work(step, image)? =>
+            {
+                self.save_beside(step, image, &live)
+            }
             Deed::Rewrite { .. } | Deed::Adjust { .. } if self.progress.has_begun(step) => {
                 self.set(step, End::Before).map(|_| ())
             }
             Deed::Rewrite { .. } | Deed::Adjust { .. } => Ok(()),
         }
+    }
+
+    /// Takes away what was put where nothing was, unless somebody has worked
+    /// on it since.
+    fn take_away(&mut self, step: usize, live: &Spot, is: &Mark) -> io::Result<()> {
+        if live.id()? != Some(is.id) {
+            return Ok(());
+        }
+        let new = self.new_spot(step)?;
+        shift(live, &new)?;
+        match self.is_as_put(step, &new, is)? {
+            true => Ok(()),
+            false => theirs_ok(&new, live),
+        }
+    }
+
+    /// Whether all that was put there is what it was, and nothing came to it.
+    fn is_as_put(&self, step: usize, at: &Spot, is: &Mark) -> io::Result<bool> {
+        if at.hold()?.node()?.kind != NodeKind::Directory {
+            return is_mark(at, is, true);
+        }
+        let Step { root, path, .. } = &self.steps[step];
+        let within = |change: &&Change| {
+            change.root == *root && change.after.is_some() && change.path.path() != path.path()
+        };
+        let all = self.changes.entries.iter().filter(within);
+        let mut put: HashMap<&Path, &Node> = all
+            .filter_map(|change| {
+                let inside = change.path.path().strip_prefix(path.path()).ok()?;
+                Some((inside, change.after.as_ref()?))
+            })
+            .collect();
+        let mut tree = Tree::at(Rc::clone(&at.dir));
+        let mut todo = vec![PathBuf::new()];
+        while let Some(dir) = todo.pop() {
+            let opened = tree.dir(&Path::new(&at.name).join(&dir))?;
+            for name in names(&opened)? {
+                let now = Spot::new(&opened, &name).hold()?.node()?;
+                let inside = dir.join(name);
+                let same = put.remove(inside.as_path()).is_some_and(|put| {
+                    let content = |node: &Node| (node.kind, node.size, node.mtime);
+                    match now.kind {
+                        NodeKind::File => content(put) == content(&now),
+                        kind => put.kind == kind && put.target == now.target,
+                    }
+                });
+                match now.kind {
+                    _ if !same => return Ok(false),
+                    NodeKind::Directory => todo.push(inside),
+                    _ => {}
+                }
+            }
+        }
+        Ok(put.is_empty())
+    }
+
+    /// Whether a file that is written in place has nothing in it but what we
+    /// wrote: all of it, or its beginning.
+    fn is_own_work(&mut self, step: usize, image: u64) -> io::Result<bool> {
+        let Some(live) = self.live_spot(step)?.handle()? else {
+            return Ok(true);
+        };
+        let mode = live.node()?.mode;
+        live.set_mode(mode | 0o600)?;
+        let read = |handle: &Handle| handle.file(OpenOptions::new().read(true));
+        let stage = self.stage(self.steps[step].anchor)?;
+        let new = Spot::new(&stage, format!("w{image}")).hold()?;
+        let ours = begins(read(&live)?, read(&new)?)?
+            || begins(read(&live)?, images::open(&self.place, image)?)?;
+        if !ours {
+            live.set_mode(mode)?;
+        }
+        Ok(ours)
+    }
+
+    /// Keeps what was there before beside what somebody made of it meanwhile.
+    fn save_beside(&mut self, step: usize, image: u64, live: &Spot) -> io::Result<()> {
+        let stage = self.stage(self.steps[step].anchor)?;
+        let old = Spot::new(&stage, format!("b{step}"));
+        if old.handle()?.is_none() {
+            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+            let made = openat(&old.dir, &old.name, flags, Mode::RUSR | Mode::WUSR)?;
+            images::write_back(&self.place, image, &File::from(made))?;
+        }
+        put_beside(&old, live)
     }
 
     fn make_again(&mut self, step: usize, live: &Spot) -> io::Result<()> {
@@ -73,6 +175,34 @@ impl Work {
         new.hold()?.set(&open)?;
         theirs_ok(&new, live)
     }
+}
+
+/// Puts what was there before beside what somebody made of ours, under a name
+/// that says so: both are theirs.
+fn put_beside(old: &Spot, live: &Spot) -> io::Result<()> {
+    for number in 0.. {
+        let mut name = live.name.clone();
+        name.push(".before");
+        if number > 0 {
+            name.push(format!(".{number}"));
+        }
+        match shift(old, &Spot::new(&live.dir, &name)) {
+            Err(Errno::EXIST) => {}
+            // Put there by a rollback that was cut off.
+            Ok(()) | Err(Errno::NOENT) => break,
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+/// Whether a file is the beginning of another.
+fn begins(one: File, other: File) -> io::Result<bool> {
+    let length = one.metadata()?.len();
+    if length > other.metadata()?.len() {
+        return Ok(false);
+    }
+    is_same(one, other.take(length))
 }
 
 /// Moves back what was taken away, unless others put something there.

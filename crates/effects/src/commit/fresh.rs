@@ -2,16 +2,15 @@
 //! rename then puts in place.
 
 use std::collections::HashMap;
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
-
-use weighlock_confine::FileId;
 
 use super::anchor::is_root;
 use super::error::{CommitError, cannot};
 use super::handle::{Handle, Traits};
-use super::journal::{Dir, Look};
-use super::make::{copy_file, is_as_shown, link_file, make_dir, make_link};
+use super::journal::{Dir, Look, Mark};
+use super::make::{copy_file, is_as_shown, is_copy_of, link_file, make_dir, make_link};
 use super::stage::{Done, Stager};
 use super::tree::Spot;
 use super::work::new_name;
@@ -85,12 +84,12 @@ impl Stager<'_> {
         self.stages[anchor].spot(at)?.hold()
     }
 
-    pub(crate) fn make_for(&mut self, index: usize, anchor: usize, step: usize) -> Done<FileId> {
+    pub(crate) fn make_for(&mut self, index: usize, anchor: usize, step: usize) -> Done<Mark> {
         self.make_at(index, anchor, Path::new(&new_name(step)))
     }
 
     /// Makes what a change puts, at a path in the anchor's directory.
-    pub(crate) fn make_at(&mut self, index: usize, anchor: usize, at: &Path) -> Done<FileId> {
+    pub(crate) fn make_at(&mut self, index: usize, anchor: usize, at: &Path) -> Done<Mark> {
         let change = &self.changes.entries[index];
         let made = self.try_make(change, anchor, at);
         made.map_err(|failed| match failed {
@@ -105,14 +104,15 @@ impl Stager<'_> {
         change: &Change,
         anchor: usize,
         at: &Path,
-    ) -> Result<FileId, Option<io::Error>> {
+    ) -> Result<Mark, Option<io::Error>> {
         let after = change.after.as_ref().ok_or(None)?;
         let spot = self.stages[anchor].spot(at).map_err(Some)?;
         let origin = &mut self.origins[change.root];
         let found = origin.handle(change, after).map_err(Some)?;
+        let exact = origin.is_exact();
         if let Some(found) = &found {
             let node = found.node().map_err(Some)?;
-            if !is_as_shown(after, &node, origin.is_exact()) {
+            if !is_as_shown(after, &node, exact) {
                 return Err(None);
             }
         }
@@ -124,35 +124,46 @@ impl Stager<'_> {
                 let found = found.ok_or(None)?;
                 let shared = after.links > 1;
                 let at = shared.then_some((anchor, at));
+                if exact && self.alone && link_file(&found, &spot, &traits).map_err(Some)? {
+                    return mark(&spot).map_err(Some);
+                }
                 let made = self.make_file(&found, &spot, &traits, at);
-                made.map_err(Some)?;
+                let made = made.map_err(Some)?;
+                if let Some(copy) = made.filter(|_| exact && !self.alone)
+                    && !is_copy_of(after, &found, copy).map_err(Some)?
+                {
+                    return Err(None);
+                }
             }
             NodeKind::Special => return Err(None),
         }
-        spot.id().map_err(Some)?.ok_or(None)
+        mark(&spot).map_err(Some)
     }
 
     /// Makes a file; `at` says where that is if it had more names than one.
+    /// Returns the copy, unless it was made before.
     fn make_file(
         &mut self,
         from: &Handle,
         spot: &Spot,
         traits: &Traits,
         at: Option<(usize, &Path)>,
-    ) -> io::Result<()> {
-        if link_file(from, spot, traits)? {
-            return Ok(());
-        }
+    ) -> io::Result<Option<File>> {
         let node = from.node()?;
         let source = (node.device, node.inode);
         if let Some((anchor, first)) = self.copied.get(&source) {
             let first = self.stages[*anchor].spot(first)?.hold()?;
-            return Ok(first.link(&spot.dir, &spot.name)?);
+            first.link(&spot.dir, &spot.name)?;
+            return Ok(None);
         }
-        copy_file(from, spot, traits)?;
+        let copy = copy_file(from, spot, traits)?;
         if let Some((anchor, at)) = at {
             self.copied.insert(source, (anchor, at.to_owned()));
         }
-        Ok(())
+        Ok(Some(copy))
     }
+}
+
+fn mark(made: &Spot) -> io::Result<Mark> {
+    Ok(Mark::of(&made.hold()?.node()?))
 }

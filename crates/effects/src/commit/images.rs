@@ -4,7 +4,7 @@
 //! number in a directory; what else there is to know is in its index.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -193,10 +193,12 @@ impl Images {
 
 /// Writes the content and traits of an image back into a file.
 pub(crate) fn write_back(place: &Path, image: u64, to: &File) -> io::Result<()> {
-    let from = OpenOptions::new()
-        .read(true)
-        .open(dir_of(place).join(image.to_string()))?;
-    super::copy::copy(&from, to)
+    super::copy::copy(&open(place, image)?, to)
+}
+
+/// Opens the content of an image.
+pub(crate) fn open(place: &Path, image: u64) -> io::Result<File> {
+    File::open(dir_of(place).join(image.to_string()))
 }
 
 /// Removes all images.

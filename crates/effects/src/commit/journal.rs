@@ -59,9 +59,9 @@ pub(crate) struct Step {
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Deed {
     /// Puts what is staged where nothing is: a file, a link or a whole tree.
-    Put { is: FileId },
+    Put { is: Mark },
     /// Puts what is staged where something else is.
-    Replace { is: FileId, was: Mark },
+    Replace { is: Mark, was: Mark },
     /// Takes a file or link away.
     Remove { was: Mark },
     /// Takes an empty directory away.
@@ -172,6 +172,11 @@ pub(crate) fn read(dir: &Path) -> io::Result<Option<Found>> {
         }
     }
     Ok(Some(found))
+}
+
+/// Returns whether there is a journal.
+pub(crate) fn is_there(dir: &Path) -> bool {
+    dir.join(JOURNAL).exists()
 }
 
 /// A journal being written.

@@ -1,7 +1,7 @@
 //! Makes new files, links and directories where nobody sees them yet.
 
 use std::fs::{File, OpenOptions};
-use std::io;
+use std::io::{self, Seek};
 
 use rustix::fs::{Mode, OFlags, mkdirat, openat, symlinkat};
 
@@ -9,6 +9,7 @@ use super::attributes::Attributes;
 use super::copy::copy;
 use super::handle::{Handle, Traits};
 use super::tree::Spot;
+use crate::look::hash;
 use crate::node::{Node, NodeKind};
 
 /// Makes a file at `spot` by giving what is there already one more name, and
@@ -27,13 +28,14 @@ pub(crate) fn link_file(from: &Handle, spot: &Spot, traits: &Traits) -> io::Resu
 }
 
 /// Makes a file at `spot` with the content of another.
-pub(crate) fn copy_file(from: &Handle, spot: &Spot, traits: &Traits) -> io::Result<()> {
+pub(crate) fn copy_file(from: &Handle, spot: &Spot, traits: &Traits) -> io::Result<File> {
     let from = from.file(OpenOptions::new().read(true))?;
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
     let mode = Mode::RUSR | Mode::WUSR;
     let to = File::from(openat(&spot.dir, &spot.name, flags, mode)?);
     copy(&from, &to)?;
-    spot.hold()?.set(traits)
+    spot.hold()?.set(traits)?;
+    Ok(to)
 }
 
 /// Makes a link at `spot` like another.
@@ -60,4 +62,17 @@ pub(crate) fn is_as_shown(shown: &Node, found: &Node, exactly: bool) -> bool {
         && shown.target == found.target
         && content(shown) == content(found)
         && (!exactly || shown.kind != NodeKind::File || who(shown) == who(found))
+}
+
+/// Whether a copy has the content that was shown, though somebody may have had
+/// the file open all the time.
+pub(crate) fn is_copy_of(shown: &Node, from: &Handle, mut copy: File) -> io::Result<bool> {
+    match &shown.content {
+        Some(content) => {
+            copy.rewind()?;
+            Ok(hash(copy)? == *content)
+        }
+        // Too large to have been read then. Nobody sets this time back.
+        None => Ok(from.node()?.ctime == shown.ctime),
+    }
 }

@@ -18,6 +18,11 @@ pub enum Recovered {
     RolledBack,
 }
 
+/// Returns whether a commit in a directory was cut off, or goes on.
+pub fn is_unfinished(dir: &Path) -> bool {
+    journal::is_there(dir)
+}
+
 /// Brings a commit that was cut off to an end. May itself be cut off, and
 /// called again.
 pub fn recover(dir: &Path) -> Result<Recovered, CommitError> {

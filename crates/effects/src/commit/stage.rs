@@ -29,6 +29,8 @@ pub(crate) struct Stager<'a> {
     pub(crate) journal: Writer,
     pub(crate) images: Images,
     pub(crate) origins: Vec<Origin>,
+    /// See [`Place`](super::Place).
+    pub(crate) alone: bool,
     /// By root and path, so that each is noted once.
     pub(crate) dirs: HashMap<(usize, PathBuf), Dir>,
     /// New directories that get their rights when they are in place.

@@ -23,6 +23,7 @@ impl Scan<'_> {
         let entries = std::mem::take(&mut self.entries);
         let mut entries = rename::pair(entries, |change| self.content(change).ok().flatten());
         self.flag_orphans(&mut entries);
+        self.flag_swapped(&mut entries);
         sort(&mut entries);
         self.refused.sort_by(|a, b| a.path.cmp(&b.path));
         self.refused.dedup();
@@ -53,6 +54,17 @@ impl Scan<'_> {
         }
         for change in entries.iter_mut().filter(|change| change.from.is_none()) {
             change.overtaken |= self.orphans.contains(change.path.path());
+        }
+    }
+
+    /// Says of all that is in a directory which was swapped for another that
+    /// it was overtaken.
+    fn flag_swapped(&self, entries: &mut [Change]) {
+        let is_in = |path: &Path| self.swapped.iter().any(|dir| path.starts_with(dir));
+        for change in entries {
+            let from = change.from.as_ref();
+            change.overtaken |=
+                is_in(change.path.path()) || from.is_some_and(|from| is_in(from.path()));
         }
     }
 }

@@ -8,6 +8,7 @@
 mod before;
 mod finish;
 mod note;
+mod origin;
 mod refuse;
 mod same;
 
@@ -27,6 +28,7 @@ use crate::node::{NodeKind, Time};
 use crate::open::{is_forbidden, names, open_below, open_root};
 use before::{Before, Trees};
 use refuse::Parent;
+pub(crate) use same::is_same;
 
 impl Changes {
     /// Reads what runs changed in the layers of these roots. `since` is when
@@ -69,6 +71,8 @@ struct Scan<'a> {
     touched: Vec<Change>,
     /// New things that were copied from something which is not there.
     orphans: HashSet<PathBuf>,
+    /// Directories that are others than those which the run saw.
+    swapped: Vec<PathBuf>,
     refused: Vec<Refusal>,
 }
 
@@ -119,6 +123,7 @@ impl<'a> Scan<'a> {
             entries: Vec::new(),
             touched: Vec::new(),
             orphans: HashSet::new(),
+            swapped: Vec::new(),
             refused: Vec::new(),
         })
     }
@@ -243,6 +248,9 @@ impl<'a> Scan<'a> {
     }
 
     fn merge(&mut self, place: &Place, path: PathBuf, before: Before, after: Seen) {
+        if self.is_swapped(place, &path, &before, &after) {
+            self.swapped.push(path.clone());
+        }
         self.descend(path.clone(), before.dirs.clone(), &after);
         if same::is_governed_alike(&before.seen.node, &after.node) {
             if before.seen.node.mtime != after.node.mtime {
@@ -289,7 +297,7 @@ impl<'a> Scan<'a> {
             NodeKind::Link => Kind::Link,
             _ => Kind::Created,
         };
-        if after.copied && place.stirred {
+        if after.origin.is_some() && place.stirred {
             self.orphans.insert(path.clone());
         }
         if after.node.kind == NodeKind::Directory {
@@ -330,6 +338,20 @@ impl<'a> Scan<'a> {
                 parent: Parent::of(&after.node),
             }),
         });
+    }
+
+    /// Whether the live directory is not the one that was copied up. What is
+    /// in it tells nothing: it is as old as it was elsewhere. No run can move a
+    /// directory that was there before it.
+    fn is_swapped(&self, place: &Place, path: &Path, before: &Before, after: &Seen) -> bool {
+        let live = place.below.iter().find(|(tree, _)| *tree == before.tree);
+        match (live, &after.origin) {
+            (Some((tree, dir)), Some(origin)) if self.trees.is_live(*tree) => {
+                let name = path.file_name().unwrap_or_default();
+                origin::names_another(origin, dir, name)
+            }
+            _ => false,
+        }
     }
 
     fn is_stirred(&self, below: &[(usize, OwnedFd)]) -> io::Result<bool> {

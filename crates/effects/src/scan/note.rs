@@ -6,7 +6,7 @@ use super::before::Before;
 use super::{Place, Scan, refuse};
 use crate::changes::{Change, Kind, Refusal};
 use crate::look::Seen;
-use crate::node::NodeKind;
+use crate::node::{Node, NodeKind};
 
 impl Scan<'_> {
     /// Notes an entry, and why it cannot be applied if so.
@@ -48,6 +48,9 @@ impl Scan<'_> {
             alike: false,
             overtaken: built_on.is_none()
                 && before.as_ref().is_some_and(|node| node.ctime > self.since),
+            shared: matches!(kind, Kind::Modified | Kind::Mode)
+                && before.as_ref().is_some_and(has_more_names)
+                && after.as_ref().is_some_and(|seen| seen.origin.is_some()),
             before,
             after: after.map(|seen| seen.node),
             image: None,
@@ -70,4 +73,8 @@ impl Scan<'_> {
             why: why.into(),
         });
     }
+}
+
+fn has_more_names(node: &Node) -> bool {
+    node.kind == NodeKind::File && node.links > 1
 }

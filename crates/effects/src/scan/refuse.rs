@@ -42,6 +42,9 @@ pub(super) fn reason(
     if after.unreadable {
         return Some("cannot be read: its rights forbid it".into());
     }
+    if after.pretends {
+        return Some("has attributes by which layers are marked".into());
+    }
     let raises = raises(node, was, parent);
     let capability = after.capability.is_some()
         && after.capability != before.and_then(|before| before.capability.clone());

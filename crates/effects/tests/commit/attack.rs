@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use rustix::fs::{CWD, FileType, Mode, RenameFlags, mknodat, renameat_with};
-use weighlock_effects::{Changes, CommitError};
+use weighlock_effects::{Changes, CommitError, Place};
 
 use crate::basic::mixed;
 use crate::stage::{Stage, apply, is_root, leftovers};
@@ -286,4 +286,52 @@ fn another_directory_in_place_of_the_root_is_a_conflict() {
     let done = apply(&changes, &stage.place("first"));
     assert!(matches!(done, Err(CommitError::Conflicts(_))));
     assert_eq!(fs::read_dir(stage.live()).unwrap().count(), 0);
+}
+
+/// What somebody who still has the file open could do: the size and the time
+/// of modification are those that were shown.
+fn write_secretly(path: &Path, text: &str) {
+    let meta = fs::metadata(path).unwrap();
+    fs::write(path, text).unwrap();
+    let file = fs::File::options().write(true).open(path).unwrap();
+    file.set_modified(meta.modified().unwrap()).unwrap();
+    assert_eq!(file.metadata().unwrap().len(), meta.len());
+}
+
+#[test]
+fn what_is_written_after_it_was_shown_is_not_applied() {
+    let large = "x".repeat(2 << 20);
+    for (text, other) in [("good", "evil"), (&large, &large.replace('x', "y"))] {
+        let mut stage = Stage::new();
+        stage.file("file", "old");
+        stage.new_file("file", text);
+        stage.new_file("new", text);
+        let changes = stage.changes();
+        let before = tree(&stage.live());
+        write_secretly(&stage.upper().join("new"), other);
+        let place = Place {
+            alone: false,
+            ..stage.place("first")
+        };
+        let done = apply(&changes, &place);
+        assert!(matches!(done, Err(CommitError::OtherHash)), "{done:?}");
+        assert_same(&tree(&stage.live()), &before, "live");
+    }
+}
+
+#[test]
+fn nobody_keeps_a_hold_on_what_is_applied_among_others() {
+    let mut stage = Stage::new();
+    stage.new_file("new", "good");
+    let place = Place {
+        alone: false,
+        ..stage.place("first")
+    };
+    let changes = stage.changes();
+    apply(&changes, &place).unwrap();
+    fs::write(stage.upper().join("new"), "evil").unwrap();
+    assert_eq!(
+        fs::read_to_string(stage.live().join("new")).unwrap(),
+        "good"
+    );
 }

@@ -2,7 +2,7 @@
 //! or as wanted, and nothing in between.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
@@ -51,6 +51,7 @@ fn child() {
     let place = Place {
         dir: state.join("first"),
         durable: order == "durable",
+        alone: order != "copied",
     };
     if order == "recover" {
         recover(&place.dir).unwrap();
@@ -302,6 +303,44 @@ fn an_edit_before_the_recovery_is_never_lost() {
         }
     });
     assert!(conflicts > 20, "{conflicts}");
+}
+
+#[test]
+fn what_is_written_into_a_file_before_the_recovery_is_never_lost() {
+    if !has_strace() {
+        return;
+    }
+    // What is written in place, what takes the place of something, and what is
+    // in a new directory.
+    for name in ["in-place", "notes/a", "fresh/tree/other"] {
+        let (mut seen, mut back) = (0, 0);
+        for nth in 1..60 {
+            let trial = Trial::forward();
+            let call = ["renameat2", "utimensat", "fchmodat"][nth % 3];
+            trial.cut("commit", (call, nth / 3 + 1));
+            let path = trial.stage.live().join(name);
+            let Ok(mut file) = fs::File::options().append(true).open(&path) else {
+                continue;
+            };
+            file.write_all(b" and ana's").unwrap();
+            drop(file);
+            let recovered = recover(&trial.stage.place("first").dir).unwrap();
+            let text = fs::read_to_string(&path).unwrap();
+            let what = format!("{name}, cut off at {call} {nth}, {recovered:?}");
+            assert!(text.ends_with(" and ana's"), "{what}: {text}");
+            // The old content is there, too.
+            let beside = fs::read_to_string(format!("{}.before", path.display()));
+            assert!(
+                beside.is_ok_and(|text| text == "old")
+                    || !text.starts_with("new")
+                    || recovered != Recovered::RolledBack,
+                "{what}"
+            );
+            seen += 1;
+            back += usize::from(recovered == Recovered::RolledBack);
+        }
+        assert!(seen > 10 && back > 0, "{name}: {seen} {back}");
+    }
 }
 
 #[test]

@@ -285,6 +285,7 @@ fn deep_changes(stage: &Stage, levels: usize) -> Changes {
             after: Node::read(&dir, OsStr::new("d")).unwrap(),
             built_on: None,
             overtaken: false,
+            shared: false,
             alike: false,
             image: None,
         });

@@ -57,6 +57,7 @@ impl Stage {
         Place {
             dir: self.temp.path().join("state").join(name),
             durable: false,
+            alone: true,
         }
     }
 
@@ -335,6 +336,7 @@ fn change(kind: Kind, path: &Path, before: Option<Node>, after: Option<Node>) ->
         after,
         built_on: None,
         overtaken: false,
+        shared: false,
         alike: false,
         image: None,
     }

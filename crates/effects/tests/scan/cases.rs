@@ -222,7 +222,10 @@ fn attributes_of_the_run_count_and_those_of_the_layer_do_not() {
     check(
         "echo 1 > f",
         "setfattr -n user.overlay.x -v 1 f",
-        &["mode f"],
+        &[
+            "mode f",
+            "refused f: has attributes by which layers are marked",
+        ],
     );
     check("mkdir d", "setfattr -n user.x -v 1 d", &["mode d"]);
     check(

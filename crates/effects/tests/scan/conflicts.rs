@@ -1,6 +1,7 @@
 //! A live tree that is not as the run saw it.
 
 use std::fs;
+use std::path::Path;
 
 use weighlock_effects::{Changes, Error, Time};
 
@@ -265,4 +266,41 @@ fn the_time_of_a_directory_that_others_write_to_is_nobody_s() {
     world.run("touch d/f; rm d/f");
     after(&world, since, "touch d/g; rm d/g", "d");
     assert!(world.scan_since(since).is_empty());
+}
+
+#[test]
+fn a_directory_that_another_took_the_place_of_is_not_what_the_run_saw() {
+    let setup = "mkdir -p d x/s d.new x.new/s; echo 1 > d/f; echo 1 > x/s/f; echo 1 > d/g
+        echo mine > d.new/f; echo mine > x.new/s/only";
+    let Some(mut world) = World::new(setup) else {
+        return;
+    };
+    let since = world.now();
+    world.run("echo 2 >> d/f; rm -r x/s; rm d/g");
+    world.in_live("mv d d.old; mv d.new d; mv x x.old; mv x.new x");
+    let changes = world.scan_since(since);
+    let conflicts = conflicts(&changes);
+    assert_eq!(conflicts.len(), changes.entries.len(), "{conflicts:?}");
+    let lost = ["d/f", "x/s", "x/s/only"].map(|path| format!("{path} was changed while it ran"));
+    assert!(
+        lost.iter().all(|line| conflicts.contains(line)),
+        "{conflicts:?}"
+    );
+}
+
+#[test]
+fn a_directory_in_which_others_work_is_the_same() {
+    let Some(mut world) = World::new("mkdir d; echo 1 > d/f") else {
+        return;
+    };
+    let since = world.now();
+    world.run("echo 2 >> d/f");
+    world.in_live("echo mine > d/other; chmod 700 d");
+    let changes = world.scan_since(since);
+    assert!(
+        !changes
+            .entries
+            .iter()
+            .any(|change| change.path.path() == Path::new("d/f") && change.overtaken)
+    );
 }

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::world::{World, has_setfattr, is_root, said};
+use crate::world::{World, has_setfattr, is_root, said, text};
 
 fn refused(setup: &str, script: &str, expected: &[&str]) {
     let Some(mut world) = World::new(setup) else {
@@ -130,4 +130,32 @@ fn mount_points_are_left_alone() {
     refused(mount, "echo 2 > m/new", &[&format!("m: {why}")]);
     refused(mount, "rm -r m", &[&format!("m: {why}")]);
     refused(mount, "echo 2 > f", &[]);
+}
+
+#[test]
+fn what_would_be_a_mark_of_layers_outside_is_refused() {
+    if !has_setfattr() {
+        return;
+    }
+    let Some(mut world) = World::new("echo 1 > old") else {
+        return;
+    };
+    world.run("touch new; setfattr -n user.overlay.whiteout -v y new; echo 2 >> old");
+    let changes = world.scan();
+    let refused: Vec<String> = { changes.refused.iter() }
+        .map(|refusal| format!("{} {}", text(&refusal.path), refusal.why))
+        .collect();
+    assert_eq!(refused, ["new has attributes by which layers are marked"]);
+}
+
+#[test]
+fn a_file_with_other_names_is_told_from_one_that_took_its_place() {
+    let Some(mut world) = World::new("echo 1 > a; ln a b; echo 1 > c; ln c d; ln c e") else {
+        return;
+    };
+    world.run("echo 2 >> a; echo 2 > new; mv new c; rm e");
+    let changes = world.scan();
+    let shared = changes.entries.iter().filter(|change| change.shared);
+    let shared: Vec<String> = shared.map(|change| text(&change.path)).collect();
+    assert_eq!(shared, ["a"]);
 }

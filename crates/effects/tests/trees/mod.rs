@@ -133,6 +133,7 @@ fn compare(
         after: after.cloned(),
         built_on: None,
         overtaken: false,
+        shared: false,
         alike: false,
         image: None,
     };
