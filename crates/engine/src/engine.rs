@@ -19,7 +19,7 @@ use weighlock_store::{
 use crate::blacklist::BlacklistFile;
 use crate::clock::Clock;
 use crate::config::Config;
-use crate::effects::Coming;
+use crate::effects::{Coming, LookedAt};
 use crate::env;
 use crate::error::{Error, brief};
 use crate::forgery::Forgery;
@@ -68,6 +68,7 @@ pub struct Engine {
     /// Held while changes are applied.
     pub(crate) committing: tokio::sync::Mutex<()>,
     pub(crate) coming: Coming,
+    pub(crate) looked_at: LookedAt,
     pub(crate) deadlines: Arc<Deadlines>,
     /// The name of the server's owner, once it is known.
     pub(crate) owner: OnceLock<String>,
@@ -130,6 +131,7 @@ impl Engine {
             finalizing: tokio::sync::Mutex::default(),
             committing: tokio::sync::Mutex::default(),
             coming: Coming::default(),
+            looked_at: LookedAt::default(),
             deadlines: Arc::default(),
             owner: OnceLock::new(),
             config,

@@ -73,18 +73,23 @@ impl Home {
 
     /// A home without settings.
     pub(crate) fn untouched() -> Self {
+        Self::within(&std::env::temp_dir()).unwrap()
+    }
+
+    /// The same in a directory.
+    pub(crate) fn within(outer: &Path) -> std::io::Result<Self> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let next = NEXT.fetch_add(1, Ordering::Relaxed);
-        let dir = tempfile::Builder::new().prefix("wl").tempdir().unwrap();
+        let dir = tempfile::Builder::new().prefix("wl").tempdir_in(outer)?;
         fs::create_dir(dir.path().join("base")).unwrap();
-        Self {
+        Ok(Self {
             mark: format!("{}-{next}", std::process::id()),
             seen_at: OnceLock::new(),
             env: vec![],
             strict: true,
             asks_before: false,
             dir,
-        }
+        })
     }
 
     /// Settings with which what is asked for runs, unless they say otherwise.

@@ -1,10 +1,11 @@
 //! Applying what a person has seen, exactly once, or throwing it away.
 
+use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::json;
-use weighlock_effects::{Applied, Changes, CommitError, Place, commit, recover};
+use weighlock_effects::{Applied, Changes, CommitError, Place, commit, is_unfinished, recover};
 use weighlock_policy::{ChangesSettled, CommitPermit};
 use weighlock_store::{ApprovalState, ChangesRow, ChangesState, Command, Durability, State};
 
@@ -19,17 +20,19 @@ use crate::principal::{Principal, Right};
 use crate::view::{Reason, Run, stored};
 
 impl Engine {
-    /// Applies changes, or nothing of them; one at a time.
+    /// Applies changes, or nothing of them. Whoever calls it holds
+    /// `committing` until what became of them is on record.
     pub(super) async fn commit_now(
         &self,
         run: &str,
         changes: &Changes,
         permit: CommitPermit,
     ) -> Result<Applied, CommitError> {
-        let _one = self.committing.lock().await;
+        let others = self.lives.ids();
         let place = Place {
             dir: self.undo_dir(run),
             durable: self.config.durability == Durability::Power,
+            alone: others.iter().all(|other| other == run) && !self.is_copy_seen(run),
         };
         let changes = changes.clone();
         apart(move || commit(&changes, permit, &place)).await
@@ -63,6 +66,7 @@ impl Engine {
     }
 
     async fn apply_held(&self, command: Command, by: &str) -> Result<(), Error> {
+        let _one = self.committing.lock().await;
         let undo = self.undo_dir(&command.id);
         let applied = apart(move || applied_before(&undo)).await?;
         let row = self.store.changes(&command.id)?;
@@ -83,9 +87,18 @@ impl Engine {
     /// Brings to an end what an earlier server was applying, and removes
     /// copies that nothing needs.
     pub(crate) async fn recover_held(&self) -> Result<(), Error> {
+        let undo = self.config.state_dir.join("undo");
+        for entry in fs::read_dir(undo).into_iter().flatten().flatten() {
+            let dir = entry.path();
+            if is_unfinished(&dir)
+                && let Err(error) = apart(move || applied_before(&dir)).await
+            {
+                tracing::error!(%error, "cannot bring to an end what was being applied");
+            }
+        }
         for row in self.store.held_changes(None)? {
             let dir = self.undo_dir(&row.run);
-            if !dir.exists() {
+            if !dir.exists() || is_unfinished(&dir) {
                 continue;
             }
             let applied = apart(move || applied_before(&dir)).await?;
@@ -290,8 +303,11 @@ impl Engine {
                 grants: vec![],
             };
             self.decide(&approval.id, decision, who).await?;
-        } else {
-            self.throw_away(&command.id, who.name()).await?;
+        } else if command.state == State::Waiting {
+            // Somebody has said yes, and it is being applied.
+            return Err(Error::AnsweredAlready);
+        } else if !self.throw_away(&command.id, who.name()).await? {
+            return Err(Error::NoChanges { id: run.short_id });
         }
         self.find(&run.command_id, who)
     }
@@ -326,8 +342,12 @@ impl Engine {
     }
 
     /// Throws changes away together with what was built on them: what is
-    /// still asked about those is answered.
-    pub(crate) async fn throw_away(&self, run: &str, by: &str) -> Result<(), Error> {
+    /// still asked about those is answered. Says no if they are decided about.
+    pub(crate) async fn throw_away(&self, run: &str, by: &str) -> Result<bool, Error> {
+        let _one = self.committing.lock().await;
+        if !self.holds_changes(run)? {
+            return Ok(false);
+        }
         for row in self.built_on(run)? {
             self.throw_one(row, by, Some(run)).await?;
         }
@@ -337,7 +357,7 @@ impl Engine {
             self.throw_one(row, by, None).await?;
         }
         self.sweep_copies();
-        Ok(())
+        Ok(true)
     }
 
     async fn throw_one(&self, row: ChangesRow, by: &str, with: Option<&str>) -> Result<(), Error> {

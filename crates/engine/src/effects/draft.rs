@@ -138,7 +138,7 @@ impl Engine {
         who: &Principal,
     ) -> Result<FileDiff, Error> {
         let looking = self.whole_draft(session, who)?;
-        self.diffed(looking, index, page)
+        self.diffed(&looking, index, page)
     }
 
     /// Returns a session's whole draft as a patch in git's format. Reads files.
@@ -192,9 +192,16 @@ impl Engine {
         })
     }
 
-    fn whole_draft(&self, session: &str, who: &Principal) -> Result<Looking, Error> {
+    fn whole_draft(&self, session: &str, who: &Principal) -> Result<Arc<Looking>, Error> {
+        let runs = self.draft_runs(session, who)?;
+        let each = { runs.iter() }.map(|run| format!(" {} {}", run.command_id, run.changes.hash));
+        let name = format!("{session}{}", each.collect::<String>());
+        self.looked_at.get(name, || self.read_draft(runs))
+    }
+
+    fn read_draft(&self, runs: Vec<DraftRun>) -> Result<Looking, Error> {
         let mut all = vec![];
-        for run in self.draft_runs(session, who)? {
+        for run in runs {
             let file = self.copy_dir(&run.command_id).join(CHANGES);
             let loaded = Changes::load(&file);
             all.push(loaded.map_err(|source| Error::File { path: file, source })?);

@@ -130,6 +130,7 @@ impl Engine {
 
     async fn apply_unasked(&self, ended: Ended<'_>, found: Found, permit: CommitPermit) {
         let run = ended.command.id.clone();
+        let one = self.committing.lock().await;
         match self.commit_now(&run, &found.changes, permit).await {
             Ok(applied) => {
                 self.record_applied(ended, found.copied, applied, Some(&found.changes))
@@ -137,6 +138,7 @@ impl Engine {
             }
             // Somebody was faster, or there is no room: a person sees it.
             Err(error) => {
+                drop(one);
                 tracing::warn!(run, %error, "changes cannot be applied unasked");
                 self.hold_changes(ended, found).await;
             }

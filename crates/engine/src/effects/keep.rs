@@ -75,7 +75,7 @@ impl Engine {
         copied.filter(|_| !self.is_copy_seen(run))
     }
 
-    fn is_copy_seen(&self, run: &str) -> bool {
+    pub(super) fn is_copy_seen(&self, run: &str) -> bool {
         self.copies_seen(&lock(&self.coming.0)).contains(run)
     }
 
@@ -151,6 +151,7 @@ impl Engine {
     /// Removes the oldest before-images while there are too many or they are
     /// too old, and held changes that nobody wanted for long enough.
     pub(crate) async fn tidy_effects(&self) -> Result<(), Error> {
+        self.looked_at.tidy();
         let limits = &self.config.effects;
         let oldest = self.steady_now() - limits.undo_age.as_micros() as i64;
         let mut kept = self.store.image_bytes()?;

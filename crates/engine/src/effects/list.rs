@@ -1,10 +1,13 @@
 //! Changes as a person looks at them: all of them, file by file, and as a
 //! patch.
 
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weighlock_effects::{Applied, Change, Changes, Conflict, Kind, Node, NodeKind, Page};
-use weighlock_store::ChangesState;
+use weighlock_store::{ChangesRow, ChangesState};
 
 use super::CHANGES;
 use super::copy::Copied;
@@ -12,6 +15,7 @@ use super::view::{ChangesView, rank, shown};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::id;
+use crate::live::lock;
 use crate::principal::Principal;
 use crate::view::Run;
 
@@ -92,8 +96,42 @@ pub struct FileDiff {
     pub diff: weighlock_effects::FileDiff,
 }
 
+/// What somebody looks at: whoever reads page by page, or file by file, asks
+/// for the same again and again, and reading it takes a second where it is
+/// long.
+#[derive(Default)]
+pub(crate) struct LookedAt(Mutex<Option<(String, Instant, Arc<Looking>)>>);
+
+/// Whoever reads asks again within this.
+const REMEMBERED: Duration = Duration::from_secs(60);
+
+impl LookedAt {
+    /// Returns what was looked at last, if it has this name; reads it
+    /// otherwise.
+    pub(super) fn get(
+        &self,
+        name: String,
+        read: impl FnOnce() -> Result<Looking, Error>,
+    ) -> Result<Arc<Looking>, Error> {
+        if let Some((known, asked, looking)) = &mut *lock(&self.0)
+            && *known == name
+        {
+            *asked = Instant::now();
+            return Ok(Arc::clone(looking));
+        }
+        let looking = Arc::new(read()?);
+        *lock(&self.0) = Some((name, Instant::now(), Arc::clone(&looking)));
+        Ok(looking)
+    }
+
+    /// Forgets what nobody has asked for in a while: it may be large.
+    pub(super) fn tidy(&self) {
+        lock(&self.0).take_if(|(_, asked, _)| asked.elapsed() > REMEMBERED);
+    }
+}
+
 /// Changes with what is known about them.
-pub(super) struct Looking {
+pub(crate) struct Looking {
     pub(super) changes: Changes,
     pub(super) copied: Option<Copied>,
     pub(super) view: ChangesView,
@@ -137,7 +175,7 @@ impl Engine {
     ) -> Result<FileDiff, Error> {
         let run = self.find(id, who)?;
         let looking = self.looking(&run)?;
-        self.diffed(looking, index, page)
+        self.diffed(&looking, index, page)
     }
 
     /// Returns all that a run changed as a patch in git's format. Reads files.
@@ -154,7 +192,7 @@ impl Engine {
         limit: usize,
     ) -> Result<ChangesInfo, Error> {
         let changes = &looking.changes;
-        let conflicts = match (looking.held, &looking.copied) {
+        let conflicts = match (looking.held && from == 0, &looking.copied) {
             (true, Some(copied)) if self.holds_any(&copied.below)? => vec![],
             (true, _) => changes.conflicts()?,
             (false, _) => vec![],
@@ -192,7 +230,7 @@ impl Engine {
 
     pub(super) fn diffed(
         &self,
-        looking: Looking,
+        looking: &Looking,
         index: usize,
         mut page: Page,
     ) -> Result<FileDiff, Error> {
@@ -200,14 +238,19 @@ impl Engine {
             return Err(Error::NoSuchChange { index });
         }
         page.limit = page.limit.min(MAX_LINES);
-        let mut changes = looking.changes;
-        let change = change_info(&changes, index);
+        let changes = &looking.changes;
+        let change = change_info(changes, index);
         let diff = match changes.diff(index, page) {
             // Somebody has overtaken it: then all that the run made of it is
             // shown, and theirs is in its place.
             Err(weighlock_effects::Error::Stale { .. }) => {
-                changes.entries[index].before = None;
-                changes.diff(index, page)?
+                let mut alone = Changes {
+                    roots: changes.roots.clone(),
+                    entries: vec![changes.entries[index].clone()],
+                    refused: vec![],
+                };
+                alone.entries[0].before = None;
+                alone.diff(0, page)?
             }
             diff => diff?,
         };
@@ -222,14 +265,19 @@ impl Engine {
 
     /// Reads what is known of a run's changes: from its copy while they are
     /// held, from what undo needs once they are applied.
-    fn looking(&self, run: &Run) -> Result<Looking, Error> {
+    fn looking(&self, run: &Run) -> Result<Arc<Looking>, Error> {
         let none = || Error::NoChanges {
             id: run.short_id.clone(),
         };
         let row = self.store.changes(&run.command_id)?.ok_or_else(none)?;
+        let name = format!("{} {} {:?}", row.run, row.updated_at, row.state);
+        self.looked_at.get(name, || self.read_changes(row, &none))
+    }
+
+    fn read_changes(&self, row: ChangesRow, none: &impl Fn() -> Error) -> Result<Looking, Error> {
         let view = ChangesView::from_row(&row);
         let held = row.state == ChangesState::Held;
-        let copy = self.copy_dir(&run.command_id);
+        let copy = self.copy_dir(&row.run);
         if let Ok(changes) = Changes::load(&copy.join(CHANGES)) {
             let copied = Copied::load(&copy).ok().flatten();
             return Ok(Looking {
@@ -239,7 +287,7 @@ impl Engine {
                 held,
             });
         }
-        let undo = self.undo_dir(&run.command_id);
+        let undo = self.undo_dir(&row.run);
         let applied = Applied::load(&undo).ok().flatten().ok_or_else(none)?;
         Ok(Looking {
             changes: applied.shown(&undo),
@@ -303,6 +351,7 @@ pub(crate) fn conflict_info(changes: &Changes, conflict: &Conflict) -> ConflictI
         after: None,
         built_on: None,
         overtaken: false,
+        shared: false,
         alike: false,
         image: None,
     };

@@ -28,8 +28,8 @@ use std::path::PathBuf;
 pub(crate) use self::copy::Layers;
 pub use self::draft::{Draft, DraftRun};
 pub(crate) use self::keep::{Comes, Coming};
-pub(crate) use self::list::conflict_info;
 pub use self::list::{ChangeInfo, ChangesInfo, ConflictInfo, FileDiff};
+pub(crate) use self::list::{LookedAt, conflict_info};
 pub use self::view::ChangesView;
 use crate::engine::Engine;
 

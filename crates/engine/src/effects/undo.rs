@@ -73,6 +73,7 @@ impl Engine {
             }
         });
         let changes = changes.await?;
+        let _one = self.committing.lock().await;
         let command = self.record_undo(&row, who).await?;
         let permit = ChangeQuestion::about(&changes.hash()).approved_by(who.name());
         match self.commit_now(&command.id, &changes, permit).await {

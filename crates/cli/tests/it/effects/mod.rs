@@ -3,6 +3,7 @@
 //! can be taken back.
 
 mod answers;
+mod attacks;
 mod crashes;
 mod disk;
 mod drafts;

@@ -1,0 +1,164 @@
+//! What was found by those who tried to break it.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::{Place, has};
+use crate::crew::text;
+use crate::support::{Home, eventually, skip};
+
+/// One that waits on a socket for a file of somebody else's and writes to it.
+const RECEIVER: &str = r#"
+import array, os, socket, sys
+s = socket.socket(socket.AF_UNIX)
+s.bind(os.path.expanduser("~/s"))
+s.listen()
+print("listening", flush=True)
+c, _ = s.accept()
+_, fds, _, _ = socket.recv_fds(c, 10, 1)
+os.pwrite(fds[0], b"EVIL", 0)
+"#;
+
+#[test]
+fn one_run_cannot_hand_its_files_to_another() {
+    if !has("python3") {
+        return skip("there is no python3");
+    }
+    // Below a directory that is private anyway, nothing can be taken back.
+    let Ok(home) = Home::within(Path::new(env!("CARGO_TARGET_TMPDIR"))) else {
+        return skip("only root can write there, and all else is private to runs");
+    };
+    let place = Place::at(home, "");
+    let receiver = format!("python3 - <<'E'\n{RECEIVER}\nE\n");
+    let run = place.ask(&receiver, json!({ "background": true })).json();
+    let run = place.until(&run, "failed");
+    let said = text(&run, "stderr");
+    assert!(said.contains("PermissionError"), "{said}");
+    // Where nobody else comes, there can be sockets.
+    let run = place.ask(
+        "cd /tmp && python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind(\"s\")'",
+        Value::Null,
+    );
+    assert_eq!(run.json()["state"], "succeeded");
+}
+
+#[test]
+fn what_is_applied_beside_a_running_command_is_no_file_of_its_copy() {
+    let place = Place::guarded();
+    let other = place.ask("exec sleep 1000", json!({ "background": true }));
+    let other = other.json();
+    let run = place.unasked("echo mine > new; echo more > other", Value::Null);
+    assert_eq!(run["changes"]["state"], "applied", "{run}");
+    let meta = fs::metadata(place.home.base().join("new")).expect("there");
+    assert_eq!(meta.nlink(), 1);
+    assert_eq!(place.read("new"), "mine\n");
+    place.with_run(&run, "revert", &Value::Null).expect(200);
+    assert!(!place.home.base().join("new").exists());
+    place.with_run(&other, "stop", &Value::Null);
+}
+
+#[test]
+fn a_name_for_build_output_is_no_way_to_what_has_another() {
+    let place = Place::new();
+    let base = place.home.base();
+    place.write("src/lib.rs", "ok\n");
+    fs::create_dir_all(base.join("target")).expect("a directory");
+    fs::hard_link(base.join("src/lib.rs"), base.join("target/x")).expect("a link");
+    let run = place.held("echo EVIL > target/x", Value::Null);
+    assert_eq!(place.read("src/lib.rs"), "ok\n");
+    let card = place.card(&run);
+    assert_eq!(card["risk"], "high", "{card}");
+    let reasons = card["reasons"].to_string();
+    assert!(reasons.contains("has other names"), "{reasons}");
+    // One that takes its place touches nothing else.
+    place.unasked(
+        "echo new > t; mv t target/x; chmod 600 target/x; rm -f t",
+        json!({}),
+    );
+    assert_eq!(place.read("src/lib.rs"), "ok\n");
+    assert_eq!(place.read("target/x"), "new\n");
+}
+
+#[test]
+fn a_repository_in_disguise_is_asked_about() {
+    let place = Place::guarded();
+    place.write(".git/HEAD", "ref: refs/heads/main\n");
+    for command in [
+        "echo ../e > .git/commondir",
+        "mkdir bare; echo ref: refs/heads/main > bare/HEAD; echo > bare/config",
+        "mkdir -p .GIT/hooks; echo true > .GIT/hooks/post-checkout",
+    ] {
+        let run = place.held(command, Value::Null);
+        assert_eq!(place.card(&run)["risk"], "high", "{command}");
+    }
+    place.unasked("echo ref: refs/heads/other > .git/HEAD", Value::Null);
+}
+
+#[test]
+fn losing_everything_is_asked_about_whatever_is_left_in_its_place() {
+    let place = Place::with("preset = \"guarded\"\n[effects]\nreview = \"none\"\n");
+    for n in 0..150 {
+        place.write(&format!("file{n}"), "something\n");
+    }
+    for command in [
+        "rm -rf ./*; touch z",
+        "for f in file*; do ln -sf /dev/null $f; done",
+        "for f in file*; do : > $f; done",
+    ] {
+        let run = place.held(command, Value::Null);
+        assert_eq!(place.card(&run)["risk"], "high", "{command}");
+    }
+    place.unasked("for n in 1 2 3; do : > file$n; done", Value::Null);
+}
+
+#[test]
+fn a_directory_that_a_person_swaps_meanwhile_is_not_overwritten() {
+    let place = Place::guarded();
+    place.write("d/f", "old\n");
+    place.write("d.new/f", "ana's\n");
+    let base = place.home.base();
+    let command = "echo agent >> d/f; echo ready; read go";
+    let wishes = json!({ "background": true, "stdin_open": true });
+    let run = place.ask(command, wishes).expect(202);
+    eventually("the copy has it", || place.run(&run)["stdout"] == "ready\n");
+    fs::rename(base.join("d"), base.join("d.old")).expect("moved");
+    fs::rename(base.join("d.new"), base.join("d")).expect("moved");
+    place.feed(&run, "go\n");
+    let run = place.until(&run, "waiting");
+    assert_eq!(place.read("d/f"), "ana's\n");
+    let card = place.card(&run);
+    let said = place.decide(&card, "apply_effect");
+    assert_eq!(said.outcome(), (409, "conflict".into()));
+    assert_eq!(place.read("d/f"), "ana's\n");
+}
+
+#[test]
+fn what_is_being_applied_cannot_be_discarded() {
+    let mut place = Place::new();
+    const MANY: usize = 3000;
+    for n in 0..MANY {
+        place.write(&format!("f{n}"), "old\n");
+    }
+    let run = place.held("for f in f*; do echo new > $f; done", Value::Null);
+    let base = place.home.base();
+    let changed =
+        |n: usize| fs::read_to_string(base.join(format!("f{n}"))).expect("there") == "new\n";
+    let count = || (0..MANY).filter(|n| changed(*n)).count();
+    let card = place.card(&run);
+    let discarded = std::thread::scope(|scope| {
+        let applying = scope.spawn(|| place.decide(&card, "apply_effect"));
+        eventually("begun", || (0..MANY).any(changed));
+        let discarded = place.with_run(&run, "finalize", &json!({ "changes": "discard" }));
+        assert_eq!(applying.join().expect("answered").status, 200);
+        discarded
+    });
+    assert_eq!(discarded.status, 409, "{}", discarded.json());
+    assert_eq!(count(), MANY);
+    assert_eq!(place.run(&run)["changes"]["state"], "applied");
+    place.restart();
+    assert_eq!(count(), MANY);
+    place.home.assert_audit_verifies();
+}
