@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 use weighlock_engine::{ApprovalView, DecisionKind, Explanation, Risk};
 use weighlock_server::{DecisionRequest, ExplainRequest};
 
-use super::{Asked, Put, always, card, is_stale, pager};
+use super::pager::{self, Read};
+use super::{Asked, Put, always, card, is_stale};
 use crate::client::{Client, Failure};
 use crate::effect::{Place, unified};
 use crate::given;
@@ -24,7 +25,10 @@ pub(super) enum Answer {
     /// They want to see what it does first, or once more.
     Try,
     Next,
+    /// They leave it to be answered later.
     Quit,
+    /// Ctrl C, or nobody is there any more.
+    Interrupt,
 }
 
 /// Shows a question and waits for the answer.
@@ -35,8 +39,12 @@ pub(super) async fn ask(
     card: bool,
     paths: &Paths,
 ) -> Answer {
-    if card && !pager::page(keys, &card::lines(asked, put, width())).await {
-        return Answer::Quit;
+    if card {
+        match pager::page(keys, &card::lines(asked, put, width())).await {
+            Read::Whole => {}
+            Read::Left => return Answer::Quit,
+            Read::Interrupted => return Answer::Interrupt,
+        }
     }
     if put.reject
         && let Some(decision) = reject(keys, asked).await
@@ -44,7 +52,10 @@ pub(super) async fn ask(
         return Answer::Decide(decision);
     }
     loop {
-        let decision = match letter(keys, asked, put).await {
+        let Some(letter) = letter(keys, asked, put).await else {
+            return Answer::Interrupt;
+        };
+        let decision = match letter {
             b'o' => once(keys, asked).await,
             b'w' => always(keys, asked).await,
             b'e' => edit(keys, asked, paths).await,
@@ -61,26 +72,31 @@ pub(super) async fn ask(
     }
 }
 
-/// Shows the letters, and waits for one of them.
-async fn letter(keys: &mut Keys<'_>, asked: &Asked, put: Put) -> u8 {
+/// Shows the letters, and waits for one of them; none after Ctrl C.
+async fn letter(keys: &mut Keys<'_>, asked: &Asked, put: Put) -> Option<u8> {
     let rows = offered(asked, put);
     say!("");
-    for row in &rows {
+    for (at, row) in rows.iter().enumerate() {
         let words = { row.iter() }.map(|(key, word)| format!("[{}] {word}", char::from(*key)));
-        say!("  {}", words.collect::<Vec<_>>().join("   "));
+        let mut words: Vec<String> = words.collect();
+        words.extend((at == 1 && put.own).then(|| "[^C] withdraw".to_owned()));
+        say!("  {}", words.join("   "));
     }
     prompt("> ");
     keys.forget();
     let is_offered = |key: u8| rows.iter().flatten().any(|(offered, _)| *offered == key);
     let letter = loop {
         match keys.key().await {
-            Key::Char(key) if is_offered(key) => break key,
-            Key::Quit => break b'q',
+            Key::Char(key) if is_offered(key) => break Some(key),
+            Key::Quit => break None,
             // Enter alone, too, does nothing.
             _ => {}
         }
     };
-    say!("{}", char::from(letter));
+    say!(
+        "{}",
+        letter.map_or("^C".into(), |letter| char::from(letter).to_string())
+    );
     letter
 }
 
@@ -103,6 +119,10 @@ fn offered(asked: &Asked, put: Put) -> [Vec<(u8, String)>; 2] {
         Some(_) => "try again",
         None => "try in a copy",
     };
+    let leave = match put.own {
+        true => "decide later",
+        false => "quit",
+    };
     let decide = [
         (!stale, b'o', yes.as_str()),
         (!stale && always, b'w', "always…"),
@@ -114,7 +134,7 @@ fn offered(asked: &Asked, put: Put) -> [Vec<(u8, String)>; 2] {
         (stale || effect.is_none(), b't', again),
         (true, b'x', "explain"),
         (put.place.is_some(), b'n', "next"),
-        (true, b'q', "quit"),
+        (true, b'q', leave),
     ];
     let possible = |row: &[(bool, u8, &str)]| {
         let row = row.iter().filter(|(possible, ..)| *possible);
@@ -182,7 +202,7 @@ async fn edit(keys: &mut Keys<'_>, asked: &Asked, paths: &Paths) -> Option<Decis
     lines.push(format!("  {mark} {label}"));
     lines.extend(judged::why("Why    ", &judged.reasons, width()));
     let seen = pager::page(keys, &lines).await;
-    let yes = seen && sure(keys, asked, "run the edited command?").await;
+    let yes = seen == Read::Whole && sure(keys, asked, "run the edited command?").await;
     yes.then(|| DecisionRequest {
         command: Some(text),
         ..decision(asked, DecisionKind::ApproveEdited)
@@ -226,7 +246,9 @@ async fn diff(keys: &mut Keys<'_>, asked: &Asked, paths: &Paths) -> Option<Decis
         Ok::<_, Failure>(lines)
     };
     match lines.await {
-        Ok(lines) => drop(pager::page_styled(keys, &lines).await),
+        Ok(lines) => {
+            pager::page_styled(keys, &lines).await;
+        }
         Err(failure) => say!("{}", failure.to_string().trim_end()),
     }
     None
@@ -242,7 +264,7 @@ async fn sure(keys: &mut Keys<'_>, asked: &Asked, what: &str) -> bool {
         let effect = card::effect(asked).into_iter();
         lines.extend(effect.map(|line| format!("  {line}")));
         lines.extend(judged::why("  Why  ", &asked.reasons, width()));
-        if !pager::page(keys, &lines).await {
+        if pager::page(keys, &lines).await != Read::Whole {
             return false;
         }
     }

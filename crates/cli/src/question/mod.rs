@@ -21,7 +21,7 @@ use crate::text::one_line;
 pub(crate) use card::{effect, lines};
 use letters::Answer;
 pub(crate) use letters::{confirmed, decision};
-pub(crate) use pager::page;
+pub(crate) use pager::{Read, page};
 
 /// Files that a card names; a terminal has room for about twice as many.
 const MAX_FILES: usize = 20;
@@ -49,8 +49,10 @@ pub(crate) enum Outcome {
     Over(Box<ApprovalView>),
     /// The person goes on to the next.
     Next,
-    /// The person leaves.
+    /// The person leaves it to be answered later.
     Quit,
+    /// Ctrl C, or nobody is there any more.
+    Interrupted,
 }
 
 /// How a question is put.
@@ -94,6 +96,7 @@ pub(crate) async fn put(
             None => say!("\n{}", what_changed(&shown)),
             Some(Answer::Next) => return Ok(Outcome::Next),
             Some(Answer::Quit) => return Ok(Outcome::Quit),
+            Some(Answer::Interrupt) => return Ok(Outcome::Interrupted),
             Some(Answer::Try) => match try_out(paths, &shown, &mut news, signals).await {
                 Ok(now) => shown = now,
                 Err(failure) if failure.problem.is_some() => {

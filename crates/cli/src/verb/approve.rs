@@ -146,7 +146,7 @@ async fn may_decide(paths: &Paths) -> Result<(), Failure> {
 /// Says what became of a question; returns whether to go on.
 pub(crate) async fn told(outcome: Outcome, paths: &Paths) -> Result<bool, Failure> {
     match outcome {
-        Outcome::Quit => return Ok(false),
+        Outcome::Quit | Outcome::Interrupted => return Ok(false),
         Outcome::Next => {}
         Outcome::Over(approval) => say!("{}", question::how_it_ended(&approval)),
         Outcome::Answered(approval) => report(&approval, paths).await?,

@@ -15,7 +15,7 @@ const EDIT: &str = "sed -i s/old/new/ README.md && mv a b; echo said";
 /// The letters below changes that can be applied.
 const LETTERS: &str = "
   [o] apply these changes   [w] always…   [r] reject…
-  [d] diff   [x] explain   [q] quit
+  [d] diff   [x] explain   [q] decide later   [^C] withdraw
 > ";
 
 /// A home with two files, where the kernel can show it as a copy.
@@ -92,7 +92,7 @@ fn question(home: &Home, run: &Value) -> Value {
 fn whoever_may_decide_is_asked_about_changes_at_the_terminal() {
     let Some(home) = home() else { return };
     let mut tty = at_terminal(&home, &["run", "--", EDIT]);
-    let shown = tty.expect("[q] quit\n> ");
+    let shown = tty.expect("\n> ");
     let (before, rest) = shown.split_once("said\n").expect("its output");
     assert!(before.starts_with("● sed -i s/old/new/"), "{shown}");
     let lines: Vec<&str> = rest.lines().collect();
@@ -145,11 +145,40 @@ fn keys_that_were_meant_for_the_command_apply_nothing() {
     tty.expect("no\n");
     tty.expect("\n> ");
     assert_untouched(&home);
-    tty.press("q");
-    tty.expect("◌ Withdrawn — nothing was applied\n");
+    tty.send("\x03");
+    tty.expect("^C\n◌ Withdrawn — nothing was applied\n");
     assert_eq!(tty.end(), Some(75));
     assert_untouched(&home);
     assert_eq!(home.show("@last")["changes"]["state"], "discarded");
+}
+
+#[test]
+fn q_leaves_the_question_waiting_and_keeps_the_changes() {
+    let Some(home) = home() else { return };
+    let before = ["run", "--review", "before", "--", EDIT];
+    for args in [&["run", "--", EDIT][..], &["preview", EDIT], &before] {
+        let mut tty = at_terminal(&home, args);
+        tty.expect("\n> ");
+        if args == before {
+            // Also after it was tried, when its changes are the question.
+            tty.press("t");
+            tty.expect("Trying it in a copy…\n");
+            tty.expect("\n> ");
+        }
+        tty.press("q");
+        let run = home.show("@last");
+        let ap = question(&home, &run)["short_id"].clone();
+        let ap = ap.as_str().unwrap();
+        tty.expect(&format!("q\n◔ Still waiting — weighlock approve {ap}  "));
+        assert_eq!(tty.end(), Some(75));
+        let last = tty.screen().trim_end().lines().last().unwrap().to_owned();
+        assert!(last.ends_with(short(&run)), "{last}");
+        let run = home.show(short(&run));
+        assert_eq!(run["state"], "waiting", "{run}");
+        assert_eq!(run["changes"]["state"], "held", "{run}");
+        assert_untouched(&home);
+        assert_eq!(home.call(&["discard", short(&run)]).code, Some(0));
+    }
 }
 
 #[test]
@@ -185,7 +214,7 @@ fn a_diff_has_colours_only_where_they_are_seen_and_no_secrets() {
     );
     assert!(shown.contains("\x1b[32m+⟦U+001B⟧[2J\x1b[0m\n"), "{shown}");
     assert!(!shown.contains(&token), "{shown}");
-    tty.press("q");
+    tty.send("\x03");
     assert_eq!(tty.end(), Some(75));
 
     let run = hold(&home, "sh script");
@@ -462,7 +491,7 @@ fn what_is_asked_before_it_runs_can_be_tried_first() {
     let mut tty = at_terminal(&home, &["run", "--review", "before", "--", EDIT]);
     let card = tty.expect("\n> ");
     assert!(
-        card.contains("[t] try in a copy   [x] explain   [q] quit\n"),
+        card.contains("[t] try in a copy   [x] explain   [q] decide later   [^C] withdraw\n"),
         "{card}"
     );
     tty.press("t");

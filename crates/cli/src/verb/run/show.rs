@@ -1,6 +1,6 @@
 //! What `run` prints of its own.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::io::{IsTerminal, Write};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -36,6 +36,8 @@ pub(super) struct Show {
     pub(super) introduced: Rc<Cell<bool>>,
     /// Whoever sits here has decided.
     pub(super) decided: Rc<Cell<bool>>,
+    /// The question that whoever sits here has left to be answered later.
+    pub(super) left: Rc<RefCell<Option<String>>>,
 }
 
 /// What is on the terminal, whoever put it there.
@@ -57,6 +59,7 @@ impl Show {
             warned: Rc::default(),
             introduced: Rc::default(),
             decided: Rc::default(),
+            left: Rc::default(),
             screen: Rc::new(Cell::new(Screen {
                 last_output: now,
                 last_status: None,
