@@ -6,7 +6,7 @@ use weighlock_engine::{ApprovalView, DecisionKind, Explanation, Risk};
 use weighlock_server::{DecisionRequest, ExplainRequest};
 
 use super::pager::{self, Read};
-use super::{Asked, Put, always, card, is_stale};
+use super::{Asked, Put, always, card, first, is_stale};
 use crate::client::{Client, Failure};
 use crate::effect::{Place, unified};
 use crate::given;
@@ -107,6 +107,7 @@ fn offered(asked: &Asked, put: Put) -> [Vec<(u8, String)>; 2] {
     let always = explanation.is_some_and(always::is_possible);
     let effect = asked.effect.as_ref();
     let stale = effect.is_some_and(is_stale);
+    let possible = !stale && first(asked).is_empty();
     let yes = match (effect, asked.risk, asked.count) {
         (Some(effect), _, _) if effect.changes.count() == 0 => "approve".to_owned(),
         (Some(_), Risk::High, _) => "apply anyway…".to_owned(),
@@ -124,8 +125,8 @@ fn offered(asked: &Asked, put: Put) -> [Vec<(u8, String)>; 2] {
         false => "quit",
     };
     let decide = [
-        (!stale, b'o', yes.as_str()),
-        (!stale && always, b'w', "always…"),
+        (possible, b'o', yes.as_str()),
+        (possible && always, b'w', "always…"),
         (effect.is_none(), b'e', "edit"),
         (true, b'r', "reject…"),
     ];
@@ -136,12 +137,12 @@ fn offered(asked: &Asked, put: Put) -> [Vec<(u8, String)>; 2] {
         (put.place.is_some(), b'n', "next"),
         (true, b'q', leave),
     ];
-    let possible = |row: &[(bool, u8, &str)]| {
+    let there = |row: &[(bool, u8, &str)]| {
         let row = row.iter().filter(|(possible, ..)| *possible);
         row.map(|(_, key, word)| (*key, (*word).to_owned()))
             .collect()
     };
-    [possible(&decide), possible(&look)]
+    [there(&decide), there(&look)]
 }
 
 async fn once(keys: &mut Keys<'_>, asked: &Asked) -> Option<DecisionRequest> {

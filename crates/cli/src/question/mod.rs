@@ -7,7 +7,7 @@ mod pager;
 
 use std::ops::Deref;
 
-use weighlock_engine::{ApprovalState, ApprovalView, ChangesInfo, State, Tried};
+use weighlock_engine::{ApprovalState, ApprovalView, ChangesInfo, Event, State, Tried};
 use weighlock_server::{CommandView, DecisionRequest};
 
 use crate::client::{Client, Failure, escape};
@@ -81,6 +81,7 @@ pub(crate) async fn put(
         if shown.state != ApprovalState::Pending {
             return Ok(Outcome::Over(Box::new(shown.view)));
         }
+        let blocked = !first(&shown).is_empty();
         let answer = {
             let mut keys = Keys::new(signals)?;
             tokio::select! {
@@ -93,6 +94,9 @@ pub(crate) async fn put(
         };
         card = true;
         match answer {
+            None if blocked && is_free(&shown) => {
+                say!("\nWhat it was built on is applied; this is the question now.");
+            }
             None => say!("\n{}", what_changed(&shown)),
             Some(Answer::Next) => return Ok(Outcome::Next),
             Some(Answer::Quit) => return Ok(Outcome::Quit),
@@ -174,6 +178,17 @@ fn what_changed(now: &ApprovalView) -> &'static str {
     }
 }
 
+/// Returns the runs that have to be decided first, since it was built on what
+/// they changed.
+fn first(asked: &ApprovalView) -> &[String] {
+    { asked.effect.as_ref() }.map_or(&[], |effect| &effect.after)
+}
+
+/// Returns whether it can be answered with yes as far as others go.
+fn is_free(asked: &ApprovalView) -> bool {
+    asked.state == ApprovalState::Pending && first(asked).is_empty()
+}
+
 /// Returns whether what it did on a copy cannot be applied as things are now.
 fn is_stale(effect: &Tried) -> bool {
     effect.state == "stale" || !effect.conflicts.is_empty()
@@ -196,6 +211,11 @@ async fn send(paths: &Paths, shown: &Asked, decision: &DecisionRequest) -> Resul
                 say!("{}", what_changed(&now));
                 Ok(Sent::Over(Box::new(now)))
             }
+            Some("earlier_first") => {
+                say!("{}", failure.to_string().trim_end());
+                let now = look(paths, &shown.approval_id).await?;
+                Ok(Sent::Over(Box::new(now)))
+            }
             Some(code) if NOT_YET.contains(&code) => Ok(Sent::Wrong(failure)),
             _ => Err(failure),
         },
@@ -207,7 +227,6 @@ const NOT_YET: &[&str] = &[
     "bad_rules",
     "blocked",
     "command_too_long",
-    "earlier_first",
     "empty_command",
     "paused",
     "trying",
@@ -243,14 +262,23 @@ pub(crate) async fn look(paths: &Paths, id: &str) -> Result<Asked, Failure> {
     Ok(Asked { view, changes })
 }
 
+/// Returns whether something is told of what a question's changes were built on.
+fn is_below(event: &Event, shown: &Asked) -> bool {
+    let built_on = { shown.effect.iter() }.flat_map(|effect| &effect.changes.built_on);
+    built_on
+        .into_iter()
+        .any(|run| event.command_id.as_deref() == Some(run))
+}
+
 /// Waits until a question is not what it was.
 async fn changed(news: &mut News, shown: &Asked, paths: &Paths) -> Result<Asked, Failure> {
     loop {
         let event = news.next().await?;
         let ours = event.approval_id.as_deref() == Some(&shown.approval_id);
-        if ours || event.event == "reset" {
+        if ours || is_below(&event, shown) || event.event == "reset" {
             let now = look(paths, &shown.approval_id).await?;
-            if now.state != ApprovalState::Pending || now.fingerprint != shown.fingerprint {
+            let same = now.fingerprint == shown.fingerprint && first(&now) == first(shown);
+            if now.state != ApprovalState::Pending || !same {
                 return Ok(now);
             }
         }

@@ -434,19 +434,78 @@ fn approve_shows_the_effect_and_who_comes_first() {
     tty.expect("\n> ");
     tty.press("n");
     let card = tty.expect("\n> ");
-    let after = format!("\n       after {}: it was built on that", short(&first));
+    let after = format!(
+        "\n       built on {}, which comes first\n\n  [r] reject…\n",
+        short(&first)
+    );
     assert!(card.contains(&after), "{card}");
+    // No key applies it.
     tty.press("o");
-    tty.expect("any other key = no");
-    tty.press("\r");
-    tty.expect(&format!("error: it was built on {}", short(&first)));
-    tty.expect("\n> ");
     tty.press("q");
+    tty.expect("q\n");
     assert_eq!(tty.end(), Some(0));
     assert_untouched(&home);
     // What waits can be applied in order at once.
     let done = home.call(&["draft", "commit"]);
     assert_eq!(done.code, Some(0), "{done:?}");
+    assert_eq!(read(&home, "README.md"), "first\nnew\nlast\nmore\n");
+}
+
+#[test]
+fn what_others_were_built_on_is_asked_about_first() {
+    let Some(home) = home() else { return };
+    let first = hold(&home, "sed -i s/old/new/ README.md");
+    // Of high risk, and so the first of the inbox.
+    let second = hold(&home, "echo x > .envrc");
+    let third = hold(&home, "echo more >> README.md");
+    let inbox = json(&home.call(&["inbox", "--json"]).out);
+    assert_eq!(
+        inbox["approvals"][0]["approval_id"], second["approval_id"],
+        "{inbox}"
+    );
+    let mut tty = at_terminal(&home, &["approve"]);
+    for (at, run) in [&first, &second, &third].into_iter().enumerate() {
+        let card = tty.expect("\n> ");
+        let ap = question(&home, run)["short_id"].clone();
+        let head = card.lines().find(|line| line.contains(" of 3 · ")).unwrap();
+        assert!(head.starts_with(&format!("{} of 3 · ", at + 1)), "{card}");
+        assert!(head.ends_with(ap.as_str().unwrap()), "{card}");
+        assert!(!card.contains("built on"), "{card}");
+        tty.press("o");
+        tty.expect("any other key = no");
+        // What is of high risk has to be read first.
+        std::thread::sleep(std::time::Duration::from_secs(1));
+        tty.press("\r");
+        tty.expect("✓ applied · exit 0 · ");
+    }
+    tty.expect("Nothing else waits for you.");
+    assert_eq!(tty.end(), Some(0));
+    assert_eq!(read(&home, "README.md"), "first\nnew\nlast\nmore\n");
+}
+
+#[test]
+fn what_was_built_on_others_can_be_applied_once_they_are() {
+    let Some(home) = home() else { return };
+    let first = hold(&home, EDIT);
+    let mut tty = at_terminal(&home, &["run", "--", "echo more >> README.md"]);
+    let shown = tty.expect("\n> ");
+    let says = format!(
+        "\n  built on {}, which comes first\n  weighlock approve puts it; weighlock draft commit \
+         applies all of it\n",
+        short(&first)
+    );
+    assert!(shown.contains(&says), "{shown}");
+    assert!(shown.contains("\n\n  [r] reject…\n"), "{shown}");
+    // Somebody decides that elsewhere.
+    assert_eq!(home.call(&["commit", short(&first)]).code, Some(0));
+    tty.expect("\nWhat it was built on is applied; this is the question now.\n");
+    let shown = tty.expect("\n> ");
+    assert!(shown.ends_with(LETTERS), "{shown}");
+    tty.press("o");
+    tty.expect("any other key = no");
+    tty.press("\r");
+    tty.expect("✓ applied · exit 0 · ");
+    assert_eq!(tty.end(), Some(0));
     assert_eq!(read(&home, "README.md"), "first\nnew\nlast\nmore\n");
 }
 
