@@ -6,7 +6,7 @@ use std::time::Duration;
 use weighlock_engine::ChangesInfo;
 use weighlock_server::{CommandView, FinalizeRequest, Settle};
 
-use super::show::resolve;
+use super::show::resolve_here;
 use crate::client::{Client, Failure, block_on};
 use crate::effect::{self, Place};
 use crate::keys::Keys;
@@ -43,7 +43,7 @@ pub(crate) fn discard(args: &Args, paths: &Paths) -> Result<ExitCode, Failure> {
     ourselves::may_decide()?;
     block_on(async {
         let mut client = Client::open(paths).await?;
-        let id = resolve(&mut client, &args.id).await?;
+        let id = resolve_here(&mut client, &args.id).await?;
         let info = Place::of_run(&id).fetch(&mut client, NAMED).await?;
         if info.view.state == "held" && !args.yes && !agreed(&info).await? {
             say!("Nothing was discarded.");

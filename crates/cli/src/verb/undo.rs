@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use weighlock_engine::Run;
 use weighlock_server::{CommandView, RunList};
 
-use super::show::resolve;
+use super::show::resolve_here;
 use crate::client::{Client, Failure, block_on};
 use crate::paths::Paths;
 use crate::text::{aligned, one_line, print_json};
@@ -18,7 +18,8 @@ use crate::{effect, judged, ourselves};
   weighlock undo @last
   weighlock undo r_7f3kq2 r_9b20m1           both, the later one first",
     after_help = "Each undo is a run of its own, which can be undone in turn. Where a file was \
-changed since, nothing of that run is undone, and the files are named."
+changed since, nothing of that run is undone, and the files are named. @last is refused where the \
+last run was in another sandbox's directory than the current one."
 )]
 pub(crate) struct Args {
     /// The runs: ids, unique beginnings of them, or @last
@@ -59,7 +60,7 @@ pub(crate) fn undo(args: &Args, paths: &Paths) -> Result<ExitCode, Failure> {
 async fn to_undo(client: &mut Client, ids: &[String]) -> Result<Vec<Run>, Failure> {
     let mut runs: Vec<Run> = vec![];
     for id in ids {
-        let id = resolve(client, id).await?;
+        let id = resolve_here(client, id).await?;
         let view: CommandView = client.get(&format!("/commands/{id}")).await?;
         if !effect::is(&view.run, "applied") {
             let id = &view.run.short_id;

@@ -771,6 +771,47 @@ fn undo_takes_back_the_latest_first() {
 }
 
 #[test]
+fn the_last_run_of_another_place_has_to_be_named() {
+    let Some(home) = home() else { return };
+    let done = home.call(&["run", "--review", "none", "--", EDIT]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let run = home.show("@last");
+    let other = home.dir().join("other");
+    fs::create_dir_all(&other).unwrap();
+    let call = |dir: &std::path::Path, args: &[&str]| {
+        let done = home.weighlock(args).current_dir(dir).output().unwrap();
+        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        (done.status.code(), said)
+    };
+    let id = short(&run);
+    for args in [
+        &["undo", "@last"][..],
+        &["commit", "@last"],
+        &["discard", "@last", "--yes"],
+    ] {
+        let (code, said) = call(&other, args);
+        assert_eq!(code, Some(1), "{said}");
+        let refused = format!(
+            "error: the last run, {id} (`{EDIT}`), was in {}; nothing was done\n\
+             hint: if that is the one, name it: {id}\n",
+            home.base().display()
+        );
+        assert_eq!(said, refused, "{args:?}");
+    }
+    assert_applied(&home);
+    // Looking changes nothing, and a name is a name.
+    assert_eq!(call(&other, &["diff", "@last"]).0, Some(0));
+    assert_eq!(call(&other, &["undo", id]).0, Some(0));
+    assert_untouched(&home);
+    // An undo is where its files are.
+    assert_eq!(call(&other, &["undo", "@last"]).0, Some(1));
+    let inner = home.base().join("inner");
+    fs::create_dir(&inner).unwrap();
+    assert_eq!(call(&inner, &["undo", "@last"]).0, Some(0));
+    assert_applied(&home);
+}
+
+#[test]
 fn a_draft_is_all_that_is_undecided() {
     let Some(home) = home() else { return };
     let done = home.call(&["draft"]);
