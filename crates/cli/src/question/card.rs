@@ -18,10 +18,10 @@ pub(crate) fn lines(asked: &Asked, put: Put, width: usize) -> Vec<String> {
         // Whoever has asked for it knows the rest.
         let head = safe(&effect.header);
         let fits = head.chars().count() + id.len() + 2 <= width;
-        let mut lines = vec![match fits {
-            true => aligned(&head, &id, width),
-            false => head,
-        }];
+        let mut lines = match fits {
+            true => vec![aligned(&head, &id, width)],
+            false => judged::wrap(&head, width),
+        };
         let files = files(asked, effect, put).into_iter();
         lines.extend(files.map(|file| format!("  {file}")));
         lines.extend(judged::why("Why    ", &asked.reasons, width));

@@ -14,7 +14,7 @@ use crate::judged;
 use crate::keys::{Key, Keys};
 use crate::paths::Paths;
 use crate::term::{prompt, say};
-use crate::text::one_line;
+use crate::text::{one_line, which_were};
 
 /// Nobody has read what is repeated to them sooner.
 const READ_WITHIN: Duration = Duration::from_secs(1);
@@ -173,11 +173,11 @@ async fn always(keys: &mut Keys<'_>, asked: &Asked) -> Option<DecisionRequest> {
 }
 
 async fn reject(keys: &mut Keys<'_>, asked: &Asked) -> Option<DecisionRequest> {
-    let needed_by = { asked.effect.iter() }.flat_map(|effect| &effect.needed_by);
-    let needed_by: Vec<&str> = needed_by.map(String::as_str).collect();
-    if !needed_by.is_empty() {
-        let needed_by = needed_by.join(", ");
-        say!("  rejecting also discards {needed_by} which were built on it");
+    if let Some(effect) = &asked.effect
+        && !effect.needed_by.is_empty()
+    {
+        let with = which_were(&effect.needed_by);
+        say!("  rejecting also discards {with} built on it");
     }
     let question = "  why? (Enter rejects, Esc goes back) ";
     let why = keys.line(question, "").await?;

@@ -13,7 +13,7 @@ use crate::keys::Keys;
 use crate::paths::Paths;
 use crate::signals::Signals;
 use crate::term::{self, say};
-use crate::text::{print_json, safe};
+use crate::text::{print_json, safe, were, which_were};
 use crate::{ourselves, question};
 
 /// Files that are named before they go.
@@ -74,12 +74,14 @@ pub(crate) fn discard(args: &Args, paths: &Paths) -> Result<ExitCode, Failure> {
 
 /// Says what goes, and asks where somebody can be asked.
 async fn agreed(info: &ChangesInfo) -> Result<bool, Failure> {
-    let needed_by = info.needed_by.join(", ");
     if !term::is_there() {
         return match info.needed_by.is_empty() {
             true => Ok(true),
             false => Err(Failure::new(
-                format!("{needed_by} were built on it and would go with it; nothing was discarded"),
+                format!(
+                    "{} built on it and would go with it; nothing was discarded",
+                    were(&info.needed_by)
+                ),
                 "to discard all of them, add --yes",
             )),
         };
@@ -89,7 +91,8 @@ async fn agreed(info: &ChangesInfo) -> Result<bool, Failure> {
         .iter()
         .for_each(|line| say!("  {line}"));
     if !info.needed_by.is_empty() {
-        say!("discarding it also discards {needed_by} which were built on it");
+        let with = which_were(&info.needed_by);
+        say!("discarding it also discards {with} built on it");
     }
     confirm("discard these changes?").await
 }

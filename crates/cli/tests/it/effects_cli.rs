@@ -127,6 +127,25 @@ fn whoever_may_decide_is_asked_about_changes_at_the_terminal() {
 }
 
 #[test]
+fn what_is_said_of_a_try_is_broken_between_words() {
+    let Some(home) = home() else { return };
+    let mut tty = Tty::start(home.weighlock(&["run", "--", EDIT]));
+    let shown = tty.expect("\n> ");
+    let (_, rest) = shown.split_once("said\n").expect("its output");
+    let (head, _) = rest.split_once("\n  M README.md").expect("its files");
+    let lines: Vec<&str> = head.lines().collect();
+    assert!(lines.len() > 1, "{shown}");
+    assert!(
+        lines.iter().all(|line| line.chars().count() <= 80),
+        "{shown}"
+    );
+    let whole = "1 changed, 1 renamed, nothing else was touched, no network";
+    assert!(lines.join(" ").ends_with(whole), "{shown}");
+    tty.send("\x03");
+    assert_eq!(tty.end(), Some(75));
+}
+
+#[test]
 fn keys_that_were_meant_for_the_command_apply_nothing() {
     let Some(home) = home() else { return };
     let mut tty = at_terminal(&home, &["run", "--", EDIT]);
@@ -426,7 +445,7 @@ fn approve_shows_the_effect_and_who_comes_first() {
     );
     tty.press("r");
     let also = format!(
-        "  rejecting also discards {} which were built on it\n",
+        "  rejecting also discards {}, which was built on it\n",
         short(&second)
     );
     tty.expect(&also);
@@ -697,7 +716,7 @@ fn discard_says_what_else_goes() {
     let first = hold(&home, EDIT);
     let second = hold(&home, "echo more >> README.md");
     let done = home.call(&["discard", short(&first)]);
-    let goes = format!("{} were built on it and would go with it", short(&second));
+    let goes = format!("{} was built on it and would go with it", short(&second));
     assert_eq!(done.code, Some(1), "{done:?}");
     assert!(
         done.err.contains(&goes) && done.err.contains("--yes"),
@@ -705,7 +724,10 @@ fn discard_says_what_else_goes() {
     );
     let mut tty = at_terminal(&home, &["discard", short(&first)]);
     tty.expect("  M README.md  +1 −1\n  R a → b\n");
-    tty.expect(&format!("discarding it also discards {}", short(&second)));
+    tty.expect(&format!(
+        "discarding it also discards {}, which was built on it",
+        short(&second)
+    ));
     tty.expect("discard these changes? Enter = yes, any other key = no");
     tty.press("n");
     tty.expect("Nothing was discarded.");
@@ -740,10 +762,14 @@ fn undo_takes_back_the_latest_first() {
     let done = home.call(&["undo", short(&first), short(&second), short(&first)]);
     assert_eq!(done.code, Some(0), "{done:?}");
     let lines: Vec<&str> = done.err.lines().collect();
-    let said = |run: &Value, files: &str| format!("✓ undone · {}, {files} restored ", short(run));
-    assert!(lines[0].starts_with(&said(&second, "1 file")), "{lines:?}");
+    let said = |run: &Value, files: &str| format!("✓ undone · {}, {files} ", short(run));
+    assert!(
+        lines[0].starts_with(&said(&second, "1 file restored")),
+        "{lines:?}"
+    );
     assert_eq!(lines[1], "  M README.md");
-    assert!(lines[2].starts_with(&said(&first, "2 files")), "{lines:?}");
+    let both = said(&first, "1 file restored, 1 renamed back");
+    assert!(lines[2].starts_with(&both), "{lines:?}");
     assert_eq!(lines[3..], ["  M README.md", "  R b → a"]);
     assert_untouched(&home);
     let shown = home.call(&["show", short(&first)]).out;
@@ -752,6 +778,13 @@ fn undo_takes_back_the_latest_first() {
     let done = home.call(&["undo", "@last", "--json"]);
     assert_eq!(done.code, Some(0), "{done:?}");
     assert_eq!(json(&done.out)["commands"][0]["state"], "succeeded");
+    assert_applied(&home);
+
+    // What was new is gone, and what was gone is back.
+    let third = apply("touch x y && rm b");
+    let done = home.call(&["undo", short(&third)]);
+    let all = said(&third, "1 file restored, 2 removed");
+    assert!(done.err.starts_with(&all), "{done:?}");
     assert_applied(&home);
 
     let third = apply("sed -i s/first/1/ README.md");
