@@ -16,8 +16,8 @@ use crate::term::{self, say};
 use crate::text::{print_json, safe, were, which_were};
 use crate::{ourselves, question};
 
-/// Files that are named before they go.
-const NAMED: usize = 20;
+/// Files that are named before they go, or come.
+pub(crate) const NAMED: usize = 20;
 
 /// Throw away what a run has changed on a copy
 #[derive(clap::Args)]

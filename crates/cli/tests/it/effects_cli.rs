@@ -882,6 +882,18 @@ fn a_draft_is_all_that_is_undecided() {
     let done = home.call(&["draft", "commit", "--hash", "other"]);
     assert_eq!(done.code, Some(1), "{done:?}");
     assert_untouched(&home);
+    let mut tty = at_terminal(&home, &["draft", "commit"]);
+    let asked = "  apply the changes of 2 runs? Enter = yes, any other key = no ";
+    let shown = tty.expect(asked);
+    assert!(shown.contains("\n  M README.md  +2 −1\n"), "{shown}");
+    for run in [&first, &second] {
+        assert!(shown.contains(&format!("  {} ", short(run))), "{shown}");
+    }
+    tty.press("n");
+    tty.expect("Nothing was applied.");
+    assert_eq!(tty.end(), Some(1));
+    assert_untouched(&home);
+    // Whoever names it exactly, says so or is no person has not to be asked.
     let done = home.call(&["draft", "commit", "--hash", hash.as_str().unwrap()]);
     assert_eq!(done.code, Some(0), "{done:?}");
     assert_eq!(
@@ -902,6 +914,22 @@ fn a_draft_is_all_that_is_undecided() {
     assert_eq!(tty.end(), Some(0));
     assert_eq!(read(&home, "README.md"), "first\nnew\nlast\nmore\n");
     assert_eq!(home.call(&["draft"]).out, "Nothing is undecided.\n");
+
+    for (args, key) in [
+        (&["draft", "commit"][..], "\r"),
+        (&["draft", "commit", "--yes"], ""),
+    ] {
+        hold(&home, "echo again >> README.md");
+        let mut tty = at_terminal(&home, args);
+        if !key.is_empty() {
+            tty.expect("  apply the changes of 1 run? Enter = yes, any other key = no ");
+            tty.press(key);
+        }
+        tty.expect("✓ applied · exit 0 · ");
+        assert_eq!(tty.end(), Some(0));
+    }
+    let all = "first\nnew\nlast\nmore\nagain\nagain\n";
+    assert_eq!(read(&home, "README.md"), all);
 }
 
 #[test]
