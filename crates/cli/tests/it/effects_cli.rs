@@ -396,6 +396,39 @@ fn what_is_applied_unasked_is_one_quiet_line() {
 }
 
 #[test]
+fn a_run_that_failed_for_want_of_what_a_copy_has_not_says_so() {
+    let Some(home) = home() else { return };
+    put(
+        &home,
+        "script",
+        "echo 'Invalid cross-device link' >&2; exit 3\n",
+    );
+    put(&home, "other", "echo 1 > made; exit 4\n");
+    let offline = "the sandbox has network, this copy had none: weighlock run --review before\n";
+    let done = home.call(&["run", "--no-wait", "--", "sh other"]);
+    assert!(!done.err.contains("hint: "), "{done:?}");
+    let done = home.call(&["run", "--", "sh script"]);
+    assert_eq!(done.code, Some(3), "{done:?}");
+    let crossed = "\nhint: directories that were there cannot be renamed on a copy: weighlock run \
+                   --review before\n";
+    assert!(done.err.contains(crossed), "{done:?}");
+    home.put(
+        "settings/weighlock/config.toml",
+        "[sandbox.default]\nnetwork = \"on\"\n",
+    );
+    assert_eq!(home.call(&["serve", "--stop"]).code, Some(0));
+    let done = home.call(&["run", "--no-wait", "--", "sh other"]);
+    assert!(
+        done.err.contains(&format!("\nhint: {offline}◔ Needs")),
+        "{done:?}"
+    );
+    // Not where it has worked.
+    put(&home, "other", "echo 1 > made\n");
+    let done = home.call(&["run", "--no-wait", "--", "sh other"]);
+    assert!(!done.err.contains("hint: "), "{done:?}");
+}
+
+#[test]
 fn a_preview_asks_about_every_change_wherever_it_runs() {
     let Some(home) = home() else { return };
     // Nobody else would be asked, and it would write directly.

@@ -2,6 +2,7 @@
 
 mod ask;
 mod attend;
+mod lacked;
 mod show;
 mod told;
 mod wait;
@@ -195,6 +196,8 @@ pub(crate) fn start(
             notes: vec![],
         };
         let mut ended = attending.attend(input, args.wait, begun).await?;
+        let crossed = attending.show.crossed.get();
+        attending.show.hint = lacked::hint(&mut attending.client, &ended.run, crossed).await;
         if effect::is_asked_about(&ended.run) {
             ended = attending.ask(ended, args, deadline).await?;
         }
