@@ -1,5 +1,6 @@
 //! What a run changes, as people read it: a list of files, and their diffs.
 
+mod bare;
 mod diff;
 mod paint;
 
@@ -60,9 +61,13 @@ impl Place {
     pub(crate) async fn diff(
         &self,
         client: &mut Client,
-        index: usize,
+        change: &ChangeInfo,
         reveal: bool,
     ) -> Result<FileDiff, Failure> {
+        if let Some(bare) = bare::diff(change) {
+            return Ok(bare);
+        }
+        let index = change.index;
         let page = |offset: u64| {
             let place = &self.changes;
             format!("{place}/{index}/diff?offset={offset}&limit={LINES}&reveal={reveal}")

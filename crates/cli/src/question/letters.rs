@@ -240,9 +240,7 @@ async fn diff(keys: &mut Keys<'_>, asked: &Asked, paths: &Paths) -> Option<Decis
         let mut client = Client::open(paths).await?;
         let mut lines = vec![];
         for change in place.fetch(&mut client, usize::MAX).await?.changes {
-            lines.extend(unified(
-                &place.diff(&mut client, change.index, false).await?,
-            ));
+            lines.extend(unified(&place.diff(&mut client, &change, false).await?));
         }
         Ok::<_, Failure>(lines)
     };

@@ -720,6 +720,34 @@ fn a_patch_is_what_git_applies() {
 }
 
 #[test]
+fn what_has_no_content_is_told_as_the_server_tells_it() {
+    let Some(home) = home() else { return };
+    put(&home, "gone", "");
+    put(&home, "mode", "x\n");
+    let run = hold(
+        &home,
+        "mkdir d && touch d/empty && chmod 755 mode && rm gone && mv a b && ln -s b l && \
+         printf '\\0' > bin && echo 1 >> README.md",
+    );
+    let whole = json(&home.call(&["diff", short(&run), "--json"]).out);
+    let diffs = whole["diffs"].as_array().expect("a list");
+    assert_eq!(diffs.len(), whole["changes"].as_array().unwrap().len());
+    let kinds: Vec<&str> = diffs
+        .iter()
+        .filter_map(|diff| diff["kind"].as_str())
+        .collect();
+    for kind in ["created", "modified", "deleted", "renamed", "mode"] {
+        assert!(kinds.contains(&kind), "{kinds:?}");
+    }
+    for diff in diffs {
+        let (run, index) = (run["command_id"].as_str().unwrap(), &diff["index"]);
+        let path = format!("/commands/{run}/changes/{index}/diff");
+        let (status, told) = home.api("GET", &path, &Value::Null);
+        assert_eq!((status, &told), (200, diff));
+    }
+}
+
+#[test]
 fn commit_applies_exactly_what_was_seen() {
     let Some(home) = home() else { return };
     let run = hold(&home, EDIT);
