@@ -89,7 +89,7 @@ fn tried(asked: &Asked, effect: &Tried, put: Put) -> Vec<String> {
 /// What would be applied, and what hangs on it.
 fn files(asked: &Asked, effect: &Tried, put: Put) -> Vec<String> {
     let mut lines = match &asked.changes {
-        Some(changes) => effect::lines(changes, MAX_FILES),
+        Some(changes) => effect::lines(changes, &asked.links, MAX_FILES),
         None => { effect.changes.paths.iter() }
             .map(|path| one_line(path, usize::MAX))
             .collect(),

@@ -11,7 +11,7 @@ use weighlock_engine::{ApprovalState, ApprovalView, ChangesInfo, Event, State, T
 use weighlock_server::{CommandView, DecisionRequest};
 
 use crate::client::{Client, Failure, escape};
-use crate::effect::Place;
+use crate::effect::{Links, Place};
 use crate::events::News;
 use crate::keys::Keys;
 use crate::paths::Paths;
@@ -31,6 +31,7 @@ pub(crate) struct Asked {
     view: ApprovalView,
     /// What would be applied: the first files of it.
     changes: Option<ChangesInfo>,
+    links: Links,
 }
 
 impl Deref for Asked {
@@ -253,13 +254,21 @@ pub(crate) async fn fetch(paths: &Paths, id: &str) -> Result<ApprovalView, Failu
 /// The same, with what would be applied.
 pub(crate) async fn look(paths: &Paths, id: &str) -> Result<Asked, Failure> {
     let view = fetch(paths, id).await?;
-    let mut changes = None;
+    let (mut changes, mut links) = (None, Links::default());
     if let (Some(_), Some(run)) = (&view.effect, view.command_ids.first()) {
         let mut client = Client::open(paths).await?;
         // What cannot be read can still be rejected.
-        changes = Place::of_run(run).fetch(&mut client, MAX_FILES).await.ok();
+        let place = Place::of_run(run);
+        changes = place.fetch(&mut client, MAX_FILES).await.ok();
+        if let Some(changes) = &changes {
+            links = place.links(&mut client, changes).await.unwrap_or_default();
+        }
     }
-    Ok(Asked { view, changes })
+    Ok(Asked {
+        view,
+        changes,
+        links,
+    })
 }
 
 /// Returns whether something is told of what a question's changes were built on.

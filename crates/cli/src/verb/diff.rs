@@ -9,7 +9,7 @@ use weighlock_engine::{ChangesInfo, FileDiff};
 
 use super::show::resolve;
 use crate::client::{Client, Failure, block_on};
-use crate::effect::{self, Paint, Place, unified};
+use crate::effect::{self, Links, Paint, Place, unified};
 use crate::paths::Paths;
 use crate::progress::Progress;
 use crate::text::{counted, print_json, safe};
@@ -111,7 +111,7 @@ pub(crate) async fn print(
 
 /// Prints which files change.
 pub(crate) fn stat(info: &ChangesInfo) {
-    for line in effect::lines(info, usize::MAX) {
+    for line in effect::lines(info, &Links::default(), usize::MAX) {
         println!("{line}");
     }
     println!("{}", safe(&info.view.summary));

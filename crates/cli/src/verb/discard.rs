@@ -8,7 +8,7 @@ use weighlock_server::{CommandView, FinalizeRequest, Settle};
 
 use super::show::resolve_here;
 use crate::client::{Client, Failure, block_on};
-use crate::effect::{self, Place};
+use crate::effect::{self, Links, Place};
 use crate::keys::Keys;
 use crate::paths::Paths;
 use crate::signals::Signals;
@@ -87,7 +87,7 @@ async fn agreed(info: &ChangesInfo) -> Result<bool, Failure> {
         };
     }
     say!("{}", safe(&info.view.summary));
-    effect::lines(info, NAMED)
+    effect::lines(info, &Links::default(), NAMED)
         .iter()
         .for_each(|line| say!("  {line}"));
     if !info.needed_by.is_empty() {

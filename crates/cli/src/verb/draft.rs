@@ -276,12 +276,12 @@ fn list(mut drafts: DraftList, sandbox: Option<&str>, names: &Names, json: bool)
 /// Shows all that would be applied, and asks; returns what names exactly that,
 /// if the answer is yes.
 async fn seen(client: &mut Client, draft: &Draft) -> Result<Option<String>, Failure> {
-    let info = Place::of_draft(&draft.session_id)
-        .fetch(client, NAMED)
-        .await?;
+    let place = Place::of_draft(&draft.session_id);
+    let info = place.fetch(client, NAMED).await?;
+    let links = place.links(client, &info).await?;
     tell(draft);
     say!("{}", safe(&info.view.summary));
-    effect::lines(&info, NAMED)
+    effect::lines(&info, &links, NAMED)
         .iter()
         .for_each(|line| say!("  {line}"));
     let runs = counted(draft.runs.len() as u64, "run");

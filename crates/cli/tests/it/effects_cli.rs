@@ -1040,6 +1040,22 @@ fn what_runs_by_itself_is_marked_and_repeated() {
 }
 
 #[test]
+fn where_a_link_would_lead_is_said_with_the_question() {
+    let Some(home) = home() else { return };
+    let mut tty = at_terminal(&home, &["run", "--", "ln -s ../../etc/passwd l; ln -s a m"]);
+    let shown = tty.expect("\n> ");
+    assert!(shown.contains(" l → ../../etc/passwd (link)\n"), "{shown}");
+    assert!(shown.contains(" m → a (link)\n"), "{shown}");
+    tty.press("q");
+    assert_eq!(tty.end(), Some(75));
+    let mut tty = at_terminal(&home, &["draft", "commit"]);
+    let shown = tty.expect("any other key = no ");
+    assert!(shown.contains(" l → ../../etc/passwd (link)\n"), "{shown}");
+    tty.press("n");
+    assert_eq!(tty.end(), Some(1));
+}
+
+#[test]
 fn doctor_tells_what_is_kept_of_changes() {
     let Some(home) = home() else { return };
     hold(&home, EDIT);
