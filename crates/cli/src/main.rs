@@ -13,6 +13,7 @@ mod line;
 mod names;
 mod ourselves;
 mod paths;
+mod progress;
 mod question;
 mod signals;
 mod start;

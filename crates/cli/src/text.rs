@@ -34,6 +34,18 @@ pub(crate) fn counted(count: u64, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
+/// `r_a was`, `r_a, r_b were`.
+pub(crate) fn were(names: &[String]) -> String {
+    let verb = if names.len() == 1 { "was" } else { "were" };
+    format!("{} {verb}", names.join(", "))
+}
+
+/// `r_a, which was`, `r_a, r_b, which were`.
+pub(crate) fn which_were(names: &[String]) -> String {
+    let verb = if names.len() == 1 { "was" } else { "were" };
+    format!("{}, which {verb}", names.join(", "))
+}
+
 /// Two texts on one line, the second at its end.
 pub(crate) fn aligned(left: &str, right: &str, width: usize) -> String {
     let pad = width.saturating_sub(left.chars().count() + right.chars().count());

@@ -1,9 +1,12 @@
 //! What a run changes, as people read it: a list of files, and their diffs.
 
+mod bare;
 mod diff;
 mod paint;
 
-use weighlock_engine::{ChangeInfo, ChangesInfo, ChangesView, FileDiff, Run, State};
+use std::collections::HashMap;
+
+use weighlock_engine::{ChangeInfo, ChangesInfo, ChangesView, FileDiff, Run, Shape, State};
 
 use crate::client::{Client, Failure};
 use crate::text::{counted, one_line, safe, size};
@@ -60,9 +63,13 @@ impl Place {
     pub(crate) async fn diff(
         &self,
         client: &mut Client,
-        index: usize,
+        change: &ChangeInfo,
         reveal: bool,
     ) -> Result<FileDiff, Failure> {
+        if let Some(bare) = bare::diff(change) {
+            return Ok(bare);
+        }
+        let index = change.index;
         let page = |offset: u64| {
             let place = &self.changes;
             format!("{place}/{index}/diff?offset={offset}&limit={LINES}&reveal={reveal}")
@@ -86,11 +93,36 @@ impl Place {
         Ok(all)
     }
 
+    /// Fetches where links among these paths would lead: to follow one may be to
+    /// leave the directory.
+    pub(crate) async fn links(
+        &self,
+        client: &mut Client,
+        info: &ChangesInfo,
+    ) -> Result<Links, Failure> {
+        let mut links = Links::default();
+        for change in { info.changes.iter() }.filter(|change| change.is == "link") {
+            let diff = self.diff(client, change, false).await?.diff;
+            if let Shape::Link {
+                after: Some(target),
+                ..
+            } = diff.shape
+            {
+                links.0.insert(change.index, target);
+            }
+        }
+        Ok(links)
+    }
+
     /// Fetches everything as a patch in git's format.
     pub(crate) async fn patch(&self, client: &mut Client) -> Result<bytes::Bytes, Failure> {
         client.bytes(&self.patch).await
     }
 }
+
+/// Where links lead, by the number of their change.
+#[derive(Debug, Default)]
+pub(crate) struct Links(HashMap<usize, String>);
 
 /// Returns whether a run has ended on a copy, and a person is asked about what
 /// it changed there.
@@ -118,12 +150,12 @@ pub(crate) fn files(view: &ChangesView) -> String {
 
 /// One line for each path, at most so many, with what is to be said of it; then
 /// what stands in the way.
-pub(crate) fn lines(info: &ChangesInfo, most: usize) -> Vec<String> {
+pub(crate) fn lines(info: &ChangesInfo, links: &Links, most: usize) -> Vec<String> {
     let shown: Vec<&ChangeInfo> = { info.changes.iter() }
         .filter(|change| change.kind != "times")
         .take(most)
         .collect();
-    let names: Vec<String> = shown.iter().map(|change| named(change)).collect();
+    let names: Vec<String> = shown.iter().map(|change| named(change, links)).collect();
     let width = names.iter().map(|name| name.chars().count()).max();
     let width = width.unwrap_or(0).min(WIDEST);
     let mut lines = vec![];
@@ -152,8 +184,8 @@ fn conflicts(info: &ChangesInfo) -> Vec<String> {
         .collect()
 }
 
-/// `R a → b`
-fn named(change: &ChangeInfo) -> String {
+/// `R a → b`, `L l → target (link)`
+fn named(change: &ChangeInfo, links: &Links) -> String {
     let sign = match change.kind.as_str() {
         "created" => 'A',
         "modified" => 'M',
@@ -164,9 +196,13 @@ fn named(change: &ChangeInfo) -> String {
         _ => 'T',
     };
     let name = path(&change.path);
-    match &change.from {
+    let name = match &change.from {
         Some(from) => format!("{sign} {} → {name}", path(from)),
         None => format!("{sign} {name}"),
+    };
+    match links.0.get(&change.index) {
+        Some(target) => format!("{name} → {} (link)", path(target)),
+        None => name,
     }
 }
 
@@ -224,21 +260,24 @@ mod tests {
         let mut hook = change("created", ".envrc");
         (hook.added, hook.removed) = (Some(3), Some(0));
         hook.mark = Some("other programs run it".into());
+        let mut link = change("link", "l");
+        link.index = 7;
         let info = ChangesInfo {
             view: ChangesView {
-                modified: 4,
+                modified: 5,
                 ..ChangesView::default()
             },
-            changes: vec![edited, moved, hook, change("times", "dir/")],
+            changes: vec![edited, moved, hook, link, change("times", "dir/")],
             ..ChangesInfo::default()
         };
         assert_eq!(
-            lines(&info, 20),
+            lines(&info, &Links(HashMap::from([(7, "/etc".into())])), 20),
             [
-                "M README.md      +1 −1",
+                "M README.md        +1 −1",
                 "R a → b⟦U+202E⟧",
-                "A .envrc         +3",
+                "A .envrc           +3",
                 "    ! other programs run it",
+                "L l → /etc (link)",
                 "… and 1 more",
             ]
         );

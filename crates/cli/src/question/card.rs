@@ -18,11 +18,11 @@ pub(crate) fn lines(asked: &Asked, put: Put, width: usize) -> Vec<String> {
         // Whoever has asked for it knows the rest.
         let head = safe(&effect.header);
         let fits = head.chars().count() + id.len() + 2 <= width;
-        let mut lines = vec![match fits {
-            true => aligned(&head, &id, width),
-            false => head,
-        }];
-        let files = files(asked, effect).into_iter();
+        let mut lines = match fits {
+            true => vec![aligned(&head, &id, width)],
+            false => judged::wrap(&head, width),
+        };
+        let files = files(asked, effect, put).into_iter();
         lines.extend(files.map(|file| format!("  {file}")));
         lines.extend(judged::why("Why    ", &asked.reasons, width));
         return lines;
@@ -48,7 +48,7 @@ pub(crate) fn lines(asked: &Asked, put: Put, width: usize) -> Vec<String> {
     lines.push(String::new());
     lines.extend(judged::why("Why    ", &asked.reasons, width));
     match (&asked.effect, &asked.explanation) {
-        (Some(effect), _) => lines.extend(tried(asked, effect)),
+        (Some(effect), _) => lines.extend(tried(asked, effect, put)),
         (None, Some(explanation)) => lines.extend(parts(explanation, width)),
         (None, None) => {}
     }
@@ -61,12 +61,12 @@ pub(crate) fn effect(asked: &Asked) -> Vec<String> {
         return vec![];
     };
     let mut lines = vec![safe(&effect.header)];
-    lines.extend(files(asked, effect));
+    lines.extend(files(asked, effect, Put::default()));
     lines
 }
 
 /// What it did on a copy.
-fn tried(asked: &Asked, effect: &Tried) -> Vec<String> {
+fn tried(asked: &Asked, effect: &Tried, put: Put) -> Vec<String> {
     let mut said = vec![match (is_stale(effect), effect.exit_code) {
         (true, _) => safe(&effect.header),
         (false, Some(0)) => "✓ tried in a copy, exit 0".into(),
@@ -79,7 +79,7 @@ fn tried(asked: &Asked, effect: &Tried) -> Vec<String> {
         let hosts = hosts.map_or_else(String::new, |hosts| format!(" ({hosts})"));
         format!("it could reach the network{hosts}, and what it did there is not shown")
     }));
-    said.extend(files(asked, effect));
+    said.extend(files(asked, effect, put));
     let margins = std::iter::once("Effect ").chain(std::iter::repeat("       "));
     { margins.zip(said) }
         .map(|(margin, line)| format!("{margin}{line}"))
@@ -87,9 +87,9 @@ fn tried(asked: &Asked, effect: &Tried) -> Vec<String> {
 }
 
 /// What would be applied, and what hangs on it.
-fn files(asked: &Asked, effect: &Tried) -> Vec<String> {
+fn files(asked: &Asked, effect: &Tried, put: Put) -> Vec<String> {
     let mut lines = match &asked.changes {
-        Some(changes) => effect::lines(changes, MAX_FILES),
+        Some(changes) => effect::lines(changes, &asked.links, MAX_FILES),
         None => { effect.changes.paths.iter() }
             .map(|path| one_line(path, usize::MAX))
             .collect(),
@@ -97,11 +97,24 @@ fn files(asked: &Asked, effect: &Tried) -> Vec<String> {
     if lines.is_empty() {
         lines.push("changes nothing".into());
     }
-    if !effect.after.is_empty() {
-        let after = effect.after.join(", ");
-        lines.push(format!(
-            "after {after}: it was built on that, which comes first"
-        ));
+    lines.extend(built_on(&effect.after, put));
+    lines
+}
+
+/// Says what has to be decided before, and how.
+fn built_on(first: &[String], put: Put) -> Vec<String> {
+    let comes = match first {
+        [] => return vec![],
+        [_] => "comes",
+        _ => "come",
+    };
+    let mut lines = vec![format!(
+        "built on {}, which {comes} first",
+        first.join(", ")
+    )];
+    // Whoever goes through all of them has just passed by it.
+    if put.place.is_none() {
+        lines.push("weighlock approve puts it; weighlock draft commit applies all of it".into());
     }
     lines
 }

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 use weighlock_engine::{ApprovalView, DecisionKind, Explanation, Risk};
 use weighlock_server::{DecisionRequest, ExplainRequest};
 
-use super::{Asked, Put, always, card, is_stale, pager};
+use super::pager::{self, Read};
+use super::{Asked, Put, always, card, first, is_stale};
 use crate::client::{Client, Failure};
 use crate::effect::{Place, unified};
 use crate::given;
@@ -13,7 +14,7 @@ use crate::judged;
 use crate::keys::{Key, Keys};
 use crate::paths::Paths;
 use crate::term::{prompt, say};
-use crate::text::one_line;
+use crate::text::{one_line, which_were};
 
 /// Nobody has read what is repeated to them sooner.
 const READ_WITHIN: Duration = Duration::from_secs(1);
@@ -24,7 +25,10 @@ pub(super) enum Answer {
     /// They want to see what it does first, or once more.
     Try,
     Next,
+    /// They leave it to be answered later.
     Quit,
+    /// Ctrl C, or nobody is there any more.
+    Interrupt,
 }
 
 /// Shows a question and waits for the answer.
@@ -35,8 +39,12 @@ pub(super) async fn ask(
     card: bool,
     paths: &Paths,
 ) -> Answer {
-    if card && !pager::page(keys, &card::lines(asked, put, width())).await {
-        return Answer::Quit;
+    if card {
+        match pager::page(keys, &card::lines(asked, put, width())).await {
+            Read::Whole => {}
+            Read::Left => return Answer::Quit,
+            Read::Interrupted => return Answer::Interrupt,
+        }
     }
     if put.reject
         && let Some(decision) = reject(keys, asked).await
@@ -44,7 +52,10 @@ pub(super) async fn ask(
         return Answer::Decide(decision);
     }
     loop {
-        let decision = match letter(keys, asked, put).await {
+        let Some(letter) = letter(keys, asked, put).await else {
+            return Answer::Interrupt;
+        };
+        let decision = match letter {
             b'o' => once(keys, asked).await,
             b'w' => always(keys, asked).await,
             b'e' => edit(keys, asked, paths).await,
@@ -61,26 +72,31 @@ pub(super) async fn ask(
     }
 }
 
-/// Shows the letters, and waits for one of them.
-async fn letter(keys: &mut Keys<'_>, asked: &Asked, put: Put) -> u8 {
+/// Shows the letters, and waits for one of them; none after Ctrl C.
+async fn letter(keys: &mut Keys<'_>, asked: &Asked, put: Put) -> Option<u8> {
     let rows = offered(asked, put);
     say!("");
-    for row in &rows {
+    for (at, row) in rows.iter().enumerate() {
         let words = { row.iter() }.map(|(key, word)| format!("[{}] {word}", char::from(*key)));
-        say!("  {}", words.collect::<Vec<_>>().join("   "));
+        let mut words: Vec<String> = words.collect();
+        words.extend((at == 1 && put.own).then(|| "[^C] withdraw".to_owned()));
+        say!("  {}", words.join("   "));
     }
     prompt("> ");
     keys.forget();
     let is_offered = |key: u8| rows.iter().flatten().any(|(offered, _)| *offered == key);
     let letter = loop {
         match keys.key().await {
-            Key::Char(key) if is_offered(key) => break key,
-            Key::Quit => break b'q',
+            Key::Char(key) if is_offered(key) => break Some(key),
+            Key::Quit => break None,
             // Enter alone, too, does nothing.
             _ => {}
         }
     };
-    say!("{}", char::from(letter));
+    say!(
+        "{}",
+        letter.map_or("^C".into(), |letter| char::from(letter).to_string())
+    );
     letter
 }
 
@@ -91,6 +107,7 @@ fn offered(asked: &Asked, put: Put) -> [Vec<(u8, String)>; 2] {
     let always = explanation.is_some_and(always::is_possible);
     let effect = asked.effect.as_ref();
     let stale = effect.is_some_and(is_stale);
+    let possible = !stale && first(asked).is_empty();
     let yes = match (effect, asked.risk, asked.count) {
         (Some(effect), _, _) if effect.changes.count() == 0 => "approve".to_owned(),
         (Some(_), Risk::High, _) => "apply anyway…".to_owned(),
@@ -103,9 +120,13 @@ fn offered(asked: &Asked, put: Put) -> [Vec<(u8, String)>; 2] {
         Some(_) => "try again",
         None => "try in a copy",
     };
+    let leave = match put.own {
+        true => "decide later",
+        false => "quit",
+    };
     let decide = [
-        (!stale, b'o', yes.as_str()),
-        (!stale && always, b'w', "always…"),
+        (possible, b'o', yes.as_str()),
+        (possible && always, b'w', "always…"),
         (effect.is_none(), b'e', "edit"),
         (true, b'r', "reject…"),
     ];
@@ -114,14 +135,14 @@ fn offered(asked: &Asked, put: Put) -> [Vec<(u8, String)>; 2] {
         (stale || effect.is_none(), b't', again),
         (true, b'x', "explain"),
         (put.place.is_some(), b'n', "next"),
-        (true, b'q', "quit"),
+        (true, b'q', leave),
     ];
-    let possible = |row: &[(bool, u8, &str)]| {
+    let there = |row: &[(bool, u8, &str)]| {
         let row = row.iter().filter(|(possible, ..)| *possible);
         row.map(|(_, key, word)| (*key, (*word).to_owned()))
             .collect()
     };
-    [possible(&decide), possible(&look)]
+    [there(&decide), there(&look)]
 }
 
 async fn once(keys: &mut Keys<'_>, asked: &Asked) -> Option<DecisionRequest> {
@@ -152,11 +173,11 @@ async fn always(keys: &mut Keys<'_>, asked: &Asked) -> Option<DecisionRequest> {
 }
 
 async fn reject(keys: &mut Keys<'_>, asked: &Asked) -> Option<DecisionRequest> {
-    let needed_by = { asked.effect.iter() }.flat_map(|effect| &effect.needed_by);
-    let needed_by: Vec<&str> = needed_by.map(String::as_str).collect();
-    if !needed_by.is_empty() {
-        let needed_by = needed_by.join(", ");
-        say!("  rejecting also discards {needed_by} which were built on it");
+    if let Some(effect) = &asked.effect
+        && !effect.needed_by.is_empty()
+    {
+        let with = which_were(&effect.needed_by);
+        say!("  rejecting also discards {with} built on it");
     }
     let question = "  why? (Enter rejects, Esc goes back) ";
     let why = keys.line(question, "").await?;
@@ -182,7 +203,7 @@ async fn edit(keys: &mut Keys<'_>, asked: &Asked, paths: &Paths) -> Option<Decis
     lines.push(format!("  {mark} {label}"));
     lines.extend(judged::why("Why    ", &judged.reasons, width()));
     let seen = pager::page(keys, &lines).await;
-    let yes = seen && sure(keys, asked, "run the edited command?").await;
+    let yes = seen == Read::Whole && sure(keys, asked, "run the edited command?").await;
     yes.then(|| DecisionRequest {
         command: Some(text),
         ..decision(asked, DecisionKind::ApproveEdited)
@@ -219,14 +240,14 @@ async fn diff(keys: &mut Keys<'_>, asked: &Asked, paths: &Paths) -> Option<Decis
         let mut client = Client::open(paths).await?;
         let mut lines = vec![];
         for change in place.fetch(&mut client, usize::MAX).await?.changes {
-            lines.extend(unified(
-                &place.diff(&mut client, change.index, false).await?,
-            ));
+            lines.extend(unified(&place.diff(&mut client, &change, false).await?));
         }
         Ok::<_, Failure>(lines)
     };
     match lines.await {
-        Ok(lines) => drop(pager::page_styled(keys, &lines).await),
+        Ok(lines) => {
+            pager::page_styled(keys, &lines).await;
+        }
         Err(failure) => say!("{}", failure.to_string().trim_end()),
     }
     None
@@ -242,7 +263,7 @@ async fn sure(keys: &mut Keys<'_>, asked: &Asked, what: &str) -> bool {
         let effect = card::effect(asked).into_iter();
         lines.extend(effect.map(|line| format!("  {line}")));
         lines.extend(judged::why("  Why  ", &asked.reasons, width()));
-        if !pager::page(keys, &lines).await {
+        if pager::page(keys, &lines).await != Read::Whole {
             return false;
         }
     }

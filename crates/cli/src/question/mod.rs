@@ -7,11 +7,11 @@ mod pager;
 
 use std::ops::Deref;
 
-use weighlock_engine::{ApprovalState, ApprovalView, ChangesInfo, State, Tried};
+use weighlock_engine::{ApprovalState, ApprovalView, ChangesInfo, Event, State, Tried};
 use weighlock_server::{CommandView, DecisionRequest};
 
 use crate::client::{Client, Failure, escape};
-use crate::effect::Place;
+use crate::effect::{Links, Place};
 use crate::events::News;
 use crate::keys::Keys;
 use crate::paths::Paths;
@@ -21,7 +21,7 @@ use crate::text::one_line;
 pub(crate) use card::{effect, lines};
 use letters::Answer;
 pub(crate) use letters::{confirmed, decision};
-pub(crate) use pager::page;
+pub(crate) use pager::{Read, page};
 
 /// Files that a card names; a terminal has room for about twice as many.
 const MAX_FILES: usize = 20;
@@ -31,6 +31,7 @@ pub(crate) struct Asked {
     view: ApprovalView,
     /// What would be applied: the first files of it.
     changes: Option<ChangesInfo>,
+    links: Links,
 }
 
 impl Deref for Asked {
@@ -49,8 +50,10 @@ pub(crate) enum Outcome {
     Over(Box<ApprovalView>),
     /// The person goes on to the next.
     Next,
-    /// The person leaves.
+    /// The person leaves it to be answered later.
     Quit,
+    /// Ctrl C, or nobody is there any more.
+    Interrupted,
 }
 
 /// How a question is put.
@@ -79,6 +82,7 @@ pub(crate) async fn put(
         if shown.state != ApprovalState::Pending {
             return Ok(Outcome::Over(Box::new(shown.view)));
         }
+        let blocked = !first(&shown).is_empty();
         let answer = {
             let mut keys = Keys::new(signals)?;
             tokio::select! {
@@ -91,9 +95,13 @@ pub(crate) async fn put(
         };
         card = true;
         match answer {
+            None if blocked && is_free(&shown) => {
+                say!("\nWhat it was built on is applied; this is the question now.");
+            }
             None => say!("\n{}", what_changed(&shown)),
             Some(Answer::Next) => return Ok(Outcome::Next),
             Some(Answer::Quit) => return Ok(Outcome::Quit),
+            Some(Answer::Interrupt) => return Ok(Outcome::Interrupted),
             Some(Answer::Try) => match try_out(paths, &shown, &mut news, signals).await {
                 Ok(now) => shown = now,
                 Err(failure) if failure.problem.is_some() => {
@@ -171,6 +179,17 @@ fn what_changed(now: &ApprovalView) -> &'static str {
     }
 }
 
+/// Returns the runs that have to be decided first, since it was built on what
+/// they changed.
+fn first(asked: &ApprovalView) -> &[String] {
+    { asked.effect.as_ref() }.map_or(&[], |effect| &effect.after)
+}
+
+/// Returns whether it can be answered with yes as far as others go.
+fn is_free(asked: &ApprovalView) -> bool {
+    asked.state == ApprovalState::Pending && first(asked).is_empty()
+}
+
 /// Returns whether what it did on a copy cannot be applied as things are now.
 fn is_stale(effect: &Tried) -> bool {
     effect.state == "stale" || !effect.conflicts.is_empty()
@@ -193,6 +212,11 @@ async fn send(paths: &Paths, shown: &Asked, decision: &DecisionRequest) -> Resul
                 say!("{}", what_changed(&now));
                 Ok(Sent::Over(Box::new(now)))
             }
+            Some("earlier_first") => {
+                say!("{}", failure.to_string().trim_end());
+                let now = look(paths, &shown.approval_id).await?;
+                Ok(Sent::Over(Box::new(now)))
+            }
             Some(code) if NOT_YET.contains(&code) => Ok(Sent::Wrong(failure)),
             _ => Err(failure),
         },
@@ -204,7 +228,6 @@ const NOT_YET: &[&str] = &[
     "bad_rules",
     "blocked",
     "command_too_long",
-    "earlier_first",
     "empty_command",
     "paused",
     "trying",
@@ -231,13 +254,29 @@ pub(crate) async fn fetch(paths: &Paths, id: &str) -> Result<ApprovalView, Failu
 /// The same, with what would be applied.
 pub(crate) async fn look(paths: &Paths, id: &str) -> Result<Asked, Failure> {
     let view = fetch(paths, id).await?;
-    let mut changes = None;
+    let (mut changes, mut links) = (None, Links::default());
     if let (Some(_), Some(run)) = (&view.effect, view.command_ids.first()) {
         let mut client = Client::open(paths).await?;
         // What cannot be read can still be rejected.
-        changes = Place::of_run(run).fetch(&mut client, MAX_FILES).await.ok();
+        let place = Place::of_run(run);
+        changes = place.fetch(&mut client, MAX_FILES).await.ok();
+        if let Some(changes) = &changes {
+            links = place.links(&mut client, changes).await.unwrap_or_default();
+        }
     }
-    Ok(Asked { view, changes })
+    Ok(Asked {
+        view,
+        changes,
+        links,
+    })
+}
+
+/// Returns whether something is told of what a question's changes were built on.
+fn is_below(event: &Event, shown: &Asked) -> bool {
+    let built_on = { shown.effect.iter() }.flat_map(|effect| &effect.changes.built_on);
+    built_on
+        .into_iter()
+        .any(|run| event.command_id.as_deref() == Some(run))
 }
 
 /// Waits until a question is not what it was.
@@ -245,9 +284,10 @@ async fn changed(news: &mut News, shown: &Asked, paths: &Paths) -> Result<Asked,
     loop {
         let event = news.next().await?;
         let ours = event.approval_id.as_deref() == Some(&shown.approval_id);
-        if ours || event.event == "reset" {
+        if ours || is_below(&event, shown) || event.event == "reset" {
             let now = look(paths, &shown.approval_id).await?;
-            if now.state != ApprovalState::Pending || now.fingerprint != shown.fingerprint {
+            let same = now.fingerprint == shown.fingerprint && first(&now) == first(shown);
+            if now.state != ApprovalState::Pending || !same {
                 return Ok(now);
             }
         }

@@ -5,15 +5,25 @@ use crate::keys::{Key, Keys};
 use crate::term::{self, prompt, say};
 use crate::text::broken;
 
+/// How far somebody has read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Read {
+    Whole,
+    /// They have seen enough.
+    Left,
+    /// Ctrl C, or nobody is there any more.
+    Interrupted,
+}
+
 /// Shows lines, page by page where they are more than the terminal has room
-/// for. Returns whether their end was reached.
-pub(crate) async fn page(keys: &mut Keys<'_>, lines: &[String]) -> bool {
+/// for.
+pub(crate) async fn page(keys: &mut Keys<'_>, lines: &[String]) -> Read {
     let lines = { lines.iter() }.map(|line| (Style::Plain, line.clone()));
     page_styled(keys, &lines.collect::<Vec<_>>()).await
 }
 
 /// The same for lines that may have colours.
-pub(crate) async fn page_styled(keys: &mut Keys<'_>, lines: &[Styled]) -> bool {
+pub(crate) async fn page_styled(keys: &mut Keys<'_>, lines: &[Styled]) -> Read {
     let paint = Paint::on(&std::io::stderr());
     let (rows, columns) = term::size();
     let pieces = |(style, line): &Styled| {
@@ -28,24 +38,28 @@ pub(crate) async fn page_styled(keys: &mut Keys<'_>, lines: &[Styled]) -> bool {
     for page in lines.chunks(height) {
         { page.iter() }.for_each(|(style, line)| say!("{}", paint.line(*style, line)));
         shown += page.len();
-        if shown < lines.len() && !goes_on(keys, shown, lines.len()).await {
-            return false;
+        if shown < lines.len()
+            && let Some(stopped) = stopped(keys, shown, lines.len()).await
+        {
+            return stopped;
         }
     }
-    true
+    Read::Whole
 }
 
-async fn goes_on(keys: &mut Keys<'_>, shown: usize, of: usize) -> bool {
+/// Waits until the reader goes on, or does not.
+async fn stopped(keys: &mut Keys<'_>, shown: usize, of: usize) -> Option<Read> {
     prompt(&format!(
         "  — {shown} of {of} lines: Space goes on, q quits — "
     ));
-    let more = loop {
+    let stopped = loop {
         match keys.press().await.key {
-            Key::Quit | Key::Char(b'q') => break false,
-            Key::Char(b' ') | Key::Enter | Key::Down => break true,
+            Key::Quit => break Some(Read::Interrupted),
+            Key::Char(b'q') => break Some(Read::Left),
+            Key::Char(b' ') | Key::Enter | Key::Down => break None,
             _ => {}
         }
     };
     prompt("\r\x1b[K");
-    more
+    stopped
 }

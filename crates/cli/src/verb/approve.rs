@@ -108,7 +108,7 @@ async fn all(paths: &Paths) -> Result<ExitCode, Failure> {
             .await?
             .approvals;
         waiting.retain(|approval| !seen.contains(&approval.approval_id));
-        let Some(first) = waiting.first() else {
+        let Some(first) = first(&waiting) else {
             let more = if seen.is_empty() { "" } else { " else" };
             say!("Nothing{more} waits for you.");
             return Ok(ExitCode::SUCCESS);
@@ -124,6 +124,29 @@ async fn all(paths: &Paths) -> Result<ExitCode, Failure> {
         }
         say!("");
     }
+}
+
+/// Returns the one to put next: the first, or what it was built on, which can
+/// only be applied before it.
+fn first(waiting: &[ApprovalView]) -> Option<&ApprovalView> {
+    let below = |asked: &ApprovalView| {
+        let built_on = { asked.effect.iter() }.flat_map(|effect| &effect.changes.built_on);
+        let runs: Vec<&String> = built_on.collect();
+        let is_below = |other: &&ApprovalView| {
+            other.approval_id != asked.approval_id
+                && other.command_ids.iter().any(|run| runs.contains(&run))
+        };
+        waiting.iter().find(is_below)
+    };
+    let mut first = waiting.first()?;
+    // Nothing was built on itself; but no answer of a server may hold us here.
+    for _ in waiting {
+        match below(first) {
+            Some(earlier) => first = earlier,
+            None => break,
+        }
+    }
+    Some(first)
 }
 
 /// Refuses early what the server would refuse in the end.
@@ -146,7 +169,7 @@ async fn may_decide(paths: &Paths) -> Result<(), Failure> {
 /// Says what became of a question; returns whether to go on.
 pub(crate) async fn told(outcome: Outcome, paths: &Paths) -> Result<bool, Failure> {
     match outcome {
-        Outcome::Quit => return Ok(false),
+        Outcome::Quit | Outcome::Interrupted => return Ok(false),
         Outcome::Next => {}
         Outcome::Over(approval) => say!("{}", question::how_it_ended(&approval)),
         Outcome::Answered(approval) => report(&approval, paths).await?,

@@ -6,7 +6,7 @@ use weighlock_engine::Run;
 use weighlock_server::{CommandView, FinalizeRequest, Settle};
 
 use super::approve::{not_applied, result};
-use super::show::resolve;
+use super::show::resolve_here;
 use crate::client::{Client, Failure, block_on};
 use crate::paths::Paths;
 use crate::text::{aligned, print_json};
@@ -34,7 +34,7 @@ pub(crate) fn commit(args: &Args, paths: &Paths) -> Result<ExitCode, Failure> {
     ourselves::may_decide()?;
     let view: CommandView = block_on(async {
         let mut client = Client::open(paths).await?;
-        let id = resolve(&mut client, &args.id).await?;
+        let id = resolve_here(&mut client, &args.id).await?;
         let request = FinalizeRequest {
             changes: Some(Settle::Commit),
             hash: args.hash.clone(),

@@ -1,6 +1,6 @@
 //! `weighlock diff`: what a run changed, line by line.
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -9,9 +9,10 @@ use weighlock_engine::{ChangesInfo, FileDiff};
 
 use super::show::resolve;
 use crate::client::{Client, Failure, block_on};
-use crate::effect::{self, Paint, Place, unified};
+use crate::effect::{self, Links, Paint, Place, unified};
 use crate::paths::Paths;
-use crate::text::{print_json, safe};
+use crate::progress::Progress;
+use crate::text::{counted, print_json, safe};
 
 /// Show what a run changed, applied or not
 #[derive(clap::Args)]
@@ -70,21 +71,35 @@ pub(crate) async fn print(
     if form.patch {
         return write_patch(&place.patch(client).await?, None);
     }
-    let info = place.fetch(client, usize::MAX).await?;
+    // What is printed as it comes needs no line beside it.
+    let streams = !form.json && !form.stat && std::io::stdout().is_terminal();
+    let mut progress = Progress::new(!streams);
+    let listing = place.fetch(client, usize::MAX);
+    let info = progress.during("listing files", listing).await?;
+    let of = counted(info.changes.len() as u64, "file");
     match (form.json, form.stat) {
-        (true, true) => print_json(&info),
-        (false, true) => stat(&info),
+        (true, true) => {
+            drop(progress);
+            print_json(&info);
+        }
+        (false, true) => {
+            drop(progress);
+            stat(&info);
+        }
         (true, false) => {
             let mut diffs = vec![];
-            for change in &info.changes {
-                diffs.push(place.diff(client, change.index, form.reveal).await?);
+            for (at, change) in info.changes.iter().enumerate() {
+                let diff = place.diff(client, change, form.reveal);
+                diffs.push(progress.during(&format!("{at} of {of}"), diff).await?);
             }
+            drop(progress);
             print_json(&Whole { info, diffs });
         }
         (false, false) => {
             let paint = Paint::on(&std::io::stdout());
-            for change in &info.changes {
-                let diff = place.diff(client, change.index, form.reveal).await?;
+            for (at, change) in info.changes.iter().enumerate() {
+                let diff = place.diff(client, change, form.reveal);
+                let diff = progress.during(&format!("{at} of {of}"), diff).await?;
                 for (style, line) in unified(&diff) {
                     println!("{}", paint.line(style, &line));
                 }
@@ -96,7 +111,7 @@ pub(crate) async fn print(
 
 /// Prints which files change.
 pub(crate) fn stat(info: &ChangesInfo) {
-    for line in effect::lines(info, usize::MAX) {
+    for line in effect::lines(info, &Links::default(), usize::MAX) {
         println!("{line}");
     }
     println!("{}", safe(&info.view.summary));

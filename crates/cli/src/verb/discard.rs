@@ -6,18 +6,18 @@ use std::time::Duration;
 use weighlock_engine::ChangesInfo;
 use weighlock_server::{CommandView, FinalizeRequest, Settle};
 
-use super::show::resolve;
+use super::show::resolve_here;
 use crate::client::{Client, Failure, block_on};
-use crate::effect::{self, Place};
+use crate::effect::{self, Links, Place};
 use crate::keys::Keys;
 use crate::paths::Paths;
 use crate::signals::Signals;
 use crate::term::{self, say};
-use crate::text::{print_json, safe};
+use crate::text::{print_json, safe, were, which_were};
 use crate::{ourselves, question};
 
-/// Files that are named before they go.
-const NAMED: usize = 20;
+/// Files that are named before they go, or come.
+pub(crate) const NAMED: usize = 20;
 
 /// Throw away what a run has changed on a copy
 #[derive(clap::Args)]
@@ -43,7 +43,7 @@ pub(crate) fn discard(args: &Args, paths: &Paths) -> Result<ExitCode, Failure> {
     ourselves::may_decide()?;
     block_on(async {
         let mut client = Client::open(paths).await?;
-        let id = resolve(&mut client, &args.id).await?;
+        let id = resolve_here(&mut client, &args.id).await?;
         let info = Place::of_run(&id).fetch(&mut client, NAMED).await?;
         if info.view.state == "held" && !args.yes && !agreed(&info).await? {
             say!("Nothing was discarded.");
@@ -74,22 +74,25 @@ pub(crate) fn discard(args: &Args, paths: &Paths) -> Result<ExitCode, Failure> {
 
 /// Says what goes, and asks where somebody can be asked.
 async fn agreed(info: &ChangesInfo) -> Result<bool, Failure> {
-    let needed_by = info.needed_by.join(", ");
     if !term::is_there() {
         return match info.needed_by.is_empty() {
             true => Ok(true),
             false => Err(Failure::new(
-                format!("{needed_by} were built on it and would go with it; nothing was discarded"),
+                format!(
+                    "{} built on it and would go with it; nothing was discarded",
+                    were(&info.needed_by)
+                ),
                 "to discard all of them, add --yes",
             )),
         };
     }
     say!("{}", safe(&info.view.summary));
-    effect::lines(info, NAMED)
+    effect::lines(info, &Links::default(), NAMED)
         .iter()
         .for_each(|line| say!("  {line}"));
     if !info.needed_by.is_empty() {
-        say!("discarding it also discards {needed_by} which were built on it");
+        let with = which_were(&info.needed_by);
+        say!("discarding it also discards {with} built on it");
     }
     confirm("discard these changes?").await
 }

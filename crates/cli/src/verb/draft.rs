@@ -9,7 +9,7 @@ use weighlock_server::{DraftList, RunList, Settle, SettleDraft};
 
 use super::commit;
 use super::diff::{self, Form};
-use super::discard::confirm;
+use super::discard::{NAMED, confirm};
 use crate::client::{Client, Failure, block_on};
 use crate::effect::{self, Place};
 use crate::names::Names;
@@ -25,7 +25,7 @@ use crate::when::minute;
   weighlock draft                            list them, by session
   weighlock draft show                       all of a session's as one
   weighlock draft diff
-  weighlock draft commit                     apply them, in order
+  weighlock draft commit                     apply them, in order; a terminal is asked
   weighlock draft discard -m 'Not like this.'
   weighlock draft export > work.patch
   weighlock draft -s webshop commit          of the latest session there")]
@@ -70,6 +70,9 @@ enum What {
         /// Apply exactly what this names, from `weighlock draft show --json`
         #[arg(long, value_name = "H")]
         hash: Option<String>,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
         /// Print the runs as one JSON object
         #[arg(long)]
         json: bool,
@@ -130,13 +133,31 @@ pub(crate) fn draft(args: Args, paths: &Paths) -> Result<ExitCode, Failure> {
                 let place = Place::of_draft(&find(&of)?.session_id);
                 return diff::print(&mut client, &place, &form).await;
             }
-            What::Commit { of, hash, json } => {
+            What::Commit {
+                of,
+                hash,
+                yes,
+                json,
+            } => {
+                let draft = find(&of)?;
+                // Whoever names exactly what they mean has seen it.
+                let asks = !yes && hash.is_none() && term::is_there();
+                let seen = match asks {
+                    true => seen(&mut client, draft).await?,
+                    false => hash,
+                };
+                if asks && seen.is_none() {
+                    say!("Nothing was applied.");
+                    return Ok(ExitCode::FAILURE);
+                }
                 let settle = SettleDraft {
                     changes: Settle::Commit,
-                    hash,
+                    hash: seen,
                     reason: None,
                 };
-                let done = settled(&mut client, find(&of)?, &settle).await?;
+                // A person may have thought for longer than a connection lasts.
+                let mut client = Client::open(paths).await?;
+                let done = settled(&mut client, draft, &settle).await?;
                 match json {
                     true => print_json(&done),
                     false => done.commands.iter().for_each(commit::say_applied),
@@ -252,6 +273,22 @@ fn list(mut drafts: DraftList, sandbox: Option<&str>, names: &Names, json: bool)
     }
 }
 
+/// Shows all that would be applied, and asks; returns what names exactly that,
+/// if the answer is yes.
+async fn seen(client: &mut Client, draft: &Draft) -> Result<Option<String>, Failure> {
+    let place = Place::of_draft(&draft.session_id);
+    let info = place.fetch(client, NAMED).await?;
+    let links = place.links(client, &info).await?;
+    tell(draft);
+    say!("{}", safe(&info.view.summary));
+    effect::lines(&info, &links, NAMED)
+        .iter()
+        .for_each(|line| say!("  {line}"));
+    let runs = counted(draft.runs.len() as u64, "run");
+    let yes = confirm(&format!("apply the changes of {runs}?")).await?;
+    Ok(Some(info.view.hash).filter(|_| yes))
+}
+
 /// Says what goes, and asks where somebody can be asked.
 async fn agreed(draft: &Draft) -> Result<bool, Failure> {
     let runs = counted(draft.runs.len() as u64, "run");
@@ -261,9 +298,14 @@ async fn agreed(draft: &Draft) -> Result<bool, Failure> {
             "to discard them, add --yes",
         ));
     }
+    tell(draft);
+    confirm(&format!("discard the changes of {runs}?")).await
+}
+
+/// Says which runs a draft is made of.
+fn tell(draft: &Draft) {
     for run in &draft.runs {
         say!("  {:<10} {}", run.short_id, safe(&run.changes.summary));
         say!("  {:<10} {}", "", command_line(&run.command, 100));
     }
-    confirm(&format!("discard the changes of {runs}?")).await
 }

@@ -9,7 +9,7 @@ use crate::client::{Failure, block_on};
 use crate::ourselves;
 use crate::paths::Paths;
 use crate::question;
-use crate::text::{one_line, print_json};
+use crate::text::{one_line, print_json, were};
 
 /// Reject what waits for a person
 #[derive(clap::Args)]
@@ -43,13 +43,10 @@ pub(crate) fn reject(args: Args, paths: &Paths) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     eprintln!("⊘ rejected  {}", one_line(&rejected.short_id, 20));
-    let with = { asked.effect.iter() }.flat_map(|effect| &effect.needed_by);
-    let with: Vec<&str> = with.map(String::as_str).collect();
+    let with = asked.effect.map(|effect| effect.needed_by);
+    let with = with.unwrap_or_default();
     if !with.is_empty() {
-        eprintln!(
-            "  {} were built on it, and were discarded too",
-            with.join(", ")
-        );
+        eprintln!("  {} built on it, and went with it", were(&with));
     }
     Ok(ExitCode::SUCCESS)
 }

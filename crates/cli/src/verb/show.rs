@@ -51,6 +51,42 @@ pub(crate) async fn resolve(client: &mut Client, id: &str) -> Result<String, Fai
     }
 }
 
+/// The same for whoever changes something: the last run is only meant where its
+/// files are.
+pub(crate) async fn resolve_here(client: &mut Client, id: &str) -> Result<String, Failure> {
+    let resolved = resolve(client, id).await?;
+    if id == "@last" {
+        let view: CommandView = client.get(&format!("/commands/{resolved}")).await?;
+        check_here(&view.run)?;
+    }
+    Ok(resolved)
+}
+
+/// Refuses a run of another place than the current directory.
+fn check_here(run: &Run) -> Result<(), Failure> {
+    let place = place(run);
+    let here = std::env::current_dir().and_then(|here| here.canonicalize());
+    if here.is_ok_and(|here| here.starts_with(place)) {
+        return Ok(());
+    }
+    let id = &run.short_id;
+    Err(Failure::new(
+        format!(
+            "the last run, {id} (`{}`), was in {}; nothing was done",
+            text::command_line(&run.command, 60),
+            text::one_line(place, usize::MAX)
+        ),
+        format!("if that is the one, name it: {id}"),
+    ))
+}
+
+/// Where a run's files are.
+pub(crate) fn place(run: &Run) -> &str {
+    let sandbox = run.detail.sandbox.as_ref();
+    let directory = sandbox.and_then(|sandbox| sandbox.directory.as_deref());
+    directory.unwrap_or(&run.cwd)
+}
+
 /// Returns everything about a run, one thing on each line.
 pub(crate) fn lines(view: &CommandView) -> Vec<String> {
     let run = &view.run;

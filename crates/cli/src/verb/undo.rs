@@ -2,13 +2,13 @@
 
 use std::process::ExitCode;
 
-use weighlock_engine::Run;
+use weighlock_engine::{ChangesView, Run};
 use weighlock_server::{CommandView, RunList};
 
-use super::show::resolve;
+use super::show::resolve_here;
 use crate::client::{Client, Failure, block_on};
 use crate::paths::Paths;
-use crate::text::{aligned, one_line, print_json};
+use crate::text::{aligned, counted, one_line, print_json};
 use crate::{effect, judged, ourselves};
 
 /// Take back what runs have changed: the latest first, whatever the order
@@ -18,7 +18,8 @@ use crate::{effect, judged, ourselves};
   weighlock undo @last
   weighlock undo r_7f3kq2 r_9b20m1           both, the later one first",
     after_help = "Each undo is a run of its own, which can be undone in turn. Where a file was \
-changed since, nothing of that run is undone, and the files are named."
+changed since, nothing of that run is undone, and the files are named. @last is refused where the \
+last run was in another sandbox's directory than the current one."
 )]
 pub(crate) struct Args {
     /// The runs: ids, unique beginnings of them, or @last
@@ -59,7 +60,7 @@ pub(crate) fn undo(args: &Args, paths: &Paths) -> Result<ExitCode, Failure> {
 async fn to_undo(client: &mut Client, ids: &[String]) -> Result<Vec<Run>, Failure> {
     let mut runs: Vec<Run> = vec![];
     for id in ids {
-        let id = resolve(client, id).await?;
+        let id = resolve_here(client, id).await?;
         let view: CommandView = client.get(&format!("/commands/{id}")).await?;
         if !effect::is(&view.run, "applied") {
             let id = &view.run.short_id;
@@ -79,8 +80,7 @@ fn say_undone(run: &Run, by: &Run) {
     let Some(changes) = &by.detail.changes else {
         return;
     };
-    let files = effect::files(changes);
-    let said = format!("✓ undone · {}, {files} restored", run.short_id);
+    let said = format!("✓ undone · {}, {}", run.short_id, taken_back(changes));
     let width = judged::width(std::io::stderr());
     eprintln!("{}", aligned(&said, &by.short_id, width));
     for path in &changes.paths {
@@ -90,6 +90,25 @@ fn say_undone(run: &Run, by: &Run) {
     if more > 0 {
         eprintln!("  … and {more} more: weighlock diff {}", by.short_id);
     }
+}
+
+/// `3 files restored, 2 removed`
+fn taken_back(changes: &ChangesView) -> String {
+    let deeds = [
+        (
+            changes.created + changes.modified + changes.other,
+            "restored",
+        ),
+        (changes.deleted, "removed"),
+        (changes.renamed, "renamed back"),
+    ];
+    let mut deeds = deeds.into_iter().filter(|(count, _)| *count > 0);
+    let Some((count, deed)) = deeds.next() else {
+        return "times of modification restored".into();
+    };
+    let mut said = vec![format!("{} {deed}", counted(count, "file"))];
+    said.extend(deeds.map(|(count, deed)| format!("{count} {deed}")));
+    said.join(", ")
 }
 
 /// Says which run it was that could not be undone.

@@ -16,7 +16,7 @@ Why    `touch` writes files                                   default (built-in)
      writes: made
 
   [o] run once   [w] always…   [e] edit   [r] reject…
-  [t] try in a copy   [x] explain   [q] quit
+  [t] try in a copy   [x] explain   [q] decide later   [^C] withdraw
 > ";
 
 fn run(home: &Home, command: &str) -> Tty {
@@ -31,7 +31,7 @@ fn made(home: &Home) -> bool {
 fn o_and_enter_run_it_once() {
     let home = Home::strict();
     let mut tty = run(&home, "touch made");
-    let card = tty.expect("[q] quit\n> ");
+    let card = tty.expect("[^C] withdraw\n> ");
     let mut lines = card.splitn(4, '\n');
     let mut next = || lines.next().unwrap();
     let header = format!("◔ Needs approval · {} in default · waiting 0:0", home.me());
@@ -74,10 +74,10 @@ fn keys_that_were_meant_for_something_else_decide_nothing() {
     tty.expect("> ");
     assert!(!made(&home));
     tty.press("q");
-    tty.expect("nothing was run");
+    tty.expect("◔ Still waiting — weighlock approve ap_");
     assert_eq!(tty.end(), Some(75));
     assert!(!made(&home));
-    assert_eq!(home.show("@last")["state"], "withdrawn");
+    assert_eq!(home.show("@last")["state"], "waiting");
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn what_cannot_be_foreseen_cannot_be_allowed_beforehand() {
     let home = Home::strict();
     for command in ["cat > made <<X\n1\nX", "$TOOL x"] {
         let mut tty = run(&home, command);
-        tty.expect("[o] run once   [e] edit   [r] reject…\n  [t] try in a copy   [x] explain   [q] quit\n> ");
+        tty.expect("[o] run once   [e] edit   [r] reject…\n  [t] try in a copy   [x] explain   [q] decide later   [^C] withdraw\n> ");
         tty.press("w");
         tty.press("q");
         assert_eq!(tty.end(), Some(75), "{command}");

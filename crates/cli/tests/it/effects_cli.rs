@@ -15,7 +15,7 @@ const EDIT: &str = "sed -i s/old/new/ README.md && mv a b; echo said";
 /// The letters below changes that can be applied.
 const LETTERS: &str = "
   [o] apply these changes   [w] always…   [r] reject…
-  [d] diff   [x] explain   [q] quit
+  [d] diff   [x] explain   [q] decide later   [^C] withdraw
 > ";
 
 /// A home with two files, where the kernel can show it as a copy.
@@ -92,7 +92,7 @@ fn question(home: &Home, run: &Value) -> Value {
 fn whoever_may_decide_is_asked_about_changes_at_the_terminal() {
     let Some(home) = home() else { return };
     let mut tty = at_terminal(&home, &["run", "--", EDIT]);
-    let shown = tty.expect("[q] quit\n> ");
+    let shown = tty.expect("\n> ");
     let (before, rest) = shown.split_once("said\n").expect("its output");
     assert!(before.starts_with("● sed -i s/old/new/"), "{shown}");
     let lines: Vec<&str> = rest.lines().collect();
@@ -127,6 +127,25 @@ fn whoever_may_decide_is_asked_about_changes_at_the_terminal() {
 }
 
 #[test]
+fn what_is_said_of_a_try_is_broken_between_words() {
+    let Some(home) = home() else { return };
+    let mut tty = Tty::start(home.weighlock(&["run", "--", EDIT]));
+    let shown = tty.expect("\n> ");
+    let (_, rest) = shown.split_once("said\n").expect("its output");
+    let (head, _) = rest.split_once("\n  M README.md").expect("its files");
+    let lines: Vec<&str> = head.lines().collect();
+    assert!(lines.len() > 1, "{shown}");
+    assert!(
+        lines.iter().all(|line| line.chars().count() <= 80),
+        "{shown}"
+    );
+    let whole = "1 changed, 1 renamed, nothing else was touched, no network";
+    assert!(lines.join(" ").ends_with(whole), "{shown}");
+    tty.send("\x03");
+    assert_eq!(tty.end(), Some(75));
+}
+
+#[test]
 fn keys_that_were_meant_for_the_command_apply_nothing() {
     let Some(home) = home() else { return };
     let mut tty = at_terminal(&home, &["run", "--", EDIT]);
@@ -145,11 +164,40 @@ fn keys_that_were_meant_for_the_command_apply_nothing() {
     tty.expect("no\n");
     tty.expect("\n> ");
     assert_untouched(&home);
-    tty.press("q");
-    tty.expect("◌ Withdrawn — nothing was applied\n");
+    tty.send("\x03");
+    tty.expect("^C\n◌ Withdrawn — nothing was applied\n");
     assert_eq!(tty.end(), Some(75));
     assert_untouched(&home);
     assert_eq!(home.show("@last")["changes"]["state"], "discarded");
+}
+
+#[test]
+fn q_leaves_the_question_waiting_and_keeps_the_changes() {
+    let Some(home) = home() else { return };
+    let before = ["run", "--review", "before", "--", EDIT];
+    for args in [&["run", "--", EDIT][..], &["preview", EDIT], &before] {
+        let mut tty = at_terminal(&home, args);
+        tty.expect("\n> ");
+        if args == before {
+            // Also after it was tried, when its changes are the question.
+            tty.press("t");
+            tty.expect("Trying it in a copy…\n");
+            tty.expect("\n> ");
+        }
+        tty.press("q");
+        let run = home.show("@last");
+        let ap = question(&home, &run)["short_id"].clone();
+        let ap = ap.as_str().unwrap();
+        tty.expect(&format!("q\n◔ Still waiting — weighlock approve {ap}  "));
+        assert_eq!(tty.end(), Some(75));
+        let last = tty.screen().trim_end().lines().last().unwrap().to_owned();
+        assert!(last.ends_with(short(&run)), "{last}");
+        let run = home.show(short(&run));
+        assert_eq!(run["state"], "waiting", "{run}");
+        assert_eq!(run["changes"]["state"], "held", "{run}");
+        assert_untouched(&home);
+        assert_eq!(home.call(&["discard", short(&run)]).code, Some(0));
+    }
 }
 
 #[test]
@@ -185,7 +233,7 @@ fn a_diff_has_colours_only_where_they_are_seen_and_no_secrets() {
     );
     assert!(shown.contains("\x1b[32m+⟦U+001B⟧[2J\x1b[0m\n"), "{shown}");
     assert!(!shown.contains(&token), "{shown}");
-    tty.press("q");
+    tty.send("\x03");
     assert_eq!(tty.end(), Some(75));
 
     let run = hold(&home, "sh script");
@@ -348,6 +396,39 @@ fn what_is_applied_unasked_is_one_quiet_line() {
 }
 
 #[test]
+fn a_run_that_failed_for_want_of_what_a_copy_has_not_says_so() {
+    let Some(home) = home() else { return };
+    put(
+        &home,
+        "script",
+        "echo 'Invalid cross-device link' >&2; exit 3\n",
+    );
+    put(&home, "other", "echo 1 > made; exit 4\n");
+    let offline = "the sandbox has network, this copy had none: weighlock run --review before\n";
+    let done = home.call(&["run", "--no-wait", "--", "sh other"]);
+    assert!(!done.err.contains("hint: "), "{done:?}");
+    let done = home.call(&["run", "--", "sh script"]);
+    assert_eq!(done.code, Some(3), "{done:?}");
+    let crossed = "\nhint: directories that were there cannot be renamed on a copy: weighlock run \
+                   --review before\n";
+    assert!(done.err.contains(crossed), "{done:?}");
+    home.put(
+        "settings/weighlock/config.toml",
+        "[sandbox.default]\nnetwork = \"on\"\n",
+    );
+    assert_eq!(home.call(&["serve", "--stop"]).code, Some(0));
+    let done = home.call(&["run", "--no-wait", "--", "sh other"]);
+    assert!(
+        done.err.contains(&format!("\nhint: {offline}◔ Needs")),
+        "{done:?}"
+    );
+    // Not where it has worked.
+    put(&home, "other", "echo 1 > made\n");
+    let done = home.call(&["run", "--no-wait", "--", "sh other"]);
+    assert!(!done.err.contains("hint: "), "{done:?}");
+}
+
+#[test]
 fn a_preview_asks_about_every_change_wherever_it_runs() {
     let Some(home) = home() else { return };
     // Nobody else would be asked, and it would write directly.
@@ -397,7 +478,7 @@ fn approve_shows_the_effect_and_who_comes_first() {
     );
     tty.press("r");
     let also = format!(
-        "  rejecting also discards {} which were built on it\n",
+        "  rejecting also discards {}, which was built on it\n",
         short(&second)
     );
     tty.expect(&also);
@@ -405,19 +486,78 @@ fn approve_shows_the_effect_and_who_comes_first() {
     tty.expect("\n> ");
     tty.press("n");
     let card = tty.expect("\n> ");
-    let after = format!("\n       after {}: it was built on that", short(&first));
+    let after = format!(
+        "\n       built on {}, which comes first\n\n  [r] reject…\n",
+        short(&first)
+    );
     assert!(card.contains(&after), "{card}");
+    // No key applies it.
     tty.press("o");
-    tty.expect("any other key = no");
-    tty.press("\r");
-    tty.expect(&format!("error: it was built on {}", short(&first)));
-    tty.expect("\n> ");
     tty.press("q");
+    tty.expect("q\n");
     assert_eq!(tty.end(), Some(0));
     assert_untouched(&home);
     // What waits can be applied in order at once.
     let done = home.call(&["draft", "commit"]);
     assert_eq!(done.code, Some(0), "{done:?}");
+    assert_eq!(read(&home, "README.md"), "first\nnew\nlast\nmore\n");
+}
+
+#[test]
+fn what_others_were_built_on_is_asked_about_first() {
+    let Some(home) = home() else { return };
+    let first = hold(&home, "sed -i s/old/new/ README.md");
+    // Of high risk, and so the first of the inbox.
+    let second = hold(&home, "echo x > .envrc");
+    let third = hold(&home, "echo more >> README.md");
+    let inbox = json(&home.call(&["inbox", "--json"]).out);
+    assert_eq!(
+        inbox["approvals"][0]["approval_id"], second["approval_id"],
+        "{inbox}"
+    );
+    let mut tty = at_terminal(&home, &["approve"]);
+    for (at, run) in [&first, &second, &third].into_iter().enumerate() {
+        let card = tty.expect("\n> ");
+        let ap = question(&home, run)["short_id"].clone();
+        let head = card.lines().find(|line| line.contains(" of 3 · ")).unwrap();
+        assert!(head.starts_with(&format!("{} of 3 · ", at + 1)), "{card}");
+        assert!(head.ends_with(ap.as_str().unwrap()), "{card}");
+        assert!(!card.contains("built on"), "{card}");
+        tty.press("o");
+        tty.expect("any other key = no");
+        // What is of high risk has to be read first.
+        std::thread::sleep(std::time::Duration::from_secs(1));
+        tty.press("\r");
+        tty.expect("✓ applied · exit 0 · ");
+    }
+    tty.expect("Nothing else waits for you.");
+    assert_eq!(tty.end(), Some(0));
+    assert_eq!(read(&home, "README.md"), "first\nnew\nlast\nmore\n");
+}
+
+#[test]
+fn what_was_built_on_others_can_be_applied_once_they_are() {
+    let Some(home) = home() else { return };
+    let first = hold(&home, EDIT);
+    let mut tty = at_terminal(&home, &["run", "--", "echo more >> README.md"]);
+    let shown = tty.expect("\n> ");
+    let says = format!(
+        "\n  built on {}, which comes first\n  weighlock approve puts it; weighlock draft commit \
+         applies all of it\n",
+        short(&first)
+    );
+    assert!(shown.contains(&says), "{shown}");
+    assert!(shown.contains("\n\n  [r] reject…\n"), "{shown}");
+    // Somebody decides that elsewhere.
+    assert_eq!(home.call(&["commit", short(&first)]).code, Some(0));
+    tty.expect("\nWhat it was built on is applied; this is the question now.\n");
+    let shown = tty.expect("\n> ");
+    assert!(shown.ends_with(LETTERS), "{shown}");
+    tty.press("o");
+    tty.expect("any other key = no");
+    tty.press("\r");
+    tty.expect("✓ applied · exit 0 · ");
+    assert_eq!(tty.end(), Some(0));
     assert_eq!(read(&home, "README.md"), "first\nnew\nlast\nmore\n");
 }
 
@@ -462,7 +602,7 @@ fn what_is_asked_before_it_runs_can_be_tried_first() {
     let mut tty = at_terminal(&home, &["run", "--review", "before", "--", EDIT]);
     let card = tty.expect("\n> ");
     assert!(
-        card.contains("[t] try in a copy   [x] explain   [q] quit\n"),
+        card.contains("[t] try in a copy   [x] explain   [q] decide later   [^C] withdraw\n"),
         "{card}"
     );
     tty.press("t");
@@ -580,6 +720,34 @@ fn a_patch_is_what_git_applies() {
 }
 
 #[test]
+fn what_has_no_content_is_told_as_the_server_tells_it() {
+    let Some(home) = home() else { return };
+    put(&home, "gone", "");
+    put(&home, "mode", "x\n");
+    let run = hold(
+        &home,
+        "mkdir d && touch d/empty && chmod 755 mode && rm gone && mv a b && ln -s b l && \
+         printf '\\0' > bin && echo 1 >> README.md",
+    );
+    let whole = json(&home.call(&["diff", short(&run), "--json"]).out);
+    let diffs = whole["diffs"].as_array().expect("a list");
+    assert_eq!(diffs.len(), whole["changes"].as_array().unwrap().len());
+    let kinds: Vec<&str> = diffs
+        .iter()
+        .filter_map(|diff| diff["kind"].as_str())
+        .collect();
+    for kind in ["created", "modified", "deleted", "renamed", "mode"] {
+        assert!(kinds.contains(&kind), "{kinds:?}");
+    }
+    for diff in diffs {
+        let (run, index) = (run["command_id"].as_str().unwrap(), &diff["index"]);
+        let path = format!("/commands/{run}/changes/{index}/diff");
+        let (status, told) = home.api("GET", &path, &Value::Null);
+        assert_eq!((status, &told), (200, diff));
+    }
+}
+
+#[test]
 fn commit_applies_exactly_what_was_seen() {
     let Some(home) = home() else { return };
     let run = hold(&home, EDIT);
@@ -609,7 +777,7 @@ fn discard_says_what_else_goes() {
     let first = hold(&home, EDIT);
     let second = hold(&home, "echo more >> README.md");
     let done = home.call(&["discard", short(&first)]);
-    let goes = format!("{} were built on it and would go with it", short(&second));
+    let goes = format!("{} was built on it and would go with it", short(&second));
     assert_eq!(done.code, Some(1), "{done:?}");
     assert!(
         done.err.contains(&goes) && done.err.contains("--yes"),
@@ -617,7 +785,10 @@ fn discard_says_what_else_goes() {
     );
     let mut tty = at_terminal(&home, &["discard", short(&first)]);
     tty.expect("  M README.md  +1 −1\n  R a → b\n");
-    tty.expect(&format!("discarding it also discards {}", short(&second)));
+    tty.expect(&format!(
+        "discarding it also discards {}, which was built on it",
+        short(&second)
+    ));
     tty.expect("discard these changes? Enter = yes, any other key = no");
     tty.press("n");
     tty.expect("Nothing was discarded.");
@@ -652,10 +823,14 @@ fn undo_takes_back_the_latest_first() {
     let done = home.call(&["undo", short(&first), short(&second), short(&first)]);
     assert_eq!(done.code, Some(0), "{done:?}");
     let lines: Vec<&str> = done.err.lines().collect();
-    let said = |run: &Value, files: &str| format!("✓ undone · {}, {files} restored ", short(run));
-    assert!(lines[0].starts_with(&said(&second, "1 file")), "{lines:?}");
+    let said = |run: &Value, files: &str| format!("✓ undone · {}, {files} ", short(run));
+    assert!(
+        lines[0].starts_with(&said(&second, "1 file restored")),
+        "{lines:?}"
+    );
     assert_eq!(lines[1], "  M README.md");
-    assert!(lines[2].starts_with(&said(&first, "2 files")), "{lines:?}");
+    let both = said(&first, "1 file restored, 1 renamed back");
+    assert!(lines[2].starts_with(&both), "{lines:?}");
     assert_eq!(lines[3..], ["  M README.md", "  R b → a"]);
     assert_untouched(&home);
     let shown = home.call(&["show", short(&first)]).out;
@@ -664,6 +839,13 @@ fn undo_takes_back_the_latest_first() {
     let done = home.call(&["undo", "@last", "--json"]);
     assert_eq!(done.code, Some(0), "{done:?}");
     assert_eq!(json(&done.out)["commands"][0]["state"], "succeeded");
+    assert_applied(&home);
+
+    // What was new is gone, and what was gone is back.
+    let third = apply("touch x y && rm b");
+    let done = home.call(&["undo", short(&third)]);
+    let all = said(&third, "1 file restored, 2 removed");
+    assert!(done.err.starts_with(&all), "{done:?}");
     assert_applied(&home);
 
     let third = apply("sed -i s/first/1/ README.md");
@@ -680,6 +862,47 @@ fn undo_takes_back_the_latest_first() {
         "{done:?}"
     );
     home.assert_audit_verifies();
+}
+
+#[test]
+fn the_last_run_of_another_place_has_to_be_named() {
+    let Some(home) = home() else { return };
+    let done = home.call(&["run", "--review", "none", "--", EDIT]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let run = home.show("@last");
+    let other = home.dir().join("other");
+    fs::create_dir_all(&other).unwrap();
+    let call = |dir: &std::path::Path, args: &[&str]| {
+        let done = home.weighlock(args).current_dir(dir).output().unwrap();
+        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        (done.status.code(), said)
+    };
+    let id = short(&run);
+    for args in [
+        &["undo", "@last"][..],
+        &["commit", "@last"],
+        &["discard", "@last", "--yes"],
+    ] {
+        let (code, said) = call(&other, args);
+        assert_eq!(code, Some(1), "{said}");
+        let refused = format!(
+            "error: the last run, {id} (`{EDIT}`), was in {}; nothing was done\n\
+             hint: if that is the one, name it: {id}\n",
+            home.base().display()
+        );
+        assert_eq!(said, refused, "{args:?}");
+    }
+    assert_applied(&home);
+    // Looking changes nothing, and a name is a name.
+    assert_eq!(call(&other, &["diff", "@last"]).0, Some(0));
+    assert_eq!(call(&other, &["undo", id]).0, Some(0));
+    assert_untouched(&home);
+    // An undo is where its files are.
+    assert_eq!(call(&other, &["undo", "@last"]).0, Some(1));
+    let inner = home.base().join("inner");
+    fs::create_dir(&inner).unwrap();
+    assert_eq!(call(&inner, &["undo", "@last"]).0, Some(0));
+    assert_applied(&home);
 }
 
 #[test]
@@ -720,6 +943,18 @@ fn a_draft_is_all_that_is_undecided() {
     let done = home.call(&["draft", "commit", "--hash", "other"]);
     assert_eq!(done.code, Some(1), "{done:?}");
     assert_untouched(&home);
+    let mut tty = at_terminal(&home, &["draft", "commit"]);
+    let asked = "  apply the changes of 2 runs? Enter = yes, any other key = no ";
+    let shown = tty.expect(asked);
+    assert!(shown.contains("\n  M README.md  +2 −1\n"), "{shown}");
+    for run in [&first, &second] {
+        assert!(shown.contains(&format!("  {} ", short(run))), "{shown}");
+    }
+    tty.press("n");
+    tty.expect("Nothing was applied.");
+    assert_eq!(tty.end(), Some(1));
+    assert_untouched(&home);
+    // Whoever names it exactly, says so or is no person has not to be asked.
     let done = home.call(&["draft", "commit", "--hash", hash.as_str().unwrap()]);
     assert_eq!(done.code, Some(0), "{done:?}");
     assert_eq!(
@@ -740,6 +975,22 @@ fn a_draft_is_all_that_is_undecided() {
     assert_eq!(tty.end(), Some(0));
     assert_eq!(read(&home, "README.md"), "first\nnew\nlast\nmore\n");
     assert_eq!(home.call(&["draft"]).out, "Nothing is undecided.\n");
+
+    for (args, key) in [
+        (&["draft", "commit"][..], "\r"),
+        (&["draft", "commit", "--yes"], ""),
+    ] {
+        hold(&home, "echo again >> README.md");
+        let mut tty = at_terminal(&home, args);
+        if !key.is_empty() {
+            tty.expect("  apply the changes of 1 run? Enter = yes, any other key = no ");
+            tty.press(key);
+        }
+        tty.expect("✓ applied · exit 0 · ");
+        assert_eq!(tty.end(), Some(0));
+    }
+    let all = "first\nnew\nlast\nmore\nagain\nagain\n";
+    assert_eq!(read(&home, "README.md"), all);
 }
 
 #[test]
@@ -786,6 +1037,22 @@ fn what_runs_by_itself_is_marked_and_repeated() {
     tty.press("q");
     assert_eq!(tty.end(), Some(75));
     assert!(!home.base().join(".envrc").exists());
+}
+
+#[test]
+fn where_a_link_would_lead_is_said_with_the_question() {
+    let Some(home) = home() else { return };
+    let mut tty = at_terminal(&home, &["run", "--", "ln -s ../../etc/passwd l; ln -s a m"]);
+    let shown = tty.expect("\n> ");
+    assert!(shown.contains(" l → ../../etc/passwd (link)\n"), "{shown}");
+    assert!(shown.contains(" m → a (link)\n"), "{shown}");
+    tty.press("q");
+    assert_eq!(tty.end(), Some(75));
+    let mut tty = at_terminal(&home, &["draft", "commit"]);
+    let shown = tty.expect("any other key = no ");
+    assert!(shown.contains(" l → ../../etc/passwd (link)\n"), "{shown}");
+    tty.press("n");
+    assert_eq!(tty.end(), Some(1));
 }
 
 #[test]

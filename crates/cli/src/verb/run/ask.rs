@@ -70,7 +70,10 @@ impl Asking<'_> {
             let waits = view.run.state == State::Waiting;
             if waits && !asked_here && self.can_decide(client, &view).await? {
                 asked_here = true;
-                view = self.ask_here(view).await?;
+                match self.ask_here(view).await? {
+                    Waited::Answered(now) => view = now,
+                    Waited::Left(now) => return Ok(now),
+                }
                 continue;
             }
             let changes = view.run.detail.changes.as_ref();
@@ -103,7 +106,8 @@ impl Asking<'_> {
             || me.role >= Role::Approver && me.sandboxes.as_ref().is_none_or(here))
     }
 
-    async fn ask_here(&mut self, view: CommandView) -> Result<CommandView, Failure> {
+    async fn ask_here(&mut self, view: CommandView) -> Result<Waited, Failure> {
+        let run = &view.run.command_id;
         let id = view.run.approval_id.clone().unwrap_or_default();
         let put = Put {
             own: true,
@@ -113,7 +117,12 @@ impl Asking<'_> {
             Ok(Outcome::Answered(_)) => self.show.decided.set(true),
             Ok(Outcome::Over(approval)) => say!("{}", question::how_it_ended(&approval)),
             Ok(Outcome::Next | Outcome::Quit) => {
-                return wait::withdraw(self.paths, &view.run.command_id).await;
+                let asked = question::fetch(self.paths, &id).await?;
+                self.show.left.replace(Some(asked.short_id));
+                return Ok(Waited::Left(wait::fetch(self.paths, run).await?));
+            }
+            Ok(Outcome::Interrupted) => {
+                return Ok(Waited::Left(wait::withdraw(self.paths, run).await?));
             }
             // Somebody else may answer what we may not.
             Err(failure)
@@ -126,6 +135,6 @@ impl Asking<'_> {
             }
             Err(failure) => return Err(failure),
         }
-        wait::fetch(self.paths, &view.run.command_id).await
+        Ok(Waited::Answered(wait::fetch(self.paths, run).await?))
     }
 }

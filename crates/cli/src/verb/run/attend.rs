@@ -10,7 +10,7 @@ use weighlock_server::{CommandView, Frame, StopRequest};
 
 use super::ask::Asking;
 use super::show::Show;
-use super::{Options, Source, wait};
+use super::{Options, Source, lacked, wait};
 use crate::client::{Client, Failure};
 use crate::frames::Frames;
 use crate::paths::Paths;
@@ -111,6 +111,7 @@ impl Attending<'_> {
         deadline: Option<tokio::time::Instant>,
     ) -> Result<CommandView, Failure> {
         self.show.begin_line();
+        self.show.give_hint();
         let mut asking = Asking {
             paths: self.paths,
             signals: &mut self.signals,
@@ -199,6 +200,9 @@ async fn feed(paths: Paths, id: String, input: Source) -> Result<Option<String>,
 async fn pass_on(mut frames: Frames, mut show: Show) -> Result<Passed, Failure> {
     while let Some((kind, bytes)) = frames.next().await? {
         show.heard(&bytes);
+        if matches!(kind, Frame::Stderr) && lacked::is_crossed(&bytes) {
+            show.crossed.set(true);
+        }
         if show.json {
             continue;
         }

@@ -2,6 +2,7 @@
 
 mod ask;
 mod attend;
+mod lacked;
 mod show;
 mod told;
 mod wait;
@@ -50,8 +51,8 @@ about what it changed, if anything: exit code and output are the command's, and 
 before the answer.
 
 Where a person has to allow a command first, the terminal is asked if whoever sits there may \
-decide. Otherwise the request waits in the inbox, and this command waits for the answer; Ctrl C \
-withdraws the request."
+decide; q leaves the question waiting. Otherwise the request waits in the inbox, and this command \
+waits for the answer. Ctrl C withdraws the request, and what it changed on a copy is discarded."
 )]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -195,6 +196,8 @@ pub(crate) fn start(
             notes: vec![],
         };
         let mut ended = attending.attend(input, args.wait, begun).await?;
+        let crossed = attending.show.crossed.get();
+        attending.show.hint = lacked::hint(&mut attending.client, &ended.run, crossed).await;
         if effect::is_asked_about(&ended.run) {
             ended = attending.ask(ended, args, deadline).await?;
         }
@@ -209,7 +212,7 @@ fn settled(args: &Options, begun: &CommandView, show: &mut Show) -> Option<ExitC
     let run = &begun.run;
     let ran = match run.state {
         // On a copy: then it has said something, and comes before the question.
-        State::Waiting => effect::is_asked_about(run),
+        State::Waiting => effect::is_asked_about(run) && show.left.borrow().is_none(),
         State::Blocked => run.detail.changes.is_some(),
         State::Held | State::Rejected | State::Expired | State::Withdrawn => false,
         _ => true,

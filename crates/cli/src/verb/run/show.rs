@@ -1,6 +1,6 @@
 //! What `run` prints of its own.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::io::{IsTerminal, Write};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -36,6 +36,12 @@ pub(super) struct Show {
     pub(super) introduced: Rc<Cell<bool>>,
     /// Whoever sits here has decided.
     pub(super) decided: Rc<Cell<bool>>,
+    /// The question that whoever sits here has left to be answered later.
+    pub(super) left: Rc<RefCell<Option<String>>>,
+    /// It said that something cannot be renamed between file systems.
+    pub(super) crossed: Rc<Cell<bool>>,
+    /// What would help, where it failed for what a copy cannot do.
+    pub(super) hint: Option<String>,
 }
 
 /// What is on the terminal, whoever put it there.
@@ -57,6 +63,9 @@ impl Show {
             warned: Rc::default(),
             introduced: Rc::default(),
             decided: Rc::default(),
+            left: Rc::default(),
+            crossed: Rc::default(),
+            hint: None,
             screen: Rc::new(Cell::new(Screen {
                 last_output: now,
                 last_status: None,
@@ -209,6 +218,13 @@ impl Show {
         }
     }
 
+    /// Says what would help, once.
+    pub(super) fn give_hint(&mut self) {
+        if let Some(hint) = self.hint.take() {
+            self.say(&format!("hint: {hint}"));
+        }
+    }
+
     /// How it ended, and what became of what it changed.
     fn outcome(&self, run: &Run) -> String {
         let changes = run.detail.changes.as_ref();
@@ -243,6 +259,7 @@ impl Show {
             self.say(&format!("  {}", text::safe(&denial.text)));
             self.say(&format!("    {}", text::safe(&denial.remedy)));
         }
+        self.give_hint();
         self.warnings(run);
         for left in &run.detail.left_running {
             let fate = if left.fate == "kept" {

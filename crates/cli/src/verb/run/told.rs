@@ -60,6 +60,11 @@ impl Show {
             return print_json(view);
         }
         let id = &view.run.short_id;
+        if let Some(asked) = self.left.take() {
+            // They know which it is, and nobody else reads it.
+            let said = format!("◔ Still waiting — weighlock approve {asked}");
+            return say!("{}", aligned(&said, id, WIDTH));
+        }
         self.say(&match effect::is_asked_about(&view.run) {
             true => format!("  weighlock diff {id}    weighlock show {id}"),
             false => format!("  weighlock show {id}    weighlock output {id} --follow"),

@@ -260,7 +260,7 @@ impl<'a> Watching<'a> {
         let mut client = Client::open(self.paths).await?;
         let view: CommandView = client.get(&format!("/commands/{id}")).await?;
         let mut keys = Keys::new(signals)?;
-        if question::page(&mut keys, &show::lines(&view)).await {
+        if question::page(&mut keys, &show::lines(&view)).await == question::Read::Whole {
             let id = &view.run.short_id;
             say!("\n  weighlock output {id}    weighlock stop {id}");
             back(&mut keys).await;
