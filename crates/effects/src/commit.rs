@@ -39,6 +39,7 @@ pub use applied::{Applied, forget_images};
 pub use error::CommitError;
 pub(crate) use images::Index;
 pub use recover::{Recovered, is_unfinished, recover};
+pub(crate) use refuse::OWN;
 
 use error::cannot;
 use images::Images;

@@ -22,6 +22,7 @@ use rustix::fs::fstat;
 use weighlock_confine::FileId;
 
 use crate::changes::{Change, Changes, Kind, Refusal, Root, Source};
+use crate::commit::OWN;
 use crate::error::Error;
 use crate::look::{Content, Seen, ctime, look};
 use crate::node::{NodeKind, Time};
@@ -209,6 +210,10 @@ impl<'a> Scan<'a> {
         let Some(after) = look(&place.upper, name, Content::Hashed)? else {
             return Ok(());
         };
+        if name.as_encoded_bytes().starts_with(OWN.as_bytes()) {
+            self.refuse(&path, "has a name that weighlock uses itself");
+            return Ok(());
+        }
         let before = before::find(&place.below, name)?;
         let Some(before) = before else {
             if !after.whiteout {

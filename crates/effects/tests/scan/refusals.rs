@@ -159,3 +159,12 @@ fn a_file_with_other_names_is_told_from_one_that_took_its_place() {
     let shared: Vec<String> = shared.map(|change| text(&change.path)).collect();
     assert_eq!(shared, ["a"]);
 }
+
+#[test]
+fn names_that_a_commit_needs_are_refused() {
+    refused(
+        "",
+        "mkdir d; touch d/.weighlock-abc",
+        &["d/.weighlock-abc: has a name that weighlock uses itself"],
+    );
+}

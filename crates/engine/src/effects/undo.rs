@@ -1,6 +1,7 @@
 //! Taking back what was applied.
 
 use std::fs;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -13,6 +14,7 @@ use super::apply::applied_before;
 use super::view::ChangesView;
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::follow::RETRY_EVERY;
 use crate::id;
 use crate::principal::{Principal, Right};
 use crate::view::{Detail, Reason, Run, stored};
@@ -30,7 +32,11 @@ struct Of {
 impl Engine {
     /// Takes back what runs have changed, the latest first, whatever the order
     /// they are named in. Each is a run of its own, and can be undone.
-    pub async fn undo(&self, ids: &[String], who: &Principal) -> Result<Vec<Run>, Error> {
+    pub async fn undo(
+        self: &Arc<Self>,
+        ids: &[String],
+        who: &Principal,
+    ) -> Result<Vec<Run>, Error> {
         let mut rows = vec![];
         for id in ids {
             let run = self.find(id, who)?;
@@ -53,7 +59,7 @@ impl Engine {
         Ok(done)
     }
 
-    async fn undo_one(&self, row: ChangesRow, who: &Principal) -> Result<Run, Error> {
+    async fn undo_one(self: &Arc<Self>, row: ChangesRow, who: &Principal) -> Result<Run, Error> {
         let short = id::short(&row.run);
         if row.body["can_undo"] != true {
             return Err(Error::NoUndo { id: short });
@@ -81,7 +87,11 @@ impl Engine {
             Err(error) => {
                 let error = Error::from(error);
                 let reason = Reason::new("not_undone", format!("{}.", error.problem().detail));
-                self.settle(command, State::Failed, reason).await;
+                // The record may have to wait for room on the disk; the caller
+                // does not.
+                let engine = Arc::clone(self);
+                let settled = async move { engine.settle(command, State::Failed, reason).await };
+                let _ = tokio::time::timeout(RETRY_EVERY, tokio::spawn(settled)).await;
                 Err(error)
             }
         }
