@@ -88,7 +88,7 @@ impl Engine {
         nursery: Nursery,
     ) -> Result<Arc<Self>, Error> {
         make_private(&config.state_dir)?;
-        for dir in ["runs", "layers", "gone", "undo"] {
+        for dir in ["runs", "layers", "undo"] {
             make_private(&config.state_dir.join(dir))?;
         }
         let lock = take(&config.state_dir)?;

@@ -134,7 +134,7 @@ pub enum Error {
         id: String,
     },
     /// Files are not as they were.
-    #[error("{} changed meanwhile; nothing was applied", .paths.join(", "))]
+    #[error("not all is as it was: {}; nothing was applied", .paths.join(", "))]
     Conflicts {
         /// Which, and how.
         paths: Vec<String>,

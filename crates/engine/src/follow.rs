@@ -66,7 +66,7 @@ pub(crate) async fn follow(engine: Arc<Engine>, live: Arc<Live>, mut command: Co
         tokio::task::spawn_blocking(move || engine.found.repositories.look_again(&dir));
     }
     if !live.below.is_empty() {
-        engine.sweep_copies();
+        engine.sweep_copies().await;
     }
     if let Err(error) = engine.tidy().await {
         tracing::warn!(%error, "cannot remove old output");
@@ -105,7 +105,7 @@ impl Engine {
         command.open = false;
         command.detail = stored(detail);
         self.write_until_done(&command, &None, &[entry]).await;
-        self.drop_copy(&command.id);
+        self.drop_copy(&command.id).await;
         self.put_away(&command);
         Run::from_command(command)
     }

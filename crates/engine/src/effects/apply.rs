@@ -50,7 +50,7 @@ impl Engine {
         match self.apply_held(command.clone(), by).await {
             Err(Error::Conflicts { paths }) => {
                 let text = format!(
-                    "Approved by {by}, but {} changed meanwhile. Nothing was applied; its changes \
+                    "Approved by {by}, but not all is as it was: {}. Nothing was applied; its changes \
                      are kept.",
                     paths.join(", ")
                 );
@@ -109,8 +109,7 @@ impl Engine {
                 self.record_held_applied(command, row, &applied, by).await?;
             }
         }
-        self.remove_gone();
-        self.sweep_copies();
+        self.sweep_copies().await;
         Ok(())
     }
 
@@ -199,7 +198,7 @@ impl Engine {
             self.part_from_copy(&copied).await;
         }
         self.waiters.tell(&id);
-        self.sweep_copies();
+        self.sweep_copies().await;
         Ok(())
     }
 
@@ -356,7 +355,7 @@ impl Engine {
         {
             self.throw_one(row, by, None).await?;
         }
-        self.sweep_copies();
+        self.sweep_copies().await;
         Ok(true)
     }
 

@@ -125,7 +125,7 @@ impl Engine {
         let entries = vec![ended.entry];
         self.record_end(ended.command, ended.detail, None, entries, ended.tell)
             .await;
-        self.drop_copy(&ended.command.id);
+        self.drop_copy(&ended.command.id).await;
     }
 
     async fn apply_unasked(&self, ended: Ended<'_>, found: Found, permit: CommitPermit) {
@@ -177,7 +177,7 @@ impl Engine {
         self.part_from_copy(&copied).await;
         self.record_end(ended.command, ended.detail, Some(row), entries, ended.tell)
             .await;
-        self.drop_copy(&ended.command.id);
+        self.drop_copy(&ended.command.id).await;
     }
 
     /// Throws away what is never applied.
@@ -211,7 +211,7 @@ impl Engine {
         let entries = vec![ended.entry, entry];
         self.record_end(ended.command, ended.detail, Some(row), entries, ended.tell)
             .await;
-        self.drop_copy(&ended.command.id);
+        self.drop_copy(&ended.command.id).await;
     }
 
     /// Says that a copy could not be read: then nothing of it is applied.
@@ -235,7 +235,7 @@ impl Engine {
         ended.command.state = State::Failed;
         ended.detail.reason = Some(reason);
         // Nobody can get at it any more, and it may be what fills the disk.
-        self.drop_copy(&ended.command.id);
+        self.drop_copy(&ended.command.id).await;
         let entries = vec![ended.entry];
         self.record_end(ended.command, ended.detail, None, entries, ended.tell)
             .await;

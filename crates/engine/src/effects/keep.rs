@@ -1,9 +1,9 @@
 //! How long copies and before-images are kept.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
-use std::{fs, io};
 
 use serde_json::json;
 use weighlock_effects::{Layer, forget_images};
@@ -55,9 +55,9 @@ const BATCH: i64 = 100;
 
 impl Engine {
     /// Removes the copy of a run that nothing needs any more.
-    pub(crate) fn drop_copy(&self, run: &str) {
+    pub(crate) async fn drop_copy(&self, run: &str) {
         if !self.is_copy_seen(run) {
-            self.remove_copy(run);
+            self.remove_copy(run).await;
         }
     }
 
@@ -81,7 +81,7 @@ impl Engine {
 
     /// Removes copies that nothing needs any more: of changes that were
     /// applied or thrown away, and of runs that are no more.
-    pub(crate) fn sweep_copies(&self) {
+    pub(crate) async fn sweep_copies(&self) {
         let dir = self.config.state_dir.join("layers");
         let mut unneeded = vec![];
         {
@@ -96,30 +96,13 @@ impl Engine {
             }
         }
         for run in unneeded {
-            self.remove_copy(&run);
+            self.remove_copy(&run).await;
         }
     }
 
-    /// Puts a copy out of the way at once; removing all that is in it takes
-    /// its time, and nobody has to wait for that.
-    pub(super) fn remove_copy(&self, run: &str) {
-        let gone = self.ids.next_as("gone", self.clock.micros());
-        let gone = self.gone_dir().join(gone);
-        match fs::rename(self.copy_dir(run), &gone) {
-            Ok(()) => drop(tokio::task::spawn_blocking(move || remove(&gone))),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => tracing::warn!(%error, run, "cannot remove a copy"),
-        }
-    }
-
-    /// Removes what an earlier server put out of the way.
-    pub(super) fn remove_gone(&self) {
-        let left = fs::read_dir(self.gone_dir())
-            .into_iter()
-            .flatten()
-            .flatten();
-        let left: Vec<_> = left.map(|entry| entry.path()).collect();
-        tokio::task::spawn_blocking(move || left.iter().for_each(|dir| remove(dir)));
+    pub(super) async fn remove_copy(&self, run: &str) {
+        let dir = self.copy_dir(run);
+        apart(move || remove(&dir)).await;
     }
 
     /// Held changes, and runs that have not been settled.

@@ -7,8 +7,7 @@
 //! ```
 //!
 //! Files are beside the database: `layers/RUN` holds what a run wrote and what
-//! is known about it, `undo/RUN` what is needed to take it back. Copies that
-//! nothing needs are moved to `gone` and removed there.
+//! is known about it, `undo/RUN` what is needed to take it back.
 
 mod apply;
 mod copy;
@@ -50,11 +49,6 @@ impl Engine {
     /// Where a run's copy is.
     fn copy_dir(&self, run: &str) -> PathBuf {
         self.config.state_dir.join("layers").join(run)
-    }
-
-    /// Where copies go that nothing needs.
-    fn gone_dir(&self) -> PathBuf {
-        self.config.state_dir.join("gone")
     }
 
     /// Where is what taking a run's changes back needs.

@@ -175,7 +175,7 @@ impl Engine {
         ));
         detail.changes = None;
         command.state = state;
-        self.drop_copy(&command.id);
+        self.drop_copy(&command.id).await;
         self.record_end(command, detail, None, vec![entry], tell)
             .await;
     }

@@ -47,7 +47,7 @@ impl Engine {
             Settled::Allowed(permit) => permit,
             Settled::Refused => return Err(Error::ChangesBlocked),
         };
-        self.forget_try(&command.id, command.kept_bytes);
+        self.forget_try(&command.id, command.kept_bytes).await;
         let beginning = Beginning::Tried {
             command: Box::new(command),
         };
@@ -69,9 +69,9 @@ impl Engine {
     }
 
     /// Removes what an earlier try has left.
-    fn forget_try(&self, run: &str, kept_bytes: u64) {
+    async fn forget_try(&self, run: &str, kept_bytes: u64) {
         let _ = std::fs::remove_dir_all(self.dir_of(run));
         self.kept.fetch_sub(kept_bytes, Ordering::Relaxed);
-        self.remove_copy(run);
+        self.remove_copy(run).await;
     }
 }
