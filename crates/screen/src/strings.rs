@@ -106,10 +106,8 @@ mod tests {
 
     #[test]
     fn ordinary_bytes_pass_unchanged() {
-        check(
-            b"a\x1b[1mb\x1b]0;title\x07c\x1b]0;t\x1b\\d\x1b\x1b]2;x\x18\xff",
-            { b"a\x1b[1mb\x1b]0;title\x07c\x1b]0;t\x1b\\d\x1b\x1b]2;x\x18\xff" },
-        );
+        let bytes = b"a\x1b[1mb\x1b]0;title\x07c\x1b]0;t\x1b\\d\x1b\x1b]2;x\x18\xff";
+        check(bytes, bytes);
     }
 
     #[test]

@@ -1,28 +1,28 @@
 //! Streams that are made up, the same ones for the same seed.
 
 /// Numbers that look random (xorshift).
-pub struct Dice(u64);
+pub(crate) struct Dice(u64);
 
 impl Dice {
-    pub fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
     }
 
     /// Returns a number below the one given.
-    pub fn below(&mut self, end: usize) -> usize {
+    pub(crate) fn below(&mut self, end: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
         (self.0 >> 11) as usize % end
     }
 
-    pub fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+    pub(crate) fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         from[self.below(from.len())]
     }
 }
 
 /// Returns bytes without any meaning, rich in the ones that have some.
-pub fn noise(dice: &mut Dice, length: usize) -> Vec<u8> {
+pub(crate) fn noise(dice: &mut Dice, length: usize) -> Vec<u8> {
     const LIKELY: &[u8] =
         b"\x1b\x1b\x1b[[];?0123456789ABCDHJKLMPSTXZbcdfghlmnqrstu \r\n\x08\t\x07\x0e\x0f";
     (0..length)
@@ -34,7 +34,7 @@ pub fn noise(dice: &mut Dice, length: usize) -> Vec<u8> {
 }
 
 /// Returns a stream of text and sequences, as a program might write them.
-pub fn stream(dice: &mut Dice, length: usize) -> Vec<u8> {
+pub(crate) fn stream(dice: &mut Dice, length: usize) -> Vec<u8> {
     (0..length).flat_map(|_| piece(dice)).collect()
 }
 
