@@ -18,12 +18,13 @@ impl Title {
     }
 
     pub(crate) fn set(&mut self, text: Option<String>) {
-        self.text = text
+        let text: String = text
             .unwrap_or_default()
             .chars()
             .filter(|letter| !letter.is_control())
             .take(MOST_CHARS)
             .collect();
+        self.text = text.trim().to_owned();
     }
 
     /// Remembers the title for [`Title::pop`].

@@ -1,5 +1,7 @@
 //! Keys and pasted text as a terminal sends them.
 
+#![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
+
 use weighlock_screen::{Modes, key, paste};
 
 const CURSOR: Modes = Modes {

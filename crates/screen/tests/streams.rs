@@ -3,6 +3,8 @@
 //! `NAME.in` is what was written, `NAME.grid` what is seen then. With
 //! `WRITE_GRIDS=1` those that differ are written anew, to be looked at.
 
+#![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
