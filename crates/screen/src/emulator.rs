@@ -93,7 +93,7 @@ impl Emulator {
         self.term.grid().cursor.point.column.0
     }
 
-    /// Moves to a row, and to a column if that changes.
+    /// Moves to a row and a column, whatever the margins are.
     fn place(&mut self, row: usize, column: usize) {
         let (last_row, last_column) = (self.term.bottommost_line(), self.term.last_column());
         let cursor = &mut self.term.grid_mut().cursor;
