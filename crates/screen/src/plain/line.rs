@@ -1,0 +1,163 @@
+//! A line that can be drawn over.
+
+use std::ops::Range;
+
+use unicode_width::UnicodeWidthChar;
+
+/// As on every terminal.
+const TAB: usize = 8;
+
+/// Accents on one character; as on the screen.
+const MOST_MARKS: usize = 8;
+
+#[derive(Debug, Default)]
+pub(super) struct Line {
+    slots: Vec<Slot>,
+    /// Something was drawn over: blanks at the end are leftovers.
+    edited: bool,
+    /// The next line belongs to this one, which was too long.
+    cut: bool,
+}
+
+/// One column.
+#[derive(Debug, Clone, PartialEq)]
+enum Slot {
+    Blank,
+    Letter(char),
+    Marked(Box<str>),
+    Tab,
+    /// Belongs to the character or tab before.
+    Rest,
+}
+
+impl Line {
+    pub(super) fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.slots.is_empty()
+    }
+
+    pub(super) fn is_cut(&self) -> bool {
+        self.cut
+    }
+
+    pub(super) fn cut(&mut self) {
+        self.cut = true;
+    }
+
+    /// Writes a character and returns how many columns it takes.
+    pub(super) fn put(&mut self, column: usize, letter: char) -> usize {
+        let width = letter.width().unwrap_or(0);
+        if width == 0 {
+            self.mark(column, letter);
+            return 0;
+        }
+        if column < self.slots.len() {
+            self.erase(column..column + width);
+        }
+        self.grow(column + width);
+        self.slots[column] = Slot::Letter(letter);
+        self.slots[column + 1..column + width].fill(Slot::Rest);
+        width
+    }
+
+    /// Writes a tab at the end of the line, or moves over what is there, and
+    /// returns the column it leads to.
+    pub(super) fn put_tab(&mut self, column: usize) -> usize {
+        let end = column - column % TAB + TAB;
+        if column == self.slots.len() {
+            self.slots.push(Slot::Tab);
+            self.slots.resize(end, Slot::Rest);
+        }
+        end
+    }
+
+    pub(super) fn truncate(&mut self, column: usize) {
+        self.edited = true;
+        self.split(column);
+        self.slots.truncate(column);
+    }
+
+    /// Makes columns blank.
+    pub(super) fn erase(&mut self, columns: Range<usize>) {
+        self.edited = true;
+        let columns = self.within(columns);
+        self.slots[columns].fill(Slot::Blank);
+    }
+
+    /// Takes columns out.
+    pub(super) fn delete(&mut self, columns: Range<usize>) {
+        self.edited = true;
+        let columns = self.within(columns);
+        self.slots.drain(columns);
+    }
+
+    pub(super) fn write(&self, text: &mut String) {
+        let start = text.len();
+        for slot in &self.slots {
+            match slot {
+                Slot::Blank => text.push(' '),
+                Slot::Letter(letter) => text.push(*letter),
+                Slot::Marked(letter) => text.push_str(letter),
+                Slot::Tab => text.push('\t'),
+                Slot::Rest => {}
+            }
+        }
+        if self.edited && !self.cut {
+            let end = text[start..].trim_end_matches([' ', '\t']).len();
+            text.truncate(start + end);
+        }
+    }
+
+    fn mark(&mut self, column: usize, mark: char) {
+        let mut before = self.slots.iter_mut().take(column).rev();
+        let Some(slot) = before.find(|slot| **slot != Slot::Rest) else {
+            return;
+        };
+        let mut text = match slot {
+            Slot::Letter(letter) => letter.to_string(),
+            Slot::Marked(text) => text.to_string(),
+            Slot::Blank | Slot::Tab | Slot::Rest => return,
+        };
+        if text.chars().count() <= MOST_MARKS {
+            text.push(mark);
+            *slot = Slot::Marked(text.into());
+        }
+    }
+
+    /// Returns the part of these columns that the line has, without half of a
+    /// character at either end.
+    fn within(&mut self, columns: Range<usize>) -> Range<usize> {
+        let start = columns.start.min(self.slots.len());
+        let end = columns.end.min(self.slots.len());
+        self.split(start);
+        self.split(end);
+        start..end
+    }
+
+    /// Makes a character or tab blank that is on both sides of a column.
+    fn split(&mut self, column: usize) {
+        if self.slots.get(column) != Some(&Slot::Rest) {
+            return;
+        }
+        let mut first = column;
+        while first > 0 && self.slots[first] == Slot::Rest {
+            self.slots[first] = Slot::Blank;
+            first -= 1;
+        }
+        self.slots[first] = Slot::Blank;
+        for slot in &mut self.slots[column + 1..] {
+            if *slot != Slot::Rest {
+                break;
+            }
+            *slot = Slot::Blank;
+        }
+    }
+
+    fn grow(&mut self, columns: usize) {
+        let columns = columns.max(self.slots.len());
+        self.slots.resize(columns, Slot::Blank);
+    }
+}

@@ -1,0 +1,95 @@
+//! A screen that bytes are written to.
+
+use std::fmt;
+use std::time::Duration;
+
+use alacritty_terminal::vte::ansi::{Processor, Timeout};
+
+use crate::characters::Characters;
+use crate::emulator::Emulator;
+use crate::history;
+use crate::size::Size;
+use crate::snapshot;
+use crate::strings::Strings;
+use crate::view::View;
+
+/// What a terminal shows, and what it showed before.
+pub struct Screen {
+    size: Size,
+    characters: Characters,
+    strings: Strings,
+    parser: Processor<Never>,
+    emulator: Emulator,
+}
+
+impl Screen {
+    /// Returns a blank screen that keeps so many lines above it; fewer where
+    /// they are very long.
+    pub fn new(size: Size, scrollback_lines: usize) -> Self {
+        Self {
+            size,
+            characters: Characters::default(),
+            strings: Strings::default(),
+            parser: Processor::new(),
+            emulator: Emulator::new(size, scrollback_lines),
+        }
+    }
+
+    /// Takes what the program wrote, cut anywhere. Returns what the terminal
+    /// answers, to be written to the program as if it was typed.
+    #[must_use = "a program that asked waits for the answer"]
+    pub fn feed(&mut self, bytes: &[u8]) -> Vec<u8> {
+        let bytes = self.characters.whole(bytes);
+        self.strings.feed(&bytes, |piece| {
+            self.parser.advance(&mut self.emulator, piece);
+        });
+        self.emulator.answers.take()
+    }
+
+    /// Changes the size. Long lines are broken anew, except on the alternate
+    /// screen: its program draws it again.
+    pub fn resize(&mut self, size: Size) {
+        self.size = size;
+        self.emulator.resize(size);
+    }
+
+    /// Returns what a person would see now.
+    pub fn view(&self) -> View {
+        View::of(&self.emulator, self.size)
+    }
+
+    /// Returns the last lines of what was written, up to the end of the
+    /// screen; on the alternate screen, which keeps none, only those shown.
+    pub fn history(&self, last: usize) -> Vec<String> {
+        history::lines(self.emulator.term.grid(), last)
+    }
+
+    /// Returns bytes that bring a fresh terminal of this size to the same
+    /// state, with up to so many of the lines above the screen.
+    pub fn snapshot(&mut self, scrollback_lines: usize) -> Vec<u8> {
+        snapshot::take(&mut self.emulator, scrollback_lines)
+    }
+}
+
+impl fmt::Debug for Screen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Screen")
+            .field("view", &self.view())
+            .finish()
+    }
+}
+
+/// Shows synchronized updates as they come. Holding them back needs a clock,
+/// and a buffer that a program may leave open.
+#[derive(Debug, Default)]
+struct Never;
+
+impl Timeout for Never {
+    fn set_timeout(&mut self, _: Duration) {}
+
+    fn clear_timeout(&mut self) {}
+
+    fn pending_timeout(&self) -> bool {
+        false
+    }
+}
