@@ -8,7 +8,7 @@ command rm -f -- @FILE@ 2>/dev/null
 declare -r __weighlock_nonce=@NONCE@
 declare -r __weighlock_input=$'\e]133;B;wl='$__weighlock_nonce$'\a'
 declare +x __weighlock_nonce __weighlock_input
-declare __weighlock_next= __weighlock_text=
+declare __weighlock_seen= __weighlock_text=
 
 # On lines of their own, as some DEBUG traps look for the exact name there.
 # Tracing (`set -x`) stays silent; marks go where bash writes its prompts.
@@ -31,8 +31,7 @@ __weighlock_prompt() {
     local -
     set -B +x
     __weighlock_mend
-    __weighlock_next='\!'
-    __weighlock_next=${__weighlock_next@P}
+    __weighlock_seen=$(HISTTIMEFORMAT= builtin history 1)
     __weighlock_encode "$PWD"
     builtin printf '\e]133;P;cwd=%s;wl=%s\a\e]133;A;wl=%s\a' \
         "$__weighlock_text" "$__weighlock_nonce" "$__weighlock_nonce" >&3
@@ -49,11 +48,11 @@ __weighlock_prompt() {
 # Before the command runs, in a subshell.
 __weighlock_output() {
     set -B +eux
-    local LC_ALL=C entry pattern='^ *([0-9]+)[ *] (.*)$' key=cmd
+    local LC_ALL=C entry pattern='^ *[0-9]+[ *] (.*)$' key=cmd
     entry=$(HISTTIMEFORMAT= builtin history 1)
-    # The newest line is an older command when this one is not remembered.
-    if [[ $entry =~ $pattern && ${BASH_REMATCH[1]} == "$__weighlock_next" ]]; then
-        entry=${BASH_REMATCH[2]}
+    # The newest is an older command when this one is not remembered.
+    if [[ $entry != "$__weighlock_seen" && $entry =~ $pattern ]]; then
+        entry=${BASH_REMATCH[1]}
         # So that a mark stays within what its reader holds.
         [[ ${#entry} -gt 4096 ]] && key=head entry=${entry:0:4096}
         __weighlock_encode "$entry"

@@ -18,33 +18,37 @@ typeset -gr __weighlock_nonce
 
 # Tracing (`set -x`) stays silent; marks go where errors go.
 __weighlock_precmd() {
-    local code=$?
-    emulate -L zsh
-    # Zsh marks a missing last newline before it calls us; then the end of the
-    # output is told there, and this is only for those who switched that off.
-    builtin printf '\e]133;D;%s;wl=%s\a' $code $__weighlock_nonce >&3
-    local done=$'%{\e]133;D;%?;wl='$__weighlock_nonce$'\a%}'
-    local input=$'%{\e]133;B;wl='$__weighlock_nonce$'\a%}'
-    PROMPT_EOL_MARK=$done${${PROMPT_EOL_MARK-%B%S%#%s%b}//$done/}
-    PS1=${PS1//$input/}$input
-    # Users do export their prompt; no program shall find the nonce in it.
-    typeset -g +x PS1 PROMPT_EOL_MARK
-    # Output begins after the user's own preexec functions.
-    preexec_functions=(${preexec_functions:#__weighlock_preexec} __weighlock_preexec)
-    __weighlock_encode $PWD
-    builtin printf '\e]133;P;cwd=%s;wl=%s\a\e]133;A;wl=%s\a' \
-        $__weighlock_text $__weighlock_nonce $__weighlock_nonce >&3
-} 3>&2 2>/dev/null
+    {
+        local code=$?
+        emulate -L zsh
+        # Zsh marks a missing last newline before it calls us; then the end of the
+        # output is told there, and this is only for those who switched that off.
+        builtin printf '\e]133;D;%s;wl=%s\a' $code $__weighlock_nonce >&3
+        local done=$'%{\e]133;D;%?;wl='$__weighlock_nonce$'\a%}'
+        local input=$'%{\e]133;B;wl='$__weighlock_nonce$'\a%}'
+        PROMPT_EOL_MARK=$done${${PROMPT_EOL_MARK-%B%S%#%s%b}//$done/}
+        PS1=${PS1//$input/}$input
+        # Users do export their prompt; no program shall find the nonce in it.
+        typeset -g +x PS1 PROMPT_EOL_MARK
+        # Output begins after the user's own preexec functions.
+        preexec_functions=(${preexec_functions:#__weighlock_preexec} __weighlock_preexec)
+        __weighlock_encode $PWD
+        builtin printf '\e]133;P;cwd=%s;wl=%s\a\e]133;A;wl=%s\a' \
+            $__weighlock_text $__weighlock_nonce $__weighlock_nonce >&3
+    } 3>&2 2>/dev/null
+}
 
 __weighlock_preexec() {
-    emulate -L zsh
-    unsetopt multibyte
-    local text=${1:-$3} key=cmd
-    # So that a mark stays within what its reader holds.
-    (( $#text > 4096 )) && key=head text=$text[1,4096]
-    __weighlock_encode $text
-    builtin printf '\e]133;C;%s=%s;wl=%s\a' $key "$__weighlock_text" $__weighlock_nonce >&3
-} 3>&2 2>/dev/null
+    {
+        emulate -L zsh
+        unsetopt multibyte
+        local text=${1:-$3} key=cmd
+        # So that a mark stays within what its reader holds.
+        (( $#text > 4096 )) && key=head text=$text[1,4096]
+        __weighlock_encode $text
+        builtin printf '\e]133;C;%s=%s;wl=%s\a' $key "$__weighlock_text" $__weighlock_nonce >&3
+    } 3>&2 2>/dev/null
+}
 
 # Leaves its argument in __weighlock_text, without control characters and `;`.
 __weighlock_encode() {

@@ -8,7 +8,7 @@ const SHOWN: usize = 8;
 
 #[derive(Debug)]
 pub(crate) struct Mask {
-    secret: Vec<u8>,
+    nonce: Nonce,
     /// For each number of characters seen, how many of them begin the secret
     /// anew when the next one is wrong.
     again: Vec<usize>,
@@ -17,7 +17,7 @@ pub(crate) struct Mask {
 
 impl Mask {
     pub(crate) fn new(nonce: &Nonce) -> Self {
-        let secret = nonce.secret().as_bytes().to_vec();
+        let secret = nonce.secret().as_bytes();
         let mut again = vec![0; secret.len() + 1];
         let mut length = 0;
         for at in 1..secret.len() {
@@ -30,7 +30,7 @@ impl Mask {
             again[at + 1] = length;
         }
         Self {
-            secret,
+            nonce: nonce.clone(),
             again,
             seen: 0,
         }
@@ -38,14 +38,15 @@ impl Mask {
 
     /// Replaces what is left of the secret once its beginning was seen.
     pub(crate) fn hide(&mut self, bytes: &mut [u8]) {
+        let secret = self.nonce.secret().as_bytes();
         for byte in bytes {
-            if self.seen == self.secret.len() {
+            if self.seen == secret.len() {
                 self.seen = self.again[self.seen];
             }
-            while self.seen > 0 && *byte != self.secret[self.seen] {
+            while self.seen > 0 && *byte != secret[self.seen] {
                 self.seen = self.again[self.seen];
             }
-            if *byte == self.secret[self.seen] {
+            if *byte == secret[self.seen] {
                 self.seen += 1;
             }
             if self.seen > SHOWN {

@@ -1,5 +1,6 @@
 //! Parts a terminal's bytes into marks and everything else.
 
+use std::fmt;
 use std::ops::Range;
 
 use crate::mark::{Mark, Sign};
@@ -17,7 +18,6 @@ const ESCAPE: u8 = 0x1b;
 const BELL: u8 = 0x07;
 
 /// Reads bytes that are cut anywhere.
-#[derive(Debug)]
 pub(crate) struct Scan {
     nonce: Nonce,
     /// What may become a mark.
@@ -146,5 +146,13 @@ impl Scan {
 
     fn before(&self, len: usize) -> Range<u64> {
         self.offset - len as u64..self.offset
+    }
+}
+
+/// Without what is held, in which the nonce may be.
+impl fmt::Debug for Scan {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = formatter.debug_struct("Scan");
+        shown.field("offset", &self.offset).finish_non_exhaustive()
     }
 }
