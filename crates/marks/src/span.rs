@@ -39,6 +39,10 @@ impl Span {
 }
 
 /// Finds commands in bytes that are cut anywhere.
+///
+/// At Ctrl-C the kernel throws away what is on its way to the terminal, and
+/// marks may be lost with it. The next prompt sets things right; until then a
+/// command may seem to run. `kill` to the foreground group loses nothing.
 #[derive(Debug)]
 pub struct Spans {
     scan: Scan,

@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags, open};
+use rustix::process::{Signal, kill_process_group};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{Winsize, tcsetwinsize};
+use rustix::termios::{Winsize, tcgetpgrp, tcsetwinsize};
 use tempfile::TempDir;
 use weighlock_marks::{Integration, Nonce, Shell, Span, Spans};
 
@@ -110,7 +111,11 @@ impl Terminal {
 
     /// Types a line at the prompt and returns the one command that ran.
     pub(crate) fn run(&mut self, line: &str) -> Ran {
-        self.enter(line);
+        self.ended.clear();
+        self.keys(&format!("{line}\r"));
+        self.until("the end of a command", |terminal| {
+            !terminal.ended.is_empty() && terminal.spans.waits()
+        });
         let mut ended = std::mem::take(&mut self.ended);
         assert_eq!(ended.len(), 1, "{ended:?} in {}", self.text());
         self.ran(&ended.remove(0))
@@ -129,6 +134,14 @@ impl Terminal {
         self.until("the next prompt", |terminal| {
             terminal.prompts() > before && terminal.spans.waits()
         });
+    }
+
+    /// Interrupts what is in the foreground. Ctrl-C does that too, but then the
+    /// kernel throws away what is written meanwhile, marks among it.
+    pub(crate) fn interrupt(&mut self) {
+        let group = tcgetpgrp(&self.master).unwrap();
+        kill_process_group(group, Signal::INT).unwrap();
+        self.next_prompt("");
     }
 
     pub(crate) fn keys(&mut self, keys: &str) {
