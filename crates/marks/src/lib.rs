@@ -37,8 +37,7 @@
 //! - A program of the same user can read the shell's memory
 //!   (`/proc/…/mem`) unless Yama, a PID namespace or a wall forbids; that is
 //!   not ptrace(2), and forbidding that call does not forbid this.
-//! - A program can write a stop to the terminal's echo, draw a false prompt, or
-//!   leave bytes without any mark: marks say what the shell saw, not what is true.
+//! - A program needs no mark to draw a false prompt on the screen.
 //!
 //! So a forged mark is possible for who controls the shell. It can misplace
 //! the borders between outputs; it can neither hide nor change their bytes.

@@ -42,7 +42,7 @@ impl Span {
 ///
 /// At Ctrl-C the kernel throws away what is on its way to the terminal, and
 /// marks may be lost with it. The next prompt sets things right; until then a
-/// command may seem to run. `kill` to the foreground group loses nothing.
+/// command may seem to run. A signal to the foreground group loses nothing.
 #[derive(Debug)]
 pub struct Spans {
     scan: Scan,

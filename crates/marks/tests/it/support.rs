@@ -5,7 +5,8 @@ use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags, open};
@@ -139,6 +140,7 @@ impl Terminal {
     /// Interrupts what is in the foreground. Ctrl-C does that too, but then the
     /// kernel throws away what is written meanwhile, marks among it.
     pub(crate) fn interrupt(&mut self) {
+        self.sleeps();
         let group = tcgetpgrp(&self.master).unwrap();
         kill_process_group(group, Signal::INT).unwrap();
         self.next_prompt("");
@@ -188,6 +190,17 @@ impl Terminal {
             command: span.command.as_ref().map(|command| command.text.clone()),
             output: String::from_utf8_lossy(output).into_owned(),
             exit: span.exit,
+        }
+    }
+
+    /// Waits until the shell waits. Bash and zsh may forget a signal that
+    /// comes while they draw what was typed.
+    fn sleeps(&self) {
+        let deadline = Instant::now() + PATIENCE;
+        let stat = format!("/proc/{}/stat", self.shell.id());
+        while !fs::read_to_string(&stat).unwrap().contains(") S ") {
+            assert!(Instant::now() < deadline, "busy: {}", self.text());
+            thread::yield_now();
         }
     }
 
