@@ -1,0 +1,65 @@
+//! Finds commands in a terminal's bytes, and keeps terminals as recordings.
+//!
+//! A shell gets start-up code ([`Integration`]) and then says, by marks that
+//! no screen shows, where prompts, commands and outputs begin and end.
+//! [`Marks`] finds them, [`Spans`] says which bytes each command wrote, and
+//! [`Strip`] takes them out of what people see.
+//!
+//! ```
+//! use weighlock_marks::{Nonce, Spans};
+//!
+//! let nonce = Nonce::from_random([7; 16]);
+//! let mark = |said: &str| format!("\x1b]133;{said};wl={}\x07", nonce.secret());
+//! let shown = format!("$ {}ls\r\n{}a  b\r\n{}", mark("B"), mark("C;cmd=ls"), mark("D;0"));
+//!
+//! let spans = Spans::new(&nonce, 0).feed(shown.as_bytes());
+//! assert_eq!(spans[0].cut(shown.as_bytes(), 0), b"a  b\r\n");
+//! assert_eq!(spans[0].exit, Some(0));
+//! ```
+//!
+//! # How secret the nonce is
+//!
+//! Every mark carries a nonce that is made for one terminal, so that output
+//! cannot pretend to be a mark. What keeps it from programs that run there:
+//!
+//! - It is in no environment: neither in the shell's (`/proc/…/environ` shows
+//!   what a process started with) nor in what the shell exports.
+//! - The start-up file removes itself before anything of the user's runs.
+//!   Where it cannot (a read-only mount), the caller has to, at the first mark.
+//! - It is only ever written to the terminal, and only the master's owner
+//!   reads that. [`Strip`] takes it out before anyone else sees the bytes.
+//!
+//! What does not keep it:
+//!
+//! - The shell knows it. Whoever may type, or writes the user's start-up
+//!   files, can have it with `set`. [`Strip`] masks it when it is shown as it
+//!   is; `set | base64` is not recognised.
+//! - A program of the same user can read the shell's memory
+//!   (`/proc/…/mem`) unless Yama, a PID namespace or a wall forbids; that is
+//!   not ptrace(2), and forbidding that call does not forbid this.
+//! - A program needs no mark to draw a false prompt on the screen.
+//!
+//! So a forged mark is possible for who controls the shell. It can misplace
+//! the borders between outputs; it can neither hide nor change their bytes.
+
+mod error;
+mod integration;
+mod mark;
+mod marks;
+mod mask;
+mod nonce;
+mod recording;
+mod scan;
+mod span;
+mod strip;
+
+pub use error::Error;
+pub use integration::{File, Integration, Shell};
+pub use mark::{Command, Mark, Sign};
+pub use marks::Marks;
+pub use nonce::Nonce;
+pub use recording::{
+    Event, Frame, Frames, Header, Idle, Index, Kind, Reader, Recorder, Size, Spacing,
+};
+pub use span::{Span, Spans};
+pub use strip::Strip;

@@ -1,0 +1,20 @@
+//! What a terminal showed, as a file that can be played.
+//!
+//! Written as [asciicast](https://docs.asciinema.org/manual/asciicast/v2/)
+//! version 2, one line per event; read as version 2 or 3. A side file has key
+//! frames, so that a player can start in the middle.
+
+mod event;
+mod header;
+mod idle;
+mod index;
+mod read;
+mod text;
+mod write;
+
+pub use event::{Event, Kind};
+pub use header::{Header, Size};
+pub use idle::Idle;
+pub use index::{Frame, Frames, Index, Spacing};
+pub use read::Reader;
+pub use write::Recorder;

@@ -1,0 +1,134 @@
+//! Reads a recording.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::event::Event;
+use super::header::{Clock, Header};
+use super::index::Frame;
+use crate::Error;
+
+/// A longer line is not read. Other recorders write what a program wrote at
+/// once, which is rarely more than a few pages of text.
+const LINE_BYTES: u64 = 16 * 1024 * 1024;
+
+/// Reads events one by one. A last line that was cut off is the end.
+#[derive(Debug)]
+pub struct Reader {
+    path: PathBuf,
+    file: BufReader<File>,
+    header: Header,
+    clock: Clock,
+    /// The time of the event before.
+    last: Duration,
+    /// Lines read, for telling which one makes no sense.
+    lines: u64,
+    line: Vec<u8>,
+    ended: bool,
+}
+
+impl Reader {
+    /// Opens a recording and reads its first line.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        let file = File::open(path).map_err(|source| unread(path, source))?;
+        let mut file = BufReader::new(file);
+        let mut line = vec![];
+        let whole = next_line(&mut file, &mut line).map_err(|source| unread(path, source))?;
+        let parsed = match (whole, str::from_utf8(&line)) {
+            (true, Ok(line)) => Header::parse(line),
+            _ => Err("its first line is cut off".into()),
+        };
+        let (header, clock) = parsed.map_err(|reason| Error::Foreign {
+            path: path.to_owned(),
+            reason,
+        })?;
+        Ok(Self {
+            path: path.to_owned(),
+            file,
+            header,
+            clock,
+            last: Duration::ZERO,
+            lines: 1,
+            line,
+            ended: false,
+        })
+    }
+
+    /// What the recording is of.
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// Goes to a key frame; the events after it come next.
+    pub fn seek(&mut self, frame: &Frame) -> Result<(), Error> {
+        self.file
+            .seek(SeekFrom::Start(frame.position))
+            .map_err(|source| unread(&self.path, source))?;
+        self.last = frame.time;
+        self.ended = false;
+        Ok(())
+    }
+
+    /// Whether times count from the beginning.
+    pub(super) fn absolute(&self) -> bool {
+        self.clock == Clock::Start
+    }
+
+    fn read(&mut self) -> Result<Option<Event>, Error> {
+        loop {
+            let whole = next_line(&mut self.file, &mut self.line)
+                .map_err(|source| unread(&self.path, source))?;
+            self.lines += 1;
+            let line = str::from_utf8(&self.line).map(str::trim);
+            if whole && matches!(line, Ok(line) if line.is_empty() || line.starts_with('#')) {
+                continue;
+            }
+            return match (line.ok().and_then(Event::parse), whole) {
+                (Some(event), _) => Ok(Some(self.timed(event))),
+                (None, false) => Ok(None),
+                (None, true) => Err(Error::Line {
+                    path: self.path.clone(),
+                    line: self.lines,
+                }),
+            };
+        }
+    }
+
+    fn timed(&mut self, mut event: Event) -> Event {
+        if self.clock == Clock::Before {
+            event.time = event.time.saturating_add(self.last);
+        }
+        self.last = event.time;
+        event
+    }
+}
+
+impl Iterator for Reader {
+    type Item = Result<Event, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.ended {
+            return None;
+        }
+        let event = self.read().transpose();
+        self.ended = !matches!(event, Some(Ok(_)));
+        event
+    }
+}
+
+/// Reads a line and returns whether its end was there.
+fn next_line(file: &mut BufReader<File>, line: &mut Vec<u8>) -> io::Result<bool> {
+    line.clear();
+    file.take(LINE_BYTES).read_until(b'\n', line)?;
+    if line.len() as u64 == LINE_BYTES {
+        return Err(io::Error::other("a line is too long"));
+    }
+    Ok(line.last() == Some(&b'\n'))
+}
+
+fn unread(path: &Path, source: io::Error) -> Error {
+    let path = path.to_owned();
+    Error::Read { path, source }
+}
