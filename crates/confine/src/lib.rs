@@ -7,6 +7,7 @@
 mod cgroup;
 mod enforced;
 mod fence;
+mod foreground;
 mod fork;
 mod handle;
 mod init;
@@ -29,6 +30,7 @@ mod watch;
 
 pub use cgroup::sweep_cgroups;
 pub use enforced::{Enforced, Holds, Layer};
+pub use foreground::{first_inside, waits_for_input};
 pub use fork::{
     Fork, close_inherited, die_of_broken_pipes, exit, forget_children, fork, reset_signals,
 };

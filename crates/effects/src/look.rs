@@ -107,6 +107,12 @@ pub(crate) fn ctime(file: impl AsFd) -> io::Result<Time> {
     Ok(time(stat.stx_ctime.tv_sec, stat.stx_ctime.tv_nsec))
 }
 
+/// Returns when the content of an open file changed last.
+pub(crate) fn mtime(file: impl AsFd) -> io::Result<Time> {
+    let stat = statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::MTIME)?;
+    Ok(time(stat.stx_mtime.tv_sec, stat.stx_mtime.tv_nsec))
+}
+
 impl Seen {
     fn new(stat: &Statx) -> Self {
         let file_type = FileType::from_raw_mode(stat.stx_mode.into());

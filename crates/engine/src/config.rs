@@ -42,6 +42,8 @@ pub struct Config {
     pub env_allow: Vec<String>,
     /// Whether the login shell is asked for its PATH.
     pub login_path: bool,
+    /// How long a terminal may be open.
+    pub terminal_age: Duration,
     /// How long what a shell leaves running may go on when it is kept.
     pub keep: Duration,
     /// Bytes of output kept of one run.
@@ -131,6 +133,7 @@ impl Config {
                 .map(|&name| name.into())
                 .collect(),
             login_path: true,
+            terminal_age: Duration::from_secs(24 * 3600),
             keep: Duration::from_secs(3600),
             output_per_run: 64 * MIB,
             output_total: 4096 * MIB,

@@ -68,6 +68,8 @@ pub struct Engine {
     /// Held while changes are applied.
     pub(crate) committing: tokio::sync::Mutex<()>,
     pub(crate) coming: Coming,
+    /// Held while a terminal's name is looked for and taken.
+    pub(crate) opening: tokio::sync::Mutex<()>,
     pub(crate) looked_at: LookedAt,
     pub(crate) deadlines: Arc<Deadlines>,
     /// The name of the server's owner, once it is known.
@@ -131,6 +133,7 @@ impl Engine {
             finalizing: tokio::sync::Mutex::default(),
             committing: tokio::sync::Mutex::default(),
             coming: Coming::default(),
+            opening: tokio::sync::Mutex::default(),
             looked_at: LookedAt::default(),
             deadlines: Arc::default(),
             owner: OnceLock::new(),
@@ -469,7 +472,7 @@ impl Engine {
     }
 
     /// Adds what the store does not have while a run is under way.
-    fn freshen(&self, mut run: Run) -> Run {
+    pub(crate) fn freshen(&self, mut run: Run) -> Run {
         if let Some(live) = self.lives.get(&run.command_id) {
             run.detail.output.learn(&live.job.status().output);
         }

@@ -59,6 +59,9 @@ const QUIET: &[(&str, &str)] = &[
     ("NEEDRESTART_MODE", "l"),
 ];
 
+/// On a terminal tools may ask, page and paint.
+const LIVELY: &[(&str, &str)] = &[("TERM", "xterm-256color"), ("COLORTERM", "truecolor")];
+
 /// Where there is no network, trying again is no use; npm would go on for more
 /// than a minute. Cargo makes do with what it has if it knows.
 const OFFLINE: &[(&str, &str)] = &[
@@ -120,6 +123,8 @@ pub(crate) struct Parts<'a> {
     pub(crate) read_only: bool,
     /// Whether it can reach only itself.
     pub(crate) offline: bool,
+    /// Whether somebody looks at it on a terminal.
+    pub(crate) terminal: bool,
 }
 
 /// Puts together what a command sees. What comes later wins.
@@ -139,7 +144,8 @@ pub(crate) fn build(parts: &Parts<'_>) -> Vec<(String, String)> {
     }
     set("PATH", parts.path);
     let offline = if parts.offline { OFFLINE } else { &[] };
-    for (name, value) in QUIET.iter().chain(offline) {
+    let manners = if parts.terminal { LIVELY } else { QUIET };
+    for (name, value) in manners.iter().chain(offline) {
         set(name, value);
     }
     // Half of ours and half of theirs would mean neither.
@@ -219,6 +225,7 @@ mod tests {
             run: "r_1",
             read_only: false,
             offline: true,
+            terminal: false,
         }
     }
 

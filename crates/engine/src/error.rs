@@ -127,6 +127,12 @@ pub enum Error {
         /// The run.
         id: String,
     },
+    /// There is no such terminal, or not for this principal.
+    #[error("no terminal `{name}`")]
+    NoSuchTerminal {
+        /// What was asked for.
+        name: String,
+    },
     /// What undoing needs is gone.
     #[error("run {id} cannot be undone any more; nothing was changed")]
     NoUndo {
@@ -458,6 +464,11 @@ impl Error {
                 "no_undo",
                 "before-images are kept for as long as `undo_age` and `undo_mib` of the settings \
                  say",
+            ),
+            Self::NoSuchTerminal { .. } => problem(
+                Kind::NotFound,
+                "not_found",
+                "`weighlock term list` says which there are",
             ),
             Self::Conflicts { .. } => problem(
                 Kind::Conflict,

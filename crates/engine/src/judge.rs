@@ -230,6 +230,7 @@ fn fingerprint(request: &Request, sandbox: &str, place: &Place, judgement: &Judg
     let input = match &request.input {
         Input::None => json!(null),
         Input::Open => json!("open"),
+        Input::Terminal(terminal) => json!({ "terminal": terminal.name }),
         Input::Text(bytes) => json!(bytes),
     };
     let asked = json!([

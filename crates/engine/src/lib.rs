@@ -44,6 +44,7 @@ mod safe;
 mod sandbox;
 mod sandboxes;
 mod session;
+mod terminals;
 mod view;
 mod walls;
 
@@ -76,13 +77,15 @@ pub use safe::{safe_command, safe_text};
 pub use sandbox::{DEFAULT as DEFAULT_SANDBOX, Review, Sandbox, Source, is_label, is_whole};
 pub use sandboxes::{Files, Guard, LimitsInfo, NewSandbox, SandboxInfo, SandboxPatch};
 pub use session::{OnClose, SessionView};
+pub use terminals::{ScreenView, TerminalView, Typed};
 pub use view::{
-    Detail, LayerView, LeftRunning, LimitsView, Load, OutputView, Reason, Run, SandboxView, Used,
+    Detail, LayerView, LeftRunning, LimitsView, Load, OutputView, Reason, Run, SandboxView,
+    TerminalDetail, Used,
 };
 pub use weighlock_confine::{Access, Limits, Network, Rung};
 pub use weighlock_effects::{Hunk, Line as DiffLine, More, Page, Shape, Side};
 pub use weighlock_exec::{
-    Excerpt, Item, Line, Lines, Log, Nursery, Piece, Shell, ShortPath, Stream, Text,
+    Excerpt, Item, Line, Lines, Log, Nursery, Piece, Shell, ShortPath, Size, Stream, Text,
     close_inherited, die_of_broken_pipes, raise_open_files, serve_nursery,
 };
 pub use weighlock_policy::{

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use tokio::sync::{OwnedSemaphorePermit, watch};
-use weighlock_exec::Job;
+use weighlock_exec::{Job, Size};
 
+use crate::terminals::Shown;
 use crate::view::Run;
 use crate::walls::Guarded;
 
@@ -19,6 +20,8 @@ pub(crate) struct Live {
     pub(crate) guarded: Option<Guarded>,
     /// Runs whose copies it sees.
     pub(crate) below: Vec<String>,
+    /// What its terminal shows, if it has one.
+    pub(crate) shown: Option<Arc<Shown>>,
     /// Its place among those that may run at once; none for one that was
     /// found when all were taken.
     _place: Option<OwnedSemaphorePermit>,
@@ -43,10 +46,23 @@ impl Live {
             reserved,
             guarded,
             below,
+            shown: None,
             _place: place,
             end: watch::Sender::new(None),
             over: watch::Sender::new(false),
             stopped_by: Mutex::default(),
+        }
+    }
+
+    /// The same, with a terminal.
+    pub(crate) fn with_terminal(self, of: &Run) -> Self {
+        let size = of.detail.terminal.as_ref().map(|terminal| Size {
+            columns: terminal.columns,
+            rows: terminal.rows,
+        });
+        Self {
+            shown: size.map(|size| Arc::new(Shown::new(size))),
+            ..self
         }
     }
 

@@ -13,7 +13,8 @@ use crate::error::Error;
 use crate::follow::follow;
 use crate::forgery::Maker;
 use crate::live::Live;
-use crate::view::Reason;
+use crate::terminals::show;
+use crate::view::{Reason, Run};
 
 /// A keeper that lives but does not answer for so long is beyond help.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -66,8 +67,12 @@ impl Engine {
             Ok(Ok(Orphan::Running(job))) => {
                 let place = Arc::clone(&self.places).try_acquire_owned().ok();
                 let live = Live::new(job, self.config.output_per_run, place, None, vec![]);
-                let live = Arc::new(live);
+                let run = Run::from_command(command.clone());
+                let live = Arc::new(live.with_terminal(&run));
                 self.lives.insert(&command.id, Arc::clone(&live));
+                let answered = live.job.status().output.bytes();
+                let shown = Arc::clone(&live);
+                tokio::spawn(show(Arc::clone(&self), shown, run, answered));
                 let marked = self.forgery.is_marked();
                 let maker = marked.then(|| self.suspect().ok()).flatten();
                 tokio::spawn(async move {

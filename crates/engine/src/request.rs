@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sha2::{Digest, Sha256};
-use weighlock_exec::{Limits, Shell, Stdin};
+use weighlock_exec::{Limits, Shell, Size, Stdin};
 use weighlock_policy::Times;
 use weighlock_store::Key;
 
@@ -36,6 +37,17 @@ pub enum Input {
     Text(Vec<u8>),
     /// What [`Engine::feed`](crate::Engine::feed) will hand over.
     Open,
+    /// What is typed at a terminal of its own, where it writes, too.
+    Terminal(Terminal),
+}
+
+/// The terminal that a command is to have.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Terminal {
+    /// What it is called in its session.
+    pub name: String,
+    /// How large it is in the beginning.
+    pub size: Size,
 }
 
 impl Input {
@@ -43,7 +55,7 @@ impl Input {
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::Text(bytes) => bytes.len(),
-            Self::None | Self::Open => 0,
+            Self::None | Self::Open | Self::Terminal(_) => 0,
         }
     }
 
@@ -54,7 +66,7 @@ impl Input {
                 let shown = &bytes[..bytes.len().min(most)];
                 Some(String::from_utf8_lossy(shown).into_owned())
             }
-            Self::None | Self::Open => None,
+            Self::None | Self::Open | Self::Terminal(_) => None,
         }
     }
 }
@@ -296,7 +308,7 @@ impl Request {
         let key = self.key.clone()?;
         let input = match &self.input {
             Input::Text(bytes) => bytes.as_slice(),
-            Input::None | Input::Open => &[],
+            Input::None | Input::Open | Input::Terminal(_) => &[],
         };
         let said = json!([
             [&self.command],
@@ -330,6 +342,15 @@ impl Request {
             Input::None => Stdin::Null,
             Input::Text(_) => Stdin::File,
             Input::Open => Stdin::Pipe,
+            Input::Terminal(ref terminal) => Stdin::Terminal(terminal.size),
+        }
+    }
+
+    /// Returns the terminal that it is to have.
+    pub(crate) fn terminal(&self) -> Option<&Terminal> {
+        match &self.input {
+            Input::Terminal(terminal) => Some(terminal),
+            _ => None,
         }
     }
 }

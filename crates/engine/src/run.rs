@@ -7,7 +7,7 @@ use serde_json::json;
 use tokio::sync::OwnedSemaphorePermit;
 use weighlock_confine::{Access, Network};
 use weighlock_exec::{self as exec, Job, Limits, Nursery, Shell, Spec, Summoned};
-use weighlock_policy::{Permit, Settled, Verdict};
+use weighlock_policy::{Permit, Settled, Times, Verdict};
 use weighlock_store::{Command, Inserted, Key, State};
 
 use crate::effects::Comes;
@@ -22,7 +22,8 @@ use crate::place::Place;
 use crate::principal::{Right, Via};
 use crate::request::{Input, Request};
 use crate::sandboxes::Known;
-use crate::view::{Detail, LimitsView, Run, SandboxView, stored};
+use crate::terminals::show;
+use crate::view::{Detail, LimitsView, Run, SandboxView, TerminalDetail, stored};
 use crate::walls::Guarded;
 
 /// What became of a request.
@@ -255,6 +256,13 @@ impl Engine {
         let sandbox = limited.as_ref().unwrap_or(&case.known.sandbox);
         let request = &case.request;
         let mut times = self.config.times();
+        if request.terminal().is_some() {
+            let age = self.config.terminal_age;
+            times = Times {
+                default: age,
+                max: age,
+            };
+        }
         if let Some(timeout) = case.judged.timeout {
             times.default = timeout.min(times.max);
         }
@@ -280,6 +288,7 @@ impl Engine {
                 run: &command.id,
                 read_only: sandbox.files == Access::Read,
                 offline: sandbox.network == Network::Off,
+                terminal: request.terminal().is_some(),
             }),
             profile: walls.profile,
             stdin: request.stdin(),
@@ -304,7 +313,7 @@ impl Engine {
             },
             input: match &request.input {
                 Input::Text(text) => Some(text.clone()),
-                Input::None | Input::Open => None,
+                Input::None | Input::Open | Input::Terminal(_) => None,
             },
             command,
             spec,
@@ -374,10 +383,12 @@ impl Engine {
             match launched {
                 Ok((job, reserved)) => {
                     let live = Live::new(job, reserved, Some(plan.room), plan.guarded, plan.below);
-                    let live = Arc::new(live);
+                    let run = Run::from_command(command.clone());
+                    let live = Arc::new(live.with_terminal(&run));
                     engine.lives.insert(&command.id, Arc::clone(&live));
                     engine.waiters.tell(&command.id);
-                    let run = Run::from_command(command.clone());
+                    let (shown, of) = (Arc::clone(&live), run.clone());
+                    tokio::spawn(show(Arc::clone(&engine), shown, of, 0));
                     tokio::spawn(follow(engine, live, command));
                     Ok(run)
                 }
@@ -489,6 +500,7 @@ fn detail(request: &Request, shell: Shell, limits: &Limits, warnings: Vec<String
         shell: shell.name().into(),
         timeout_ms: limits.hard.as_millis() as u64,
         idle_ms: limits.idle.map(|idle| idle.as_millis() as u64),
+        terminal: request.terminal().map(TerminalDetail::from),
         warnings,
         ..Detail::default()
     }

@@ -11,6 +11,7 @@ use crate::denial::Denial;
 use crate::effects::ChangesView;
 use crate::health::size;
 use crate::id;
+use crate::request::Terminal;
 
 /// One run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -88,12 +89,36 @@ pub struct Detail {
     pub sandbox: Option<SandboxView>,
     /// What it changed on a copy.
     pub changes: Option<ChangesView>,
+    /// The terminal that it has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub terminal: Option<TerminalDetail>,
     /// Which walls a failed run has met, as its output suggests.
     pub denials: Vec<Denial>,
     /// How much output there was.
     pub output: OutputView,
     /// What the requester should know.
     pub warnings: Vec<String>,
+}
+
+/// The terminal of a run.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TerminalDetail {
+    /// What it is called in its session.
+    pub name: String,
+    /// Characters in a line, when it was opened.
+    pub columns: u16,
+    /// Lines, when it was opened.
+    pub rows: u16,
+}
+
+impl From<&Terminal> for TerminalDetail {
+    fn from(terminal: &Terminal) -> Self {
+        Self {
+            name: terminal.name.clone(),
+            columns: terminal.size.columns,
+            rows: terminal.size.rows,
+        }
+    }
 }
 
 /// What is said of files that a run changed on a copy.

@@ -16,7 +16,7 @@ use crate::problem::Problem;
 use crate::rate::Limits;
 use crate::{
     approvals, audit, changes, commands, events, output, people, policies, sandboxes, sessions,
-    signin, system,
+    signin, system, terminals,
 };
 
 /// Larger than any command with its environment; input comes in pieces.
@@ -214,6 +214,32 @@ fn documented() -> (Router<Arc<Engine>>, OpenApi) {
         .api_route(
             "/sandboxes/{id}/protection",
             get_with(sandboxes::protection, sandboxes::protection_docs),
+        )
+        .api_route(
+            "/terminals",
+            get_with(terminals::list, terminals::list_docs)
+                .post_with(terminals::open, terminals::open_docs),
+        )
+        .api_route(
+            "/terminals/{id}",
+            get_with(terminals::show, terminals::show_docs)
+                .delete_with(terminals::close, terminals::close_docs),
+        )
+        .api_route(
+            "/terminals/{id}/screen",
+            get_with(terminals::screen, terminals::screen_docs),
+        )
+        .api_route(
+            "/terminals/{id}/input",
+            post_with(terminals::input, terminals::input_docs),
+        )
+        .api_route(
+            "/terminals/{id}/size",
+            post_with(terminals::resize, terminals::resize_docs),
+        )
+        .api_route(
+            "/terminals/{id}/signal",
+            post_with(terminals::signal, terminals::signal_docs),
         )
         .api_route("/sessions", get_with(sessions::list, sessions::list_docs))
         .api_route(

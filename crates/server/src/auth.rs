@@ -368,7 +368,7 @@ mod tests {
         assert_eq!(refusal.status(), StatusCode::TOO_MANY_REQUESTS);
         let headers = refusal.headers();
         let after = headers[header::RETRY_AFTER].to_str().unwrap();
-        assert!((60..64).contains(&after.parse().unwrap()), "{after}");
+        assert!((60..64).contains(&after.parse::<i32>().unwrap()), "{after}");
         assert_eq!(headers[header::CONTENT_TYPE], "application/problem+json");
         assert!(
             !headers.contains_key(header::CONNECTION),

@@ -17,6 +17,7 @@ mod sandboxes;
 mod sessions;
 mod signin;
 mod system;
+mod terminals;
 
 pub use api::{app, openapi};
 pub use approvals::{ApprovalList, DecisionRequest, ExtendRequest};
@@ -35,3 +36,4 @@ pub use sandboxes::SandboxList;
 pub use sessions::{CloseRequest, SessionList};
 pub use signin::LinkView;
 pub use system::BlacklistView;
+pub use terminals::{NewTerminal, TerminalInput, TerminalList, TerminalSignal, TerminalSize};

@@ -46,6 +46,7 @@ mod slow;
 mod strings;
 mod support;
 mod tampering;
+mod terminals;
 mod tokens;
 mod tty;
 mod verbs;

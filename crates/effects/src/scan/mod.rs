@@ -24,7 +24,7 @@ use weighlock_confine::FileId;
 use crate::changes::{Change, Changes, Kind, Refusal, Root, Source};
 use crate::commit::OWN;
 use crate::error::Error;
-use crate::look::{Content, Seen, ctime, look};
+use crate::look::{Content, Seen, ctime, look, mtime};
 use crate::node::{NodeKind, Time};
 use crate::open::{is_forbidden, names, open_below, open_root};
 use before::{Before, Trees};
@@ -349,13 +349,25 @@ impl<'a> Scan<'a> {
     /// in it tells nothing: it is as old as it was elsewhere. No run can move a
     /// directory that was there before it.
     fn is_swapped(&self, place: &Place, path: &Path, before: &Before, after: &Seen) -> bool {
-        let live = place.below.iter().find(|(tree, _)| *tree == before.tree);
-        match (live, &after.origin) {
-            (Some((tree, dir)), Some(origin)) if self.trees.is_live(*tree) => {
-                let name = path.file_name().unwrap_or_default();
-                origin::names_another(origin, dir, name)
+        let mut below = place.below.iter();
+        let Some((_, dir)) = below.find(|(tree, _)| *tree == before.tree) else {
+            return false;
+        };
+        if !self.trees.is_live(before.tree) {
+            return false;
+        }
+        let name = path.file_name().unwrap_or_default();
+        let origin = after.origin.as_deref().unwrap_or_default();
+        match origin::names_another(origin, dir, name) {
+            Some(another) => another,
+            // The kernel notes that for root only. Of others, one that has come
+            // to this name since has a new time of change, and the directory
+            // that it is in a new content.
+            None => {
+                let node = &before.seen.node;
+                let came = node.ctime > self.since && node.mtime <= self.since;
+                came && mtime(dir).is_ok_and(|mtime| mtime > self.since)
             }
-            _ => false,
         }
     }
 

@@ -10,11 +10,10 @@ use weighlock_confine::FileHandle;
 const KIND: usize = 4;
 const HANDLE: usize = 21;
 
-/// Returns whether what stands at a name is another thing than the mark says.
-/// Where file systems have no handles, nobody knows.
-pub(super) fn names_another(mark: &[u8], dir: impl AsFd, name: &OsStr) -> bool {
-    let (Some(kind), Some(bytes)) = (mark.get(KIND), mark.get(HANDLE..)) else {
-        return false;
-    };
-    FileHandle::of(dir, name).is_ok_and(|now| now.kind != i32::from(*kind) || now.bytes != bytes)
+/// Returns whether what stands at a name is another thing than the mark says;
+/// nothing where that says nothing, or the file system has no handles.
+pub(super) fn names_another(mark: &[u8], dir: impl AsFd, name: &OsStr) -> Option<bool> {
+    let (kind, bytes) = (mark.get(KIND)?, mark.get(HANDLE..)?);
+    let now = FileHandle::of(dir, name).ok()?;
+    Some(now.kind != i32::from(*kind) || now.bytes != bytes)
 }

@@ -6,7 +6,7 @@ use weighlock_exec::Shell;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::principal::{Principal, Role, Via};
-use crate::request::{Input, Request};
+use crate::request::{Input, Request, Terminal};
 use crate::run::Case;
 use crate::sandbox::Review;
 
@@ -44,6 +44,7 @@ enum Bytes {
     Open,
     Text(String),
     Raw(Vec<u8>),
+    Terminal(Terminal),
 }
 
 impl Kept {
@@ -63,6 +64,7 @@ impl Kept {
             input: match &request.input {
                 Input::None => Bytes::None,
                 Input::Open => Bytes::Open,
+                Input::Terminal(terminal) => Bytes::Terminal(terminal.clone()),
                 Input::Text(bytes) => match String::from_utf8(bytes.clone()) {
                     Ok(text) => Bytes::Text(text),
                     Err(error) => Bytes::Raw(error.into_bytes()),
@@ -116,6 +118,7 @@ impl Engine {
                 Bytes::Open => Input::Open,
                 Bytes::Text(text) => Input::Text(text.into_bytes()),
                 Bytes::Raw(bytes) => Input::Text(bytes),
+                Bytes::Terminal(terminal) => Input::Terminal(terminal),
             },
             timeout_ms: kept.timeout_ms,
             idle_ms: kept.idle_ms,

@@ -1,0 +1,185 @@
+//! What is typed at a terminal.
+
+use serde_json::json;
+use weighlock_exec::Size;
+use weighlock_screen::{key, paste};
+use weighlock_store::Entry;
+
+use super::check_size;
+use crate::engine::Engine;
+use crate::error::{Error, brief};
+use crate::principal::{Principal, Right};
+use crate::view::Run;
+
+/// Bytes that are typed at once, at the most.
+const MOST: usize = 64 * 1024;
+
+/// How much of what was typed is on record.
+const RECORDED: usize = 4096;
+
+/// Keys, in the order that they are pressed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Typed {
+    /// Text as it is; the end of a line is the Enter key.
+    pub text: Option<String>,
+    /// Text as from a clipboard: programs that can tell take it as one.
+    pub paste: Option<String>,
+    /// Keys by name, such as `C-c`, `Up` or `F5`.
+    pub keys: Vec<String>,
+    /// And then Enter.
+    pub submit: bool,
+    /// And then the key that ends the input of programs which read lines.
+    pub eof: bool,
+}
+
+impl Engine {
+    /// Types at a terminal. What is typed where it is not shown is not on
+    /// record.
+    pub async fn type_in(&self, run: &Run, typed: &Typed, who: &Principal) -> Result<(), Error> {
+        let live = self.terminal_of(run, who)?;
+        let modes = live
+            .shown
+            .as_ref()
+            .map(|shown| shown.with(|screen| screen.view().modes));
+        let modes = modes.unwrap_or_default();
+        let mut bytes = vec![];
+        if let Some(text) = &typed.text {
+            bytes.extend(text.replace("\r\n", "\r").replace('\n', "\r").into_bytes());
+        }
+        if let Some(text) = &typed.paste {
+            bytes.extend(paste(text, &modes));
+        }
+        for name in &typed.keys {
+            bytes.extend(key(name, &modes).ok_or_else(|| no_such_key(name))?);
+        }
+        if typed.submit {
+            bytes.push(b'\r');
+        }
+        let set = live.job.terminal().await.ok_or_else(|| ended(run))?;
+        if typed.eof {
+            bytes.push(set.end_of_input);
+        }
+        if bytes.len() > MOST {
+            return Err(Error::invalid(
+                "too_much_input",
+                format!(
+                    "{} bytes are too many to be typed at once; nothing was sent",
+                    bytes.len()
+                ),
+                format!("send at most {MOST} bytes at a time, or put them into a file"),
+            ));
+        }
+        let said = match set.hidden {
+            true => json!({ "hidden": true }),
+            false => json!({
+                "text": String::from_utf8_lossy(&bytes[..bytes.len().min(RECORDED)]),
+                "bytes": bytes.len(),
+            }),
+        };
+        self.record_terminal("terminal.input", run, who, said)
+            .await?;
+        live.job.feed(&bytes).await.map_err(|_| send_failed(run))
+    }
+
+    /// Gives a terminal another size.
+    pub async fn resize(&self, run: &Run, size: Size, who: &Principal) -> Result<(), Error> {
+        check_size(size)?;
+        let live = self.terminal_of(run, who)?;
+        if let (Some(shown), Ok(size)) = (
+            &live.shown,
+            weighlock_screen::Size::new(size.columns, size.rows),
+        ) {
+            shown.with(|screen| screen.resize(size));
+        }
+        let said = json!({ "columns": size.columns, "rows": size.rows });
+        self.record_terminal("terminal.resized", run, who, said)
+            .await?;
+        live.job.resize(size).await.map_err(|_| ended(run))
+    }
+
+    /// Sends a signal to what is in the foreground of a terminal.
+    pub async fn signal(&self, run: &Run, name: &str, who: &Principal) -> Result<(), Error> {
+        let live = self.terminal_of(run, who)?;
+        let plain = name.trim_start_matches("SIG").to_uppercase();
+        let known = SIGNALS.iter().find(|(known, _)| *known == plain);
+        let Some((_, number)) = known else {
+            let all: Vec<&str> = SIGNALS.iter().map(|(name, _)| *name).collect();
+            return Err(Error::invalid(
+                "invalid_signal",
+                format!("`{}` is no signal that can be sent", brief(name)),
+                format!("one of {}", all.join(", ")),
+            ));
+        };
+        let said = json!({ "signal": plain });
+        self.record_terminal("terminal.signal", run, who, said)
+            .await?;
+        live.job.signal(*number).await.map_err(|_| ended(run))
+    }
+
+    fn terminal_of(
+        &self,
+        run: &Run,
+        who: &Principal,
+    ) -> Result<std::sync::Arc<crate::live::Live>, Error> {
+        if run.requested_by != who.name() {
+            who.check(Right::Operate)?;
+        }
+        self.lives.get(&run.command_id).ok_or_else(|| ended(run))
+    }
+
+    async fn record_terminal(
+        &self,
+        kind: &'static str,
+        run: &Run,
+        who: &Principal,
+        said: serde_json::Value,
+    ) -> Result<(), Error> {
+        let entry = Entry {
+            owner: Some(run.requested_by.clone()),
+            sandbox: run.sandbox_id.clone(),
+            ..self.entry(kind, who.name(), Some(&run.command_id), said)
+        };
+        Ok(self.store.record(vec![entry]).await?)
+    }
+}
+
+/// What programs in a terminal may be told.
+const SIGNALS: &[(&str, i32)] = &[
+    ("HUP", 1),
+    ("INT", 2),
+    ("QUIT", 3),
+    ("KILL", 9),
+    ("USR1", 10),
+    ("USR2", 12),
+    ("TERM", 15),
+    ("CONT", 18),
+    ("STOP", 19),
+    ("TSTP", 20),
+    ("WINCH", 28),
+];
+
+fn ended(run: &Run) -> Error {
+    Error::Ended {
+        id: run.short_id.clone(),
+    }
+}
+
+fn send_failed(run: &Run) -> Error {
+    let name = run.detail.terminal.as_ref();
+    Error::invalid(
+        "send_failed",
+        format!(
+            "cannot send input to `{}`: it was closed, or does not accept input",
+            name.map_or("", |terminal| &terminal.name)
+        ),
+        "`weighlock term list` says which terminals there are",
+    )
+}
+
+fn no_such_key(name: &str) -> Error {
+    Error::invalid(
+        "invalid_key_name",
+        format!("there is no key `{}`; nothing was sent", brief(name)),
+        "keys are called `Enter`, `Esc`, `C-c`, `M-x`, `Up`, `PageDown`, `F5` and so on",
+    )
+}

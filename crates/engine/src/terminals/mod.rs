@@ -1,0 +1,191 @@
+//! Terminals: commands that somebody types at, for as long as they run.
+//!
+//! A terminal is a run with a name in its session, whose input and output are
+//! a terminal of its own. It is judged, walled, recorded and found again after
+//! a restart like any other. What it shows is worked out by an emulator, which
+//! also answers when the program asks its terminal something.
+
+mod input;
+mod show;
+mod view;
+
+pub use self::input::Typed;
+pub(crate) use self::show::{Shown, show};
+pub use self::view::{ScreenView, TerminalView};
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use weighlock_exec::Size;
+use weighlock_store::State;
+
+use crate::engine::Engine;
+use crate::error::{Error, brief};
+use crate::principal::Principal;
+use crate::request::{Input, Request, Terminal};
+use crate::run::Outcome;
+use crate::view::Run;
+
+/// Longer than any name that somebody types.
+const MAX_NAME: usize = 64;
+
+/// How long what runs in a terminal that is closed has to end in order.
+const GRACE: Duration = Duration::from_millis(500);
+
+/// What a hung-up line is told as.
+const HANG_UP: i32 = 1;
+
+impl Engine {
+    /// Opens a terminal for a command. Its name must be free in its session.
+    pub async fn open_terminal(
+        self: &Arc<Self>,
+        mut request: Request,
+        name: &str,
+        size: Size,
+    ) -> Result<Outcome, Error> {
+        let name = name.trim();
+        check_name(name)?;
+        check_size(size)?;
+        let said =
+            |text: &Option<String>| text.as_ref().is_some_and(|text| !text.trim().is_empty());
+        if !said(&request.description) {
+            return Err(Error::invalid(
+                "missing_description",
+                "a terminal needs a description; nothing was run".into(),
+                "say in a few words what it is for",
+            ));
+        }
+        let who = request.principal.clone();
+        let known = self.workplace(request.sandbox.as_deref(), &who)?;
+        let session = request.session.as_deref();
+        let session = self.session_for(session, &who, &known.sandbox).await?;
+        // Between looking and taking the name, nobody else may.
+        let _one = self.opening.lock().await;
+        if let Some(run) = self.terminal_named(&session, name)? {
+            return Err(Error::invalid(
+                "already_exists",
+                format!(
+                    "terminal `{}` already exists in this session ({}); nothing was run",
+                    brief(name),
+                    run.short_id
+                ),
+                "close it first, or take another name",
+            ));
+        }
+        request.session = Some(session);
+        request.background = true;
+        request.input = Input::Terminal(Terminal {
+            name: name.to_owned(),
+            size,
+        });
+        self.run(request).await
+    }
+
+    /// Lists the terminals that somebody may see; of one session, if it is
+    /// named.
+    pub fn terminals(
+        &self,
+        session: Option<&str>,
+        who: &Principal,
+    ) -> Result<Vec<TerminalView>, Error> {
+        let mut found = vec![];
+        for run in self.open_terminals()? {
+            let wanted = session.is_none_or(|session| run.session_id.as_deref() == Some(session));
+            if wanted && who.sees(&run.requested_by, run.sandbox_id.as_deref()) {
+                found.push(self.terminal_view(run));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Finds a terminal by the id of its run, or by its name if only one of
+    /// that name can be seen.
+    pub fn find_terminal(&self, id: &str, who: &Principal) -> Result<Run, Error> {
+        let mut named = self.open_terminals()?;
+        named.retain(|run| {
+            let terminal = run.detail.terminal.as_ref();
+            terminal.is_some_and(|terminal| terminal.name == id)
+                && who.sees(&run.requested_by, run.sandbox_id.as_deref())
+        });
+        match (named.pop(), named.pop()) {
+            (Some(run), None) => return Ok(run),
+            (Some(_), Some(_)) => return Err(Error::Ambiguous { id: brief(id) }),
+            (None, _) => {}
+        }
+        let none = || Error::NoSuchTerminal { name: brief(id) };
+        let run = self.find(id, who).map_err(|error| match error {
+            Error::NoSuchRun { .. } => none(),
+            error => error,
+        })?;
+        match run.detail.terminal {
+            Some(_) => Ok(run),
+            None => Err(none()),
+        }
+    }
+
+    /// Ends a terminal and everything in it.
+    pub async fn close_terminal(&self, run: &Run, who: &Principal) -> Result<(), Error> {
+        if let Some(live) = self.lives.get(&run.command_id) {
+            // As when a line is cut: shells that ignore a polite request heed
+            // this one.
+            let _ = live.job.signal(HANG_UP).await;
+        }
+        self.stop(run, who, false, GRACE).await
+    }
+
+    fn terminal_named(&self, session: &str, name: &str) -> Result<Option<Run>, Error> {
+        let mut all = self.open_terminals()?.into_iter();
+        Ok(all.find(|run| {
+            let terminal = run.detail.terminal.as_ref();
+            run.session_id.as_deref() == Some(session)
+                && terminal.is_some_and(|terminal| terminal.name == name)
+        }))
+    }
+
+    /// All that run, or wait for an answer so that they may.
+    fn open_terminals(&self) -> Result<Vec<Run>, Error> {
+        let open = self.store.open_commands()?.into_iter();
+        let unbegun = self.store.unbegun()?.into_iter();
+        let unbegun = unbegun.map(|(command, _)| command);
+        let waiting = unbegun.filter(|command| command.state == State::Waiting);
+        let runs = open.chain(waiting).map(Run::from_command);
+        Ok(runs.filter(|run| run.detail.terminal.is_some()).collect())
+    }
+}
+
+fn check_name(name: &str) -> Result<(), Error> {
+    if name.is_empty() {
+        return Err(Error::invalid(
+            "missing_name",
+            "a terminal needs a name; nothing was run".into(),
+            "give it a short one, such as `dev-server`",
+        ));
+    }
+    let fits = name.len() <= MAX_NAME && !name.contains(char::is_control);
+    match fits && !name.starts_with("r_") {
+        true => Ok(()),
+        false => Err(Error::invalid(
+            "invalid_name",
+            format!(
+                "`{}` cannot be the name of a terminal; nothing was run",
+                brief(name)
+            ),
+            format!("a name has at most {MAX_NAME} bytes on one line, and is no id of a run"),
+        )),
+    }
+}
+
+/// Refuses what no terminal can be.
+fn check_size(size: Size) -> Result<(), Error> {
+    match weighlock_screen::Size::new(size.columns, size.rows) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(Error::invalid(
+            "invalid_size",
+            format!(
+                "a terminal cannot be {} × {}: {error}",
+                size.columns, size.rows
+            ),
+            "80 columns and 24 rows are usual",
+        )),
+    }
+}

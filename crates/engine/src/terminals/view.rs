@@ -1,0 +1,176 @@
+//! A terminal as doors show it.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weighlock_exec::Size;
+use weighlock_screen::Screen;
+use weighlock_store::State;
+
+use super::show::last_screen;
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::view::{Run, time};
+
+/// Lines of a terminal's output that are told with it.
+const TAIL: usize = 20;
+
+/// One terminal.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TerminalView {
+    /// The run that it is.
+    pub terminal_id: String,
+    /// What people type.
+    pub short_id: String,
+    /// What it is called in its session.
+    pub name: String,
+    /// What it is for.
+    pub description: String,
+    /// What was started in it.
+    pub command: String,
+    /// The session.
+    pub session_id: Option<String>,
+    /// The sandbox, by id.
+    pub sandbox_id: Option<String>,
+    /// Whose it is.
+    pub requested_by: String,
+    /// `busy` while something runs, `idle` while it waits for input, `waiting`
+    /// for a person's answer, or `closed`.
+    pub status: String,
+    /// The exact state of its run.
+    pub state: State,
+    /// How its command ended.
+    pub exit_code: Option<i32>,
+    /// The process that was started in it, as the host sees it.
+    pub pid: Option<u32>,
+    /// Where it was started.
+    pub cwd: String,
+    /// Seconds since it was opened.
+    pub uptime_seconds: u64,
+    /// When it wrote something last.
+    pub last_active: String,
+    /// Characters in a line.
+    pub columns: u16,
+    /// Lines.
+    pub rows: u16,
+    /// What it calls itself.
+    pub title: String,
+    /// The last lines of its output, as they are seen.
+    pub output_tail: Vec<String>,
+}
+
+/// What a terminal shows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ScreenView {
+    /// Each line, without blanks at its end.
+    pub rows: Vec<String>,
+    /// Characters in a line.
+    pub columns: u16,
+    /// Where the cursor is: line and character, from 0.
+    pub cursor: (usize, usize),
+    /// Whether it is shown.
+    pub cursor_visible: bool,
+    /// What the program calls its window.
+    pub title: String,
+    /// A program has taken the whole screen, as editors do.
+    pub alternate: bool,
+    /// The last lines of all that was shown, as many as were asked for; what
+    /// did not fit into one line is in one again.
+    pub history: Vec<String>,
+    /// It shows the output up to this byte.
+    pub offset: u64,
+}
+
+impl Engine {
+    /// Returns a terminal as doors show it.
+    pub fn terminal_view(&self, run: Run) -> TerminalView {
+        let run = self.freshen(run);
+        let terminal = run.detail.terminal.clone().unwrap_or_default();
+        let live = self.lives.get(&run.command_id);
+        let shown = live.as_ref().and_then(|live| live.shown.clone());
+        let keeper = live.as_ref().map(|live| live.job.status().keeper.pid);
+        let (title, tail) = match &shown {
+            Some(shown) => shown.with(|screen| (screen.view().title, tail(screen.history(TAIL)))),
+            None => (String::new(), vec![]),
+        };
+        let silent = shown.as_ref().map(|shown| shown.fed.borrow().at.elapsed());
+        let now = self.clock.micros();
+        let since = run.started_at.as_deref().or(Some(&run.created_at));
+        let since = since.and_then(|text| text.parse::<jiff::Timestamp>().ok());
+        let uptime = since.map_or(0, |since| (now - since.as_microsecond()).max(0) / 1_000_000);
+        TerminalView {
+            status: match (run.state, run.open) {
+                (State::Waiting | State::Held, _) => "waiting",
+                (_, true) if keeper.is_some_and(weighlock_confine::waits_for_input) => "idle",
+                (_, true) => "busy",
+                (_, false) => "closed",
+            }
+            .into(),
+            pid: keeper.and_then(weighlock_confine::first_inside),
+            last_active: time(now - silent.unwrap_or(Duration::ZERO).as_micros() as i64),
+            uptime_seconds: uptime as u64,
+            terminal_id: run.command_id,
+            short_id: run.short_id,
+            name: terminal.name,
+            description: run.detail.description.unwrap_or_default(),
+            command: run.command,
+            session_id: run.session_id,
+            sandbox_id: run.sandbox_id,
+            requested_by: run.requested_by,
+            state: run.state,
+            exit_code: run.exit_code,
+            cwd: run.cwd,
+            columns: terminal.columns,
+            rows: terminal.rows,
+            title,
+            output_tail: tail,
+        }
+    }
+
+    /// Returns what a terminal shows, and so many of the last lines of all that
+    /// it has shown.
+    pub fn screen(&self, run: &Run, lines: usize) -> Result<ScreenView, Error> {
+        let live = self.lives.get(&run.command_id);
+        if let Some(shown) = live.and_then(|live| live.shown.clone()) {
+            let offset = shown.fed.borrow().offset;
+            return Ok(shown.with(|screen| screen_view(screen, lines, offset)));
+        }
+        let terminal = run.detail.terminal.clone().unwrap_or_default();
+        let size = Size {
+            columns: terminal.columns,
+            rows: terminal.rows,
+        };
+        let log = self.log(run);
+        let screen = last_screen(&log, size).map_err(|source| Error::File {
+            path: self.dir_of(&run.command_id),
+            source,
+        })?;
+        Ok(screen_view(&screen, lines, run.detail.output.bytes))
+    }
+}
+
+fn screen_view(screen: &Screen, lines: usize, offset: u64) -> ScreenView {
+    let view = screen.view();
+    ScreenView {
+        columns: view.size.columns(),
+        cursor: (view.cursor.row.into(), view.cursor.column.into()),
+        cursor_visible: view.cursor.visible,
+        title: view.title,
+        alternate: view.alternate,
+        rows: view.rows,
+        history: match lines {
+            0 => vec![],
+            lines => tail(screen.history(lines)),
+        },
+        offset,
+    }
+}
+
+/// Leaves out the empty lines at the end.
+fn tail(mut lines: Vec<String>) -> Vec<String> {
+    while lines.last().is_some_and(String::is_empty) {
+        lines.pop();
+    }
+    lines
+}

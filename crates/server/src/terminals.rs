@@ -1,0 +1,286 @@
+//! Terminals: opening them, looking at them, typing at them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use aide::transform::TransformOperation;
+use axum::Json;
+use axum::extract::State as Shared;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weighlock_engine::{Engine, Outcome, Request, ScreenView, Size, TerminalView, Typed};
+
+use crate::commands::view;
+use crate::output::blocking;
+use crate::problem::Problem;
+use crate::system::{Body, Id, Params, Who};
+
+/// Lines of history that are told at once, at the most.
+const MAX_LINES: usize = 10_000;
+
+/// A terminal to be opened.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(example = serde_json::json!({
+    "name": "dev-server", "description": "Start the dev server", "command": "npm run dev",
+}))]
+pub struct NewTerminal {
+    /// What it is called; free in its session.
+    pub name: String,
+    /// What it is for, in a few words.
+    pub description: String,
+    /// What is started in it.
+    pub command: String,
+    /// The session, by id or the client's own name for one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// The sandbox, by id or name; the requester's default when not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox_id: Option<String>,
+    /// The working directory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    /// Environment variables to add.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
+    /// Characters in a line; 80 if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub columns: Option<u16>,
+    /// Lines; 24 if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rows: Option<u16>,
+}
+
+/// What is typed at a terminal, in this order.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[schemars(example = serde_json::json!({ "text": "ls", "submit": true }))]
+#[schemars(example = serde_json::json!({ "keys": ["C-c"] }))]
+pub struct TerminalInput {
+    /// Text as it is; the end of a line is the Enter key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// Text as from a clipboard.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paste: Option<String>,
+    /// Keys by name: `Enter`, `Esc`, `C-c`, `M-x`, `Up`, `F5` and so on.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub keys: Vec<String>,
+    /// And then Enter.
+    pub submit: bool,
+    /// And then the key that ends the input of programs which read lines.
+    pub eof: bool,
+}
+
+/// How large a terminal is to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TerminalSize {
+    /// Characters in a line.
+    pub columns: u16,
+    /// Lines.
+    pub rows: u16,
+}
+
+/// A signal for what is in the foreground of a terminal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TerminalSignal {
+    /// Its name, such as `INT`.
+    pub signal: String,
+}
+
+/// The terminals that there are.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TerminalList {
+    /// The oldest first.
+    pub terminals: Vec<TerminalView>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ListParams {
+    /// Only of this session, by id.
+    session: Option<String>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ScreenParams {
+    /// So many of the last lines of all that was shown; none if not given.
+    #[serde(default)]
+    lines: usize,
+}
+
+impl From<TerminalSize> for Size {
+    fn from(size: TerminalSize) -> Self {
+        Self {
+            columns: size.columns,
+            rows: size.rows,
+        }
+    }
+}
+
+pub(crate) async fn open(
+    Shared(engine): Shared<Arc<Engine>>,
+    Who(who): Who,
+    Body(new): Body<NewTerminal>,
+) -> Result<Response, Problem> {
+    let size = Size {
+        columns: new.columns.unwrap_or(80),
+        rows: new.rows.unwrap_or(24),
+    };
+    let request = Request {
+        description: Some(new.description),
+        session: new.session_id,
+        sandbox: new.sandbox_id,
+        cwd: new.cwd,
+        env: new.env.into_iter().collect(),
+        ..Request::new(who, new.command)
+    };
+    match engine.open_terminal(request, &new.name, size).await? {
+        Outcome::Running(run) | Outcome::Waiting(run) => {
+            let shown = blocking(move || Ok(Json(engine.terminal_view(run)))).await?;
+            Ok((StatusCode::ACCEPTED, shown).into_response())
+        }
+        Outcome::Ended(run) | Outcome::Refused(run) => {
+            blocking(move || Ok(Json(view(&engine, run)?).into_response())).await
+        }
+    }
+}
+
+pub(crate) fn open_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
+    op.id("openTerminal")
+        .summary("Open a terminal")
+        .description(
+            "Judged like any command. Answers 202 with the terminal, which goes on or waits for a \
+             person; 200 with the run if the policy refuses it.",
+        )
+        .response_with::<202, Json<TerminalView>, _>(|res| res.description("It is open"))
+}
+
+pub(crate) async fn list(
+    Shared(engine): Shared<Arc<Engine>>,
+    Who(who): Who,
+    Params(params): Params<ListParams>,
+) -> Result<Json<TerminalList>, Problem> {
+    blocking(move || {
+        let terminals = engine.terminals(params.session.as_deref(), &who)?;
+        Ok(Json(TerminalList { terminals }))
+    })
+    .await
+}
+
+pub(crate) fn list_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
+    op.id("listTerminals").summary("Open terminals")
+}
+
+pub(crate) async fn show(
+    Shared(engine): Shared<Arc<Engine>>,
+    Who(who): Who,
+    Id(id): Id,
+) -> Result<Json<TerminalView>, Problem> {
+    blocking(move || {
+        let run = engine.find_terminal(&id, &who)?;
+        Ok(Json(engine.terminal_view(run)))
+    })
+    .await
+}
+
+pub(crate) fn show_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
+    op.id("getTerminal")
+        .summary("One terminal")
+        .description("By the id of its run, or by its name if you can see only one of that name.")
+}
+
+pub(crate) async fn close(
+    Shared(engine): Shared<Arc<Engine>>,
+    Who(who): Who,
+    Id(id): Id,
+) -> Result<StatusCode, Problem> {
+    let run = engine.find_terminal(&id, &who)?;
+    engine.close_terminal(&run, &who).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+pub(crate) fn close_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
+    op.id("closeTerminal")
+        .summary("End a terminal and everything in it")
+}
+
+pub(crate) async fn screen(
+    Shared(engine): Shared<Arc<Engine>>,
+    Who(who): Who,
+    Id(id): Id,
+    Params(params): Params<ScreenParams>,
+) -> Result<Json<ScreenView>, Problem> {
+    blocking(move || {
+        let run = engine.find_terminal(&id, &who)?;
+        Ok(Json(engine.screen(&run, params.lines.min(MAX_LINES))?))
+    })
+    .await
+}
+
+pub(crate) fn screen_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
+    op.id("getScreen")
+        .summary("What a terminal shows, as text")
+        .description("Of a closed one, what it showed last.")
+}
+
+pub(crate) async fn input(
+    Shared(engine): Shared<Arc<Engine>>,
+    Who(who): Who,
+    Id(id): Id,
+    Body(input): Body<TerminalInput>,
+) -> Result<StatusCode, Problem> {
+    let run = engine.find_terminal(&id, &who)?;
+    let typed = Typed {
+        text: input.text,
+        paste: input.paste,
+        keys: input.keys,
+        submit: input.submit,
+        eof: input.eof,
+    };
+    engine.type_in(&run, &typed, &who).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+pub(crate) fn input_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
+    op.id("typeInTerminal")
+        .summary("Type at a terminal")
+        .description("What is typed while the program does not show it is not on record.")
+}
+
+pub(crate) async fn resize(
+    Shared(engine): Shared<Arc<Engine>>,
+    Who(who): Who,
+    Id(id): Id,
+    Body(size): Body<TerminalSize>,
+) -> Result<StatusCode, Problem> {
+    let run = engine.find_terminal(&id, &who)?;
+    engine.resize(&run, size.into(), &who).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+pub(crate) fn resize_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
+    op.id("resizeTerminal")
+        .summary("Give a terminal another size")
+}
+
+pub(crate) async fn signal(
+    Shared(engine): Shared<Arc<Engine>>,
+    Who(who): Who,
+    Id(id): Id,
+    Body(signal): Body<TerminalSignal>,
+) -> Result<StatusCode, Problem> {
+    let run = engine.find_terminal(&id, &who)?;
+    engine.signal(&run, &signal.signal, &who).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+pub(crate) fn signal_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
+    op.id("signalTerminal")
+        .summary("Send a signal to what is in the foreground of a terminal")
+}
