@@ -139,6 +139,35 @@ POST   /sessions/{id}/draft          own     403   -      200     200   200   20
                                      far     404   403    200     404   404   200      200   401
                                      absent  404   404    404     404   404   404      404   401
 
+GET    /terminals                    -       200   200    200     200   200   200      200   401
+POST   /terminals                    near    202   403    202     202   202   202      202   401
+                                     far     404   403    404     404   404   404      202   401
+                                     absent  404   403    404     404   404   404      404   401
+GET    /terminals/{id}               own     200   -      200     200   200   200      200   401
+                                     near    404   200    200     200   200   200      200   401
+                                     far     404   200    200     404   404   200      200   401
+                                     absent  404   404    404     404   404   404      404   401
+GET    /terminals/{id}/screen        own     200   -      200     200   200   200      200   401
+                                     near    404   200    200     200   200   200      200   401
+                                     far     404   200    200     404   404   200      200   401
+                                     absent  404   404    404     404   404   404      404   401
+DELETE /terminals/{id}               own     204   -      204     204   204   204      204   401
+                                     near    404   403    403     403   204   204      204   401
+                                     far     404   403    403     404   404   204      204   401
+                                     absent  404   404    404     404   404   404      404   401
+POST   /terminals/{id}/input         own     204   -      204     204   204   204      204   401
+                                     near    404   403    403     403   204   204      204   401
+                                     far     404   403    403     404   404   204      204   401
+                                     absent  404   404    404     404   404   404      404   401
+POST   /terminals/{id}/size          own     204   -      204     204   204   204      204   401
+                                     near    404   403    403     403   204   204      204   401
+                                     far     404   403    403     404   404   204      204   401
+                                     absent  404   404    404     404   404   404      404   401
+POST   /terminals/{id}/signal        own     204   -      204     204   204   204      204   401
+                                     near    404   403    403     403   204   204      204   401
+                                     far     404   403    403     404   404   204      204   401
+                                     absent  404   404    404     404   404   404      404   401
+
 GET    /sandboxes                    -       200   200    200     200   200   200      200   401
 POST   /sandboxes                    -       403   403    403     403   403   403      201   401
 GET    /sandboxes/{id}               near    200   200    200     200   200   200      200   401
@@ -339,6 +368,7 @@ impl Team {
             ("commands", true) => self.about_command(path, role, object),
             ("approvals", true) => self.about_approval(path, role, object),
             ("sessions", true) => self.about_session(path, role, object),
+            ("terminals", true) => self.about_terminal(path, role, object),
             ("sandboxes", true) => self.about_sandbox(operation, role, object),
             ("people", true) => self.about_person(path, role, object),
             ("policies", true) => self.about_grant(path, role, object),
@@ -409,6 +439,30 @@ impl Team {
         };
         let path = path.replace("{index}", "0");
         (path.replace("{id}", id.as_str().unwrap()), body)
+    }
+
+    fn about_terminal(&self, path: &str, role: &str, object: &str) -> (String, Value) {
+        let (name, sandbox) = self.whose(role, object);
+        let body = match path.rsplit('/').next() {
+            Some("input") => json!({ "text": "x" }),
+            Some("size") => json!({ "columns": 100, "rows": 30 }),
+            Some("signal") => json!({ "signal": "CONT" }),
+            _ => Value::Null,
+        };
+        let id = match object {
+            "absent" => json!("nothing-of-that-name"),
+            _ => {
+                let new = self.terminal(sandbox);
+                self.callers[name].post("/terminals", &new).expect(202)["terminal_id"].clone()
+            }
+        };
+        (path.replace("{id}", id.as_str().unwrap()), body)
+    }
+
+    fn terminal(&self, sandbox: &str) -> Value {
+        json!({ "name": format!("t{}", self.next()), "description": "for the table",
+                "command": "sleep 100", "sandbox_id": sandbox,
+                "env": { "WL_MARK": self.home.mark } })
     }
 
     fn about_sandbox(&self, operation: &str, role: &str, object: &str) -> (String, Value) {
@@ -486,6 +540,7 @@ impl Team {
         };
         match operation {
             "POST /commands" => json!({ "command": "true", "sandbox_id": sandbox }),
+            "POST /terminals" => self.terminal(sandbox),
             "POST /policies/explain" => json!({ "command": "true", "sandbox": sandbox }),
             "POST /policies/grants" => self.grant(object),
             "POST /policies/check" => json!({ "text": "" }),

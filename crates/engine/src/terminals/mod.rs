@@ -21,7 +21,7 @@ use weighlock_store::State;
 
 use crate::engine::Engine;
 use crate::error::{Error, brief};
-use crate::principal::Principal;
+use crate::principal::{Principal, Right};
 use crate::request::{Input, Request, Terminal};
 use crate::run::Outcome;
 use crate::view::Run;
@@ -56,6 +56,7 @@ impl Engine {
             ));
         }
         let who = request.principal.clone();
+        who.check(Right::Run)?;
         let known = self.workplace(request.sandbox.as_deref(), &who)?;
         let session = request.session.as_deref();
         let session = self.session_for(session, &who, &known.sandbox).await?;
