@@ -90,6 +90,12 @@ impl Client {
         parse(response).await
     }
 
+    /// Says something to which there is nothing to answer.
+    pub(crate) async fn tell(&mut self, path: &str, body: &impl Serialize) -> Result<(), Failure> {
+        let response = self.send(Method::POST, path, json(body)).await?;
+        checked(response).await.map(drop)
+    }
+
     pub(crate) async fn put<T: DeserializeOwned>(
         &mut self,
         path: &str,

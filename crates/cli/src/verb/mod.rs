@@ -28,5 +28,6 @@ pub(crate) mod show;
 pub(crate) mod signin;
 pub(crate) mod status;
 pub(crate) mod stop;
+pub(crate) mod term;
 pub(crate) mod undo;
 pub(crate) mod watch;

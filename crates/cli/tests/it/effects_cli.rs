@@ -852,7 +852,10 @@ fn undo_takes_back_the_latest_first() {
     put(&home, "README.md", "mine\n");
     let done = home.call(&["undo", short(&third)]);
     assert_eq!(done.code, Some(1), "{done:?}");
-    let said = format!("error: {} was not undone: README.md", short(&third));
+    let said = format!(
+        "error: {} was not undone: not all is as it was: README.md",
+        short(&third)
+    );
     assert!(done.err.contains(&said), "{done:?}");
     assert_eq!(read(&home, "README.md"), "mine\n");
     let done = home.call(&["undo", short(&first)]);

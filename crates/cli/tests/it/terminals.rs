@@ -251,3 +251,41 @@ fn terminals_outlive_the_server() {
     desk.send("counter", json!({ "text": "after\n" }));
     desk.sees("counter", "2: after");
 }
+
+#[test]
+fn the_command_line_opens_types_shows_and_closes() {
+    let desk = Desk::new();
+    let say = |words: &[&str]| {
+        let done = desk.home.weighlock(words).output().expect("ran");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (done.status.code(), text(&done.stdout), text(&done.stderr))
+    };
+    assert!(say(&["term"]).1.starts_with("No terminal is open."));
+    let (code, out, told) = say(&["term", "open", "calc", "--", "PS1='% ' exec sh -i"]);
+    assert_eq!((code, out.as_str()), (Some(0), ""), "{told}");
+    assert!(told.starts_with("● calc   r_"), "{told}");
+    let shown = |wanted: &str| {
+        eventually(wanted, || {
+            say(&["term", "screen", "calc"]).1.contains(wanted)
+        });
+    };
+    shown("%");
+    let sent = say(&["term", "send", "calc", "echo $((6 * 7))", "--enter"]);
+    assert_eq!(sent, (Some(0), String::new(), String::new()));
+    shown("\n42\n");
+    let (_, list, _) = say(&["term", "list"]);
+    assert!(
+        list.starts_with("calc  ○ idle") || list.starts_with("calc  ● busy"),
+        "{list}"
+    );
+    let (code, _, told) = say(&["term", "open", "calc", "--", "cat"]);
+    assert_eq!(code, Some(1));
+    assert!(told.contains("already exists"), "{told}");
+    let (code, _, told) = say(&["term", "send", "nothing", "x"]);
+    assert_eq!(code, Some(1));
+    assert!(told.contains("no terminal `nothing`"), "{told}");
+    assert_eq!(say(&["term", "close", "calc"]).0, Some(0));
+    eventually("closed", || {
+        say(&["term"]).1.starts_with("No terminal is open.")
+    });
+}

@@ -1,0 +1,245 @@
+//! `weighlock term`: commands that are typed at.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use weighlock_engine::{ScreenView, TerminalView};
+use weighlock_server::{NewTerminal, TerminalInput, TerminalList};
+
+use crate::client::{Client, Failure, block_on, escape};
+use crate::given;
+use crate::names::Names;
+use crate::paths::Paths;
+use crate::term::{self, say};
+use crate::text::{columns, command_line, duration, print_json, safe};
+
+/// Terminals: commands that are typed at
+#[derive(clap::Args)]
+#[command(before_help = "Examples:
+  weighlock term open dev-server -- npm run dev
+  weighlock term list
+  weighlock term screen dev-server           what it shows, as text
+  weighlock term send shell 'ls -l' --enter
+  weighlock term send editor --key Esc --key C-c
+  weighlock term close dev-server")]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    what: Option<What>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(clap::Subcommand)]
+enum What {
+    /// List open terminals
+    List {
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Open one for a command
+    Open(Open),
+    /// Print what one shows
+    Screen {
+        /// The terminal: its name, or its id
+        name: String,
+        /// The last lines of all that it has shown instead
+        #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+        lines: usize,
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Type at one
+    Send(Send),
+    /// End one and everything in it
+    Close {
+        /// The terminal: its name, or its id
+        name: String,
+    },
+}
+
+#[derive(clap::Args)]
+struct Open {
+    /// What it is called
+    name: String,
+    /// What it is for
+    #[arg(short, long, value_name = "WHY")]
+    description: Option<String>,
+    /// The sandbox to run in
+    #[arg(short, long, value_name = "NAME")]
+    sandbox: Option<String>,
+    /// Where to run [default: here]
+    #[arg(long, value_name = "DIR")]
+    cwd: Option<PathBuf>,
+    /// What is started in it [default: sh]
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+    /// Print the terminal as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(clap::Args)]
+struct Send {
+    /// The terminal: its name, or its id
+    name: String,
+    /// What is typed
+    text: Option<String>,
+    /// A key after that, such as C-c, Esc, Up or F5; can be given again
+    #[arg(long = "key", value_name = "KEY")]
+    keys: Vec<String>,
+    /// Enter, last
+    #[arg(long)]
+    enter: bool,
+    /// As from a clipboard, which programs can tell from typing
+    #[arg(long)]
+    paste: bool,
+    /// The end of its input
+    #[arg(long)]
+    eof: bool,
+}
+
+pub(crate) fn term(args: Args, paths: &Paths) -> Result<ExitCode, Failure> {
+    let what = args.what.unwrap_or(What::List { json: args.json });
+    block_on(async {
+        let mut client = Client::open(paths).await?;
+        match what {
+            What::List { json } => list(&mut client, json).await?,
+            What::Open(args) => open(&mut client, args).await?,
+            What::Screen { name, lines, json } => {
+                let path = format!("{}/screen?lines={lines}", address(&name));
+                let screen: ScreenView = client.get(&path).await?;
+                match json {
+                    true => print_json(&screen),
+                    false => print(&screen, lines > 0),
+                }
+            }
+            What::Send(args) => {
+                let path = format!("{}/input", address(&args.name));
+                client.tell(&path, &input(args)).await?;
+            }
+            What::Close { name } => client.remove(&address(&name)).await?,
+        }
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+fn address(name: &str) -> String {
+    format!("/terminals/{}", escape(name))
+}
+
+async fn list(client: &mut Client, json: bool) -> Result<(), Failure> {
+    let list: TerminalList = client.get("/terminals").await?;
+    if json {
+        print_json(&list);
+        return Ok(());
+    }
+    if list.terminals.is_empty() {
+        println!("No terminal is open. `weighlock term open NAME -- COMMAND` opens one.");
+        return Ok(());
+    }
+    let names = Names::fetch(client).await?;
+    let rows: Vec<Vec<String>> = { list.terminals.iter() }
+        .map(|terminal| row(terminal, &names))
+        .collect();
+    for line in columns(&rows) {
+        println!("{line}");
+    }
+    Ok(())
+}
+
+fn row(terminal: &TerminalView, names: &Names) -> Vec<String> {
+    let sign = match terminal.status.as_str() {
+        "busy" => "●",
+        "waiting" => "◔",
+        _ => "○",
+    };
+    let sandbox = terminal.sandbox_id.as_deref().unwrap_or_default();
+    vec![
+        safe(&terminal.name),
+        format!("{sign} {}", terminal.status),
+        duration(terminal.uptime_seconds as f64 * 1000.0),
+        safe(&terminal.requested_by),
+        safe(names.of(sandbox)),
+        command_line(&terminal.command, term::size().0 / 2),
+    ]
+}
+
+async fn open(client: &mut Client, args: Open) -> Result<(), Failure> {
+    let command = match args.command.is_empty() {
+        true => "sh".to_owned(),
+        false => given::command(&args.command)?,
+    };
+    let cwd = Some(given::cwd(args.cwd.as_deref())?);
+    let cwd = match args.cwd {
+        Some(_) => cwd,
+        None => super::explain::place(client, args.sandbox.as_deref(), cwd).await?,
+    };
+    let (columns, rows) = term::size();
+    let new = NewTerminal {
+        name: args.name,
+        description: args.description.unwrap_or_else(|| command.clone()),
+        command,
+        sandbox_id: args.sandbox,
+        cwd,
+        columns: term::is_there().then_some(columns.min(500) as u16),
+        rows: term::is_there().then_some(rows.min(500) as u16),
+        ..NewTerminal::default()
+    };
+    let opened: serde_json::Value = client.post("/terminals", &new).await?;
+    if args.json {
+        print_json(&opened);
+        return Ok(());
+    }
+    match serde_json::from_value::<TerminalView>(opened.clone()) {
+        Ok(terminal) if terminal.status == "waiting" => {
+            say!(
+                "◔ {} waits for approval   {}",
+                safe(&terminal.name),
+                terminal.short_id
+            );
+        }
+        Ok(terminal) => {
+            say!("● {}   {}", safe(&terminal.name), terminal.short_id);
+            say!(
+                "  weighlock term screen {0}    weighlock term send {0} TEXT --enter",
+                safe(&terminal.name)
+            );
+        }
+        // It was refused, and says why.
+        Err(_) => {
+            let why = opened["reason"]["text"]
+                .as_str()
+                .unwrap_or("It was refused.");
+            return Err(Failure::new(safe(why), "nothing was run"));
+        }
+    }
+    Ok(())
+}
+
+fn input(args: Send) -> TerminalInput {
+    let (text, paste) = match args.paste {
+        true => (None, args.text),
+        false => (args.text, None),
+    };
+    TerminalInput {
+        text,
+        paste,
+        keys: args.keys,
+        submit: args.enter,
+        eof: args.eof,
+    }
+}
+
+fn print(screen: &ScreenView, history: bool) {
+    let lines = match history {
+        true => &screen.history,
+        false => &screen.rows,
+    };
+    for line in lines {
+        println!("{}", safe(line));
+    }
+}
