@@ -16,6 +16,9 @@ pub struct Change {
     pub path: String,
     /// What happened to it.
     pub kind: ChangeKind,
+    /// Other programs run it, as was found by looking at the directory.
+    #[serde(default)]
+    pub run: bool,
     /// It has other names, which may be anywhere and change with it.
     #[serde(default)]
     pub shared: bool,
@@ -30,6 +33,7 @@ impl Change {
         Self {
             path: path.into(),
             kind,
+            run: false,
             shared: false,
             emptied: false,
         }
@@ -207,6 +211,8 @@ enum Which<'a> {
     Root,
     /// It is not in the sandbox.
     Outside,
+    /// Other programs run it.
+    Run,
     /// It changes what has other names.
     Shared,
     /// It makes a directory a repository.
@@ -220,7 +226,9 @@ fn judge<'a>(rules: &'a Rules, change: &Change, allowed: bool) -> Option<(Verdic
         return Some((Verdict::Ask, Which::Root));
     }
     let mut strictest: Option<(Verdict, Which<'_>)> = None;
-    if change.shared {
+    if change.run {
+        strictest = Some((Verdict::Ask, Which::Run));
+    } else if change.shared {
         strictest = Some((Verdict::Ask, Which::Shared));
     } else if makes_repository(change) {
         strictest = Some((Verdict::Ask, Which::Repository));
@@ -331,6 +339,7 @@ impl Group<'_> {
             (Which::Rule(_, own), Which::Rule(_, other)) => std::ptr::eq(own, other),
             (Which::Root, Which::Root)
             | (Which::Outside, Which::Outside)
+            | (Which::Run, Which::Run)
             | (Which::Shared, Which::Shared)
             | (Which::Repository, Which::Repository)
             | (Which::Default, Which::Default) => true,
@@ -347,6 +356,7 @@ impl Group<'_> {
             },
             Which::Root => "must never go away unasked",
             Which::Outside => "is outside the sandbox",
+            Which::Run => "is run by other programs, outside the walls",
             Which::Shared => "has other names, wherever those are, which change with it",
             Which::Repository => {
                 "makes its directory a repository, in which git runs what the settings name"
@@ -360,6 +370,7 @@ impl Group<'_> {
             Which::Rule(layer, rule) => (rule.name.as_str(), layer, rule.remedy.as_str()),
             Which::Root => ("root", "built-in", ""),
             Which::Outside => ("outside", "built-in", ""),
+            Which::Run => ("runs-by-itself", "built-in", ""),
             Which::Shared => ("other-names", "built-in", ""),
             Which::Repository => ("repository", "built-in", ""),
             Which::Default => ("default", "built-in", ""),

@@ -1,8 +1,9 @@
 //! Whether changes may be applied, must be asked about, or are never applied.
 
 use std::fs;
+use std::path::PathBuf;
 
-use weighlock_effects::{Change, Changes, Kind, Node, NodeKind};
+use weighlock_effects::{Change, Changes, Kind, NodeKind};
 use weighlock_policy::{self as policy, ChangeKind, ChangesJudgement, Rules, Verdict};
 use weighlock_store::Risk;
 
@@ -10,7 +11,6 @@ use super::copy::Copied;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::policy::For;
-use crate::request::Request;
 
 impl Engine {
     /// Judges what a run changed, by the rules as they are now.
@@ -19,10 +19,9 @@ impl Engine {
         changes: &Changes,
         copied: &Copied,
     ) -> Result<ChangesJudgement, Error> {
-        let request = self.revive(&copied.request)?;
-        let rules = self.rules_for(&request)?;
-        let judged: Vec<policy::Change> = self.as_judged(changes);
-        let mut judgement = policy::judge_changes(&rules, &judged, copied.allowed);
+        let judge = self.judge_for(changes, copied)?;
+        let judged = judge.all(changes);
+        let mut judgement = policy::judge_changes(&judge.rules, &judged, copied.allowed);
         if copied.ask_all && judgement.verdict == Verdict::Auto {
             judgement.verdict = Verdict::Ask;
         }
@@ -33,19 +32,9 @@ impl Engine {
         Ok(judgement)
     }
 
-    /// Returns why a change is not simply applied: that other programs run the
-    /// file, for example.
-    pub(super) fn marks(&self, changes: &Changes, copied: &Copied) -> Result<Marks, Error> {
+    /// Returns what changes are judged by.
+    pub(super) fn judge_for(&self, changes: &Changes, copied: &Copied) -> Result<Judge, Error> {
         let request = self.revive(&copied.request)?;
-        let rules = self.rules_for(&request)?;
-        let judged = changes.entries.iter();
-        let judged = judged.map(|change| self.one(changes, change));
-        Ok(Marks(
-            judged.map(|change| policy::mark(&rules, &change)).collect(),
-        ))
-    }
-
-    fn rules_for(&self, request: &Request) -> Result<Rules, Error> {
         let known = self.workplace(request.sandbox.as_deref(), &request.principal)?;
         let who = For {
             agent: request.profile(),
@@ -53,10 +42,33 @@ impl Engine {
             layers: &known.layers,
         };
         let in_force = self.policy.current();
-        Ok(self.policy.rules(&in_force, None, &who, None))
+        let live = changes.roots.iter().map(|root| &root.live);
+        let run = live.flat_map(|dir| self.protected(dir, &known.sandbox.unprotected));
+        Ok(Judge {
+            rules: self.policy.rules(&in_force, None, &who, None),
+            run: run.collect(),
+            home: self.home.clone(),
+        })
+    }
+}
+
+/// What changes are judged by.
+pub(super) struct Judge {
+    rules: Rules,
+    /// What other programs run, as it is found now: files that the git
+    /// configuration names, for example.
+    run: Vec<PathBuf>,
+    home: PathBuf,
+}
+
+impl Judge {
+    /// Returns why a change is not simply applied: that other programs run the
+    /// file, for example.
+    pub(super) fn mark(&self, changes: &Changes, change: &Change) -> Option<String> {
+        policy::mark(&self.rules, &self.one(changes, change))
     }
 
-    fn as_judged(&self, changes: &Changes) -> Vec<policy::Change> {
+    fn all(&self, changes: &Changes) -> Vec<policy::Change> {
         let mut judged = vec![];
         let mut entries = changes.entries.iter().peekable();
         while let Some(change) = entries.next() {
@@ -103,16 +115,15 @@ impl Engine {
             Kind::Link => ChangeKind::Link,
             Kind::Times => ChangeKind::Times,
         };
+        let whole = changes.roots[change.root].live.join(change.path.path());
         policy::Change {
+            run: self.run.iter().any(|run| whole.starts_with(run)),
             shared: change.shared,
             emptied: is_emptied(change),
             ..policy::Change::new(path, kind)
         }
     }
 }
-
-/// For each change, why it is not simply applied.
-pub(super) struct Marks(pub(super) Vec<Option<String>>);
 
 /// Returns how much is at stake.
 pub(super) fn risk(changes: &Changes, judgement: &ChangesJudgement) -> Risk {
@@ -141,12 +152,15 @@ fn is_dir(change: &Change) -> bool {
     node.is_some_and(|node| node.kind == NodeKind::Directory)
 }
 
-/// Whether a file that had something in it has nothing any more, or is none.
+/// Whether a file that had something in it has next to nothing any more, or is
+/// none.
 fn is_emptied(change: &Change) -> bool {
-    let holds = |node: &Node| node.kind == NodeKind::File && node.size > 0;
-    change.kind != Kind::Renamed
-        && change.before.as_ref().is_some_and(holds)
-        && change.after.as_ref().is_some_and(|node| !holds(node))
+    let (Some(before), Some(after)) = (&change.before, &change.after) else {
+        return false;
+    };
+    let held = before.kind == NodeKind::File && before.size > 0;
+    let holds = after.kind == NodeKind::File && after.size > before.size / 8;
+    held && !holds && change.kind != Kind::Renamed
 }
 
 /// Whether nothing would be left of what was in the sandbox's directory.
@@ -157,10 +171,11 @@ fn is_all_gone(changes: &Changes) -> bool {
     let gone = |change: &&Change| {
         change.root == 0 && change.kind == Kind::Deleted && change.path.path().iter().count() == 1
     };
-    let gone = changes.entries.iter().filter(gone).count();
+    let gone: Vec<&Change> = changes.entries.iter().filter(gone).collect();
     let names = fs::read_dir(&root.live).map_or(0, Iterator::count);
     // One file that was all there was is no tree that is lost.
-    gone > 1 && gone >= names
+    let tree = gone.len() > 1 || gone.iter().any(|change| is_dir(change));
+    tree && gone.len() >= names
 }
 
 fn never(refused: &weighlock_effects::Refusal) -> policy::Reason {

@@ -197,9 +197,9 @@ impl Engine {
             (true, _) => changes.conflicts()?,
             (false, _) => vec![],
         };
-        let marks = looking.copied.as_ref();
-        let marks = marks
-            .map(|copied| self.marks(changes, copied))
+        let judge = looking.copied.as_ref();
+        let judge = judge
+            .map(|copied| self.judge_for(changes, copied))
             .transpose()?;
         let mut order: Vec<usize> = (0..changes.entries.len()).collect();
         order.sort_by_key(|&index| rank(changes.entries[index].kind));
@@ -211,7 +211,8 @@ impl Engine {
             {
                 (info.added, info.removed) = (Some(added), Some(removed));
             }
-            info.mark = marks.as_ref().and_then(|marks| marks.0[index].clone());
+            let change = &changes.entries[index];
+            info.mark = judge.as_ref().and_then(|judge| judge.mark(changes, change));
             info
         });
         Ok(ChangesInfo {

@@ -9,8 +9,29 @@ use std::path::PathBuf;
 pub(super) struct Named {
     pub(super) hooks: Vec<PathBuf>,
     pub(super) includes: Vec<PathBuf>,
+    /// Words of commands that git runs: programs of the project, perhaps.
+    pub(super) programs: Vec<PathBuf>,
     pub(super) worktree: Option<PathBuf>,
 }
+
+/// Settings whose values git runs, or reads what to run from; of any section.
+const COMMANDS: &[&[u8]] = &[
+    b"attributesfile",
+    b"clean",
+    b"command",
+    b"cmd",
+    b"driver",
+    b"editor",
+    b"external",
+    b"fsmonitor",
+    b"helper",
+    b"pager",
+    b"process",
+    b"program",
+    b"smudge",
+    b"sshcommand",
+    b"textconv",
+];
 
 pub(super) fn parse(text: &[u8]) -> Named {
     let mut named = Named::default();
@@ -29,6 +50,13 @@ pub(super) fn parse(text: &[u8]) -> Named {
                     (b"core", b"hookspath") => named.hooks.push(path),
                     (b"core", b"worktree") => named.worktree = Some(path),
                     (b"include" | b"includeif", b"path") => named.includes.push(path),
+                    (_, key) if COMMANDS.contains(&key) => {
+                        let words = value.split(u8::is_ascii_whitespace);
+                        let words = words.map(|word| PathBuf::from(OsStr::from_bytes(word)));
+                        named
+                            .programs
+                            .extend(words.filter(|word| !word.as_os_str().is_empty()));
+                    }
                     _ => {}
                 }
             }

@@ -175,6 +175,8 @@ impl Walk<'_> {
             let from = work.as_deref().unwrap_or(&git_dir);
             let hooks = named.hooks.iter().map(|hooks| lexical(from, hooks));
             self.named.extend(hooks);
+            let programs = named.programs.iter();
+            self.named.extend(programs.map(|word| lexical(from, word)));
             let beside = file.parent().unwrap_or(&git_dir);
             for include in named.includes {
                 let include = lexical(beside, &include);

@@ -72,7 +72,7 @@ impl Engine {
         denial::find(&String::from_utf8_lossy(&said), &walls)
     }
 
-    fn protected(&self, dir: &Path, unprotected: &[String]) -> Vec<PathBuf> {
+    pub(crate) fn protected(&self, dir: &Path, unprotected: &[String]) -> Vec<PathBuf> {
         let surface = protect::surface(dir, &self.found.repositories.below(dir), unprotected);
         surface
             .entries

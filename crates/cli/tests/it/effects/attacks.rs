@@ -110,6 +110,28 @@ fn a_repository_in_disguise_is_asked_about() {
 }
 
 #[test]
+fn what_the_git_configuration_names_is_asked_about() {
+    let place = Place::guarded();
+    place.write(
+        ".git/config",
+        "[core]\n\thooksPath = tools/hooks\n\tfsmonitor = scripts/watch.sh -v\n\
+         [include]\n\tpath = ../settings\n[filter \"x\"]\n\tclean = sh scripts/clean.sh %f\n",
+    );
+    place.write(".git/HEAD", "ref: refs/heads/main\n");
+    for path in [
+        "tools/hooks/post-commit",
+        "scripts/watch.sh",
+        "scripts/clean.sh",
+        "settings",
+    ] {
+        place.write(path, "true\n");
+        let run = place.held(&format!("echo id >> {path}"), Value::Null);
+        assert_eq!(place.card(&run)["risk"], "high", "{path}");
+    }
+    place.unasked("echo id >> scripts/other.sh", Value::Null);
+}
+
+#[test]
 fn losing_everything_is_asked_about_whatever_is_left_in_its_place() {
     let place = Place::with("preset = \"guarded\"\n[effects]\nreview = \"none\"\n");
     for n in 0..150 {
@@ -119,6 +141,7 @@ fn losing_everything_is_asked_about_whatever_is_left_in_its_place() {
         "rm -rf ./*; touch z",
         "for f in file*; do ln -sf /dev/null $f; done",
         "for f in file*; do : > $f; done",
+        "for f in file*; do echo > $f; done",
     ] {
         let run = place.held(command, Value::Null);
         assert_eq!(place.card(&run)["risk"], "high", "{command}");
