@@ -242,21 +242,21 @@ impl Work {
 }
 
 /// Puts back what a swap brought out. Whoever puts something there meanwhile,
-/// or writes to what we put there, has the last word; then it says no.
-pub(crate) fn give_back(live: &Spot, new: &Spot, ours: &Mark) -> io::Result<bool> {
+/// or writes to what we put there, has the last word.
+pub(crate) fn give_back(live: &Spot, new: &Spot, ours: &Mark) -> io::Result<()> {
     while live.id()? == Some(ours.id) {
         swap(new, live)?;
         if is_mark(new, ours, true)? {
-            return Ok(true);
+            break;
         }
         // What we took away just now was newer than what we brought.
         let same = new.id()? == Some(ours.id);
         swap(new, live)?;
         if same {
-            return Ok(false);
+            break;
         }
     }
-    Ok(true)
+    Ok(())
 }
 
 /// Whether what is there is what was there; moved or not.

@@ -52,14 +52,23 @@ impl Work {
         };
         match self.steps[step].deed.clone() {
             Deed::Put { is } => self.take_away(step, &live, &is),
-            Deed::Replace { is, .. } => {
+            Deed::Replace { is, was } => {
                 let new = self.new_spot(step)?;
-                match give_back(&live, &new, &is)? {
-                    true => Ok(()),
-                    false => put_beside(&new, &live),
+                give_back(&live, &new, &is)?;
+                // What was there is still with us if somebody has the last word.
+                match new.id()? == Some(was.id) {
+                    true => put_beside(&new, &live),
+                    false => Ok(()),
                 }
             }
-            Deed::Remove { .. } => theirs_ok(&self.old_spot(step)?, &live),
+            Deed::Remove { .. } => {
+                let old = self.old_spot(step)?;
+                match shift(&old, &live) {
+                    Ok(()) | Err(Errno::NOENT) => Ok(()),
+                    Err(Errno::EXIST) => put_beside(&old, &live),
+                    Err(error) => Err(error.into()),
+                }
+            }
             Deed::RemoveDir { .. } => self.make_again(step, &live),
             Deed::Rewrite { image, .. }
                 if self.progress.has_begun(step) && !self.is_own_work(step, image)? =>

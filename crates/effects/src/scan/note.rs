@@ -48,9 +48,13 @@ impl Scan<'_> {
             alike: false,
             overtaken: built_on.is_none()
                 && before.as_ref().is_some_and(|node| node.ctime > self.since),
-            shared: matches!(kind, Kind::Modified | Kind::Mode)
-                && before.as_ref().is_some_and(has_more_names)
-                && after.as_ref().is_some_and(|seen| seen.origin.is_some()),
+            // Content of another file is put in its place; rights are set.
+            shared: before.as_ref().is_some_and(has_more_names)
+                && match kind {
+                    Kind::Mode => true,
+                    Kind::Modified => after.as_ref().is_some_and(|seen| seen.origin.is_some()),
+                    _ => false,
+                },
             before,
             after: after.map(|seen| seen.node),
             image: None,

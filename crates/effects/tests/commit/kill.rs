@@ -282,7 +282,7 @@ fn an_edit_before_the_recovery_is_never_lost() {
     if !has_strace() {
         return;
     }
-    let mut conflicts = 0;
+    let (mut conflicts, mut saved) = (0, 0);
     moments("commit", Trial::forward, 3, |trial, moment| {
         let path = trial.stage.live().join("notes/a");
         // As editors do it.
@@ -295,6 +295,11 @@ fn an_edit_before_the_recovery_is_never_lost() {
             conflicts += 1;
             let mut now = tree(&trial.stage.live());
             let mut before = trial.before.clone();
+            // What was there before is beside it, if it had been taken away.
+            if let Some(old) = now.remove(Path::new("notes/a.before")) {
+                assert_eq!(old.size, before[Path::new("notes/a")].size);
+                saved += 1;
+            }
             for all in [&mut now, &mut before] {
                 all.remove(Path::new("notes/a"));
                 all.remove(Path::new("notes"));
@@ -302,7 +307,7 @@ fn an_edit_before_the_recovery_is_never_lost() {
             assert_same(&now, &before, &format!("cut off at {moment:?}"));
         }
     });
-    assert!(conflicts > 20, "{conflicts}");
+    assert!(conflicts > 20 && saved > 0, "{conflicts} {saved}");
 }
 
 #[test]

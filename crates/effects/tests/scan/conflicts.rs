@@ -270,18 +270,19 @@ fn the_time_of_a_directory_that_others_write_to_is_nobody_s() {
 
 #[test]
 fn a_directory_that_another_took_the_place_of_is_not_what_the_run_saw() {
-    let setup = "mkdir -p d x/s d.new x.new/s; echo 1 > d/f; echo 1 > x/s/f; echo 1 > d/g
-        echo mine > d.new/f; echo mine > x.new/s/only";
+    let setup = "mkdir -p d x/s d.new x.new/s e e.new; echo 1 > d/f; echo 1 > x/s/f; echo 1 > d/g
+        echo mine > d.new/f; echo mine > x.new/s/only; echo 1 > e/f; echo mine > e.new/f";
     let Some(mut world) = World::new(setup) else {
         return;
     };
     let since = world.now();
-    world.run("echo 2 >> d/f; rm -r x/s; rm d/g");
-    world.in_live("mv d d.old; mv d.new d; mv x x.old; mv x.new x");
+    world.run("echo 2 >> d/f; rm -r x/s; rm d/g; rm -r e; mkdir e; echo z > e/z");
+    world.in_live("for n in d x e; do mv $n $n.old; mv $n.new $n; done");
     let changes = world.scan_since(since);
     let conflicts = conflicts(&changes);
     assert_eq!(conflicts.len(), changes.entries.len(), "{conflicts:?}");
-    let lost = ["d/f", "x/s", "x/s/only"].map(|path| format!("{path} was changed while it ran"));
+    let lost =
+        ["d/f", "x/s", "x/s/only", "e/f"].map(|path| format!("{path} was changed while it ran"));
     assert!(
         lost.iter().all(|line| conflicts.contains(line)),
         "{conflicts:?}"
