@@ -198,6 +198,8 @@ impl Engine {
             self.part_from_copy(&copied).await;
         }
         self.waiters.tell(&id);
+        // Its own in any case: it may not be known yet that the run is over.
+        self.drop_copy(&id).await;
         self.sweep_copies().await;
         Ok(())
     }
@@ -386,10 +388,12 @@ impl Engine {
         body.state = "discarded".into();
         let told = json!({ "hash": row.hash, "summary": body.summary, "by": by, "with": with });
         let entry = self.entry_of("changes.discarded", by, &command, told);
+        let id = row.run.clone();
         let row = self.row(&command, ChangesState::Discarded, &body, &row.below, 0);
         self.store
             .settle_changes(command, None, row, vec![entry])
             .await?;
+        self.drop_copy(&id).await;
         Ok(())
     }
 }
