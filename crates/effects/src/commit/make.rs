@@ -29,13 +29,27 @@ pub(crate) fn link_file(from: &Handle, spot: &Spot, traits: &Traits) -> io::Resu
 
 /// Makes a file at `spot` with the content of another.
 pub(crate) fn copy_file(from: &Handle, spot: &Spot, traits: &Traits) -> io::Result<File> {
-    let from = from.file(OpenOptions::new().read(true))?;
+    let from = open_to_read(from)?;
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
     let mode = Mode::RUSR | Mode::WUSR;
     let to = File::from(openat(&spot.dir, &spot.name, flags, mode)?);
     copy(&from, &to)?;
     spot.hold()?.set(traits)?;
     Ok(to)
+}
+
+/// Opens a file that is ours, whatever its rights say.
+fn open_to_read(file: &Handle) -> io::Result<File> {
+    let opened = file.file(OpenOptions::new().read(true));
+    match opened {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
+        opened => return opened,
+    }
+    let mode = file.node()?.mode;
+    file.set_mode(mode | 0o400)?;
+    let opened = file.file(OpenOptions::new().read(true));
+    file.set_mode(mode)?;
+    opened
 }
 
 /// Makes a link at `spot` like another.
