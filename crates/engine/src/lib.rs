@@ -77,7 +77,7 @@ pub use safe::{safe_command, safe_text};
 pub use sandbox::{DEFAULT as DEFAULT_SANDBOX, Review, Sandbox, Source, is_label, is_whole};
 pub use sandboxes::{Files, Guard, LimitsInfo, NewSandbox, SandboxInfo, SandboxPatch};
 pub use session::{OnClose, SessionView};
-pub use terminals::{ScreenView, TerminalView, Typed};
+pub use terminals::{CursorView, ScreenView, TerminalView, Typed};
 pub use view::{
     Detail, LayerView, LeftRunning, LimitsView, Load, OutputView, Reason, Run, SandboxView,
     TerminalDetail, Used,

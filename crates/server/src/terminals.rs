@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weighlock_engine::{Engine, Outcome, Request, ScreenView, Size, TerminalView, Typed};
 
-use crate::commands::view;
+use crate::commands::{CommandView, view};
 use crate::output::blocking;
 use crate::problem::Problem;
 use crate::system::{Body, Id, Params, Who};
@@ -158,7 +158,8 @@ pub(crate) fn open_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
             "Judged like any command. Answers 202 with the terminal, which goes on or waits for a \
              person; 200 with the run if the policy refuses it.",
         )
-        .response_with::<202, Json<TerminalView>, _>(|res| res.description("It is open"))
+        .response_with::<200, Json<CommandView>, _>(|res| res.description("It was refused"))
+        .response_with::<202, Json<TerminalView>, _>(|res| res.description("It is open, or waits"))
 }
 
 pub(crate) async fn list(

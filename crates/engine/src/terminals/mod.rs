@@ -11,7 +11,7 @@ mod view;
 
 pub use self::input::Typed;
 pub(crate) use self::show::{Shown, show};
-pub use self::view::{ScreenView, TerminalView};
+pub use self::view::{CursorView, ScreenView, TerminalView};
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -67,10 +67,8 @@ pub struct ScreenView {
     pub rows: Vec<String>,
     /// Characters in a line.
     pub columns: u16,
-    /// Where the cursor is: line and character, from 0.
-    pub cursor: (usize, usize),
-    /// Whether it is shown.
-    pub cursor_visible: bool,
+    /// Where the cursor is.
+    pub cursor: CursorView,
     /// What the program calls its window.
     pub title: String,
     /// A program has taken the whole screen, as editors do.
@@ -80,6 +78,17 @@ pub struct ScreenView {
     pub history: Vec<String>,
     /// It shows the output up to this byte.
     pub offset: u64,
+}
+
+/// Where the cursor of a terminal is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CursorView {
+    /// Lines above it.
+    pub row: u16,
+    /// Characters to its left.
+    pub column: u16,
+    /// Whether it is shown.
+    pub visible: bool,
 }
 
 impl Engine {
@@ -154,8 +163,11 @@ fn screen_view(screen: &Screen, lines: usize, offset: u64) -> ScreenView {
     let view = screen.view();
     ScreenView {
         columns: view.size.columns(),
-        cursor: (view.cursor.row.into(), view.cursor.column.into()),
-        cursor_visible: view.cursor.visible,
+        cursor: CursorView {
+            row: view.cursor.row,
+            column: view.cursor.column,
+            visible: view.cursor.visible,
+        },
         title: view.title,
         alternate: view.alternate,
         rows: view.rows,
