@@ -209,6 +209,7 @@ pub(crate) async fn close(
 pub(crate) fn close_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("closeTerminal")
         .summary("End a terminal and everything in it")
+        .response_with::<204, (), _>(|res| res.description("It is being ended"))
 }
 
 pub(crate) async fn screen(
@@ -252,6 +253,7 @@ pub(crate) fn input_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("typeInTerminal")
         .summary("Type at a terminal")
         .description("What is typed while the program does not show it is not on record.")
+        .response_with::<204, (), _>(|res| res.description("It was typed"))
 }
 
 pub(crate) async fn resize(
@@ -268,6 +270,7 @@ pub(crate) async fn resize(
 pub(crate) fn resize_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("resizeTerminal")
         .summary("Give a terminal another size")
+        .response_with::<204, (), _>(|res| res.description("It has that size"))
 }
 
 pub(crate) async fn signal(
@@ -284,4 +287,5 @@ pub(crate) async fn signal(
 pub(crate) fn signal_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("signalTerminal")
         .summary("Send a signal to what is in the foreground of a terminal")
+        .response_with::<204, (), _>(|res| res.description("It was sent"))
 }
