@@ -127,7 +127,8 @@ impl Follow {
     }
 }
 
-fn end_of(item: &Item) -> u64 {
+/// Returns the offset after a stretch of output.
+pub(crate) fn end_of(item: &Item) -> u64 {
     match item {
         Item::Piece(piece) => piece.offset + piece.bytes.len() as u64,
         Item::Gap { to, .. } => *to,

@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::follow::follow;
 use crate::forgery::Maker;
 use crate::live::Live;
-use crate::terminals::show;
+use crate::terminals::show_from;
 use crate::view::{Reason, Run};
 
 /// A keeper that lives but does not answer for so long is beyond help.
@@ -71,8 +71,7 @@ impl Engine {
                 let live = Arc::new(live.with_terminal(&run));
                 self.lives.insert(&command.id, Arc::clone(&live));
                 let answered = live.job.status().output.bytes();
-                let shown = Arc::clone(&live);
-                tokio::spawn(show(Arc::clone(&self), shown, run, answered));
+                show_from(&self, &live, &run, answered);
                 let marked = self.forgery.is_marked();
                 let maker = marked.then(|| self.suspect().ok()).flatten();
                 tokio::spawn(async move {

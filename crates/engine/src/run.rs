@@ -22,7 +22,7 @@ use crate::place::Place;
 use crate::principal::{Right, Via};
 use crate::request::{Input, Request};
 use crate::sandboxes::Known;
-use crate::terminals::show;
+use crate::terminals::show_from;
 use crate::view::{Detail, LimitsView, Run, SandboxView, TerminalDetail, stored};
 use crate::walls::Guarded;
 
@@ -387,8 +387,7 @@ impl Engine {
                     let live = Arc::new(live.with_terminal(&run));
                     engine.lives.insert(&command.id, Arc::clone(&live));
                     engine.waiters.tell(&command.id);
-                    let (shown, of) = (Arc::clone(&live), run.clone());
-                    tokio::spawn(show(Arc::clone(&engine), shown, of, 0));
+                    show_from(&engine, &live, &run, 0);
                     tokio::spawn(follow(engine, live, command));
                     Ok(run)
                 }

@@ -131,14 +131,17 @@ impl Engine {
     async fn apply_unasked(&self, ended: Ended<'_>, found: Found, permit: CommitPermit) {
         let run = ended.command.id.clone();
         let one = self.committing.lock().await;
-        match self.commit_now(&run, &found.changes, permit).await {
+        let applied = self.commit_now(&run, &found.changes, permit).await;
+        // Nobody can settle what nobody was asked about: the record, which may
+        // have to wait for room, holds up no others.
+        drop(one);
+        match applied {
             Ok(applied) => {
                 self.record_applied(ended, found.copied, applied, Some(&found.changes))
                     .await;
             }
             // Somebody was faster, or there is no room: a person sees it.
             Err(error) => {
-                drop(one);
                 tracing::warn!(run, %error, "changes cannot be applied unasked");
                 self.hold_changes(ended, found).await;
             }

@@ -96,15 +96,11 @@ impl Judge {
 
     fn one(&self, changes: &Changes, change: &Change) -> policy::Change {
         let path = change.path.path();
-        let path = match change.root {
-            0 => path.to_string_lossy().into_owned(),
-            root => {
-                let whole = changes.roots[root].live.join(path);
-                match whole.strip_prefix(&self.home) {
-                    Ok(rest) => format!("~/{}", rest.to_string_lossy()),
-                    Err(_) => whole.to_string_lossy().into_owned(),
-                }
-            }
+        let whole = changes.roots[change.root].live.join(path);
+        let path = match (change.root, whole.strip_prefix(&self.home)) {
+            (0, _) => path.to_string_lossy().into_owned(),
+            (_, Ok(rest)) => format!("~/{}", rest.to_string_lossy()),
+            (_, Err(_)) => whole.to_string_lossy().into_owned(),
         };
         let kind = match change.kind {
             Kind::Created => ChangeKind::Created,
@@ -115,7 +111,6 @@ impl Judge {
             Kind::Link => ChangeKind::Link,
             Kind::Times => ChangeKind::Times,
         };
-        let whole = changes.roots[change.root].live.join(change.path.path());
         policy::Change {
             run: self.run.iter().any(|run| whole.starts_with(run)),
             shared: change.shared,

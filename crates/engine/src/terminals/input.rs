@@ -83,13 +83,10 @@ impl Engine {
 
     /// Gives a terminal another size.
     pub async fn resize(&self, run: &Run, size: Size, who: &Principal) -> Result<(), Error> {
-        check_size(size)?;
+        let checked = check_size(size)?;
         let live = self.terminal_of(run, who)?;
-        if let (Some(shown), Ok(size)) = (
-            &live.shown,
-            weighlock_screen::Size::new(size.columns, size.rows),
-        ) {
-            shown.with(|screen| screen.resize(size));
+        if let Some(shown) = &live.shown {
+            shown.with(|screen| screen.resize(checked));
         }
         let said = json!({ "columns": size.columns, "rows": size.rows });
         self.record_terminal("terminal.resized", run, who, said)

@@ -10,7 +10,7 @@ mod show;
 mod view;
 
 pub use self::input::Typed;
-pub(crate) use self::show::{Shown, show};
+pub(crate) use self::show::{Shown, show_from};
 pub use self::view::{CursorView, ScreenView, TerminalView};
 
 use std::sync::Arc;
@@ -102,7 +102,11 @@ impl Engine {
     /// Finds a terminal by the id of its run, or by its name if only one of
     /// that name can be seen.
     pub fn find_terminal(&self, id: &str, who: &Principal) -> Result<Run, Error> {
-        let mut named = self.open_terminals()?;
+        // No name begins like an id.
+        let mut named = match id.starts_with("r_") {
+            true => vec![],
+            false => self.open_terminals()?,
+        };
         named.retain(|run| {
             let terminal = run.detail.terminal.as_ref();
             terminal.is_some_and(|terminal| terminal.name == id)
@@ -176,10 +180,10 @@ fn check_name(name: &str) -> Result<(), Error> {
     }
 }
 
-/// Refuses what no terminal can be.
-fn check_size(size: Size) -> Result<(), Error> {
+/// Returns a size as screens have it; refuses what no terminal can be.
+fn check_size(size: Size) -> Result<weighlock_screen::Size, Error> {
     match weighlock_screen::Size::new(size.columns, size.rows) {
-        Ok(_) => Ok(()),
+        Ok(size) => Ok(size),
         Err(error) => Err(Error::invalid(
             "invalid_size",
             format!(

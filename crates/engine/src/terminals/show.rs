@@ -9,7 +9,7 @@ use weighlock_screen::Screen;
 
 use crate::engine::Engine;
 use crate::live::{Live, lock};
-use crate::output::Until;
+use crate::output::{Follow, Until, end_of};
 use crate::view::Run;
 
 /// Lines above the screen that can be looked at. Only what was written takes
@@ -54,23 +54,18 @@ impl Shown {
     /// Shows more; returns what the terminal answers.
     fn feed(&self, items: &[Item], answer_from: u64) -> Vec<u8> {
         let mut answers = vec![];
-        let mut offset = 0;
         let mut screen = lock(&self.screen);
         for item in items {
-            match item {
-                Item::Piece(piece) => {
-                    let said = screen.feed(&piece.bytes);
-                    if piece.offset >= answer_from {
-                        answers.extend(said);
-                    }
-                    offset = piece.offset + piece.bytes.len() as u64;
+            if let Item::Piece(piece) = item {
+                let said = screen.feed(&piece.bytes);
+                if piece.offset >= answer_from {
+                    answers.extend(said);
                 }
-                Item::Gap { to, .. } => offset = *to,
             }
         }
         drop(screen);
         self.fed.send_replace(Fed {
-            offset,
+            offset: items.last().map_or(0, end_of),
             at: Instant::now(),
         });
         answers
@@ -80,11 +75,14 @@ impl Shown {
 /// Keeps the screen of a run up to date until its end, and answers what the
 /// program asks its terminal; what an earlier server may have answered it does
 /// not answer again.
-pub(crate) async fn show(engine: Arc<Engine>, live: Arc<Live>, run: Run, answer_from: u64) {
-    let Some(shown) = live.shown.clone() else {
-        return;
-    };
-    let mut follow = engine.follow(run, 0, Until::Closed);
+pub(crate) fn show_from(engine: &Arc<Engine>, live: &Arc<Live>, run: &Run, answer_from: u64) {
+    if let Some(shown) = live.shown.clone() {
+        let follow = engine.follow(run.clone(), 0, Until::Closed);
+        tokio::spawn(show(follow, shown, Arc::clone(live), answer_from));
+    }
+}
+
+async fn show(mut follow: Follow, shown: Arc<Shown>, live: Arc<Live>, answer_from: u64) {
     while let Ok(Some(items)) = follow.next().await {
         let shown = Arc::clone(&shown);
         // A few bytes can make the emulator work for a while.
@@ -105,10 +103,7 @@ pub(super) fn last_screen(log: &Log, size: Size) -> std::io::Result<Screen> {
         let Some(last) = items.last() else {
             return Ok(screen);
         };
-        from = match last {
-            Item::Piece(piece) => piece.offset + piece.bytes.len() as u64,
-            Item::Gap { to, .. } => *to,
-        };
+        from = end_of(last);
         for item in &items {
             if let Item::Piece(piece) = item {
                 let _nobody_listens = screen.feed(&piece.bytes);
