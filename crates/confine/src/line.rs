@@ -49,8 +49,8 @@ pub struct Note {
     pub path: PathBuf,
     /// What it says.
     pub text: String,
-    /// Where an answer may be when the command has ended.
-    pub answer: PathBuf,
+    /// Where an answer may be when the command has ended, if one is wanted.
+    pub answer: Option<PathBuf>,
 }
 
 /// What the first process inside reports.

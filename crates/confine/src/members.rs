@@ -194,7 +194,7 @@ pub fn started(pid: u32) -> Option<u64> {
 
 /// Returns a field of a living process's `stat`, numbered as in proc(5) and
 /// above 3, which is the state.
-fn field<T: std::str::FromStr>(pid: u32, number: usize) -> Option<T> {
+pub(crate) fn field<T: std::str::FromStr>(pid: u32, number: usize) -> Option<T> {
     // One read of known size: this is on the path of every start.
     let mut bytes = [0; 1024];
     let mut file = fs::File::open(format!("/proc/{pid}/stat")).ok()?;

@@ -41,6 +41,15 @@ pub enum Error {
         /// The run.
         id: String,
     },
+    /// Somebody else has a terminal's keyboard.
+    #[error("{by} is typing in this terminal")]
+    KeyboardTaken {
+        /// Who.
+        by: String,
+    },
+    /// A keyboard that was given back meanwhile.
+    #[error("the keyboard was given back")]
+    KeyboardGivenBack,
     /// No sandbox has this name.
     #[error("no sandbox `{name}`; nothing was run")]
     NoSuchSandbox {
@@ -383,6 +392,16 @@ impl Error {
                 Kind::Conflict,
                 "ambiguous_id",
                 "give more characters of the id",
+            ),
+            Self::KeyboardTaken { .. } => problem(
+                Kind::Conflict,
+                "keyboard_taken",
+                "wait until the keyboard is given back",
+            ),
+            Self::KeyboardGivenBack => problem(
+                Kind::Conflict,
+                "keyboard_given_back",
+                "take it again",
             ),
             Self::Ended { .. } => problem(
                 Kind::Conflict,

@@ -157,6 +157,9 @@ fn name_of(kind: &str) -> Option<&'static str> {
         "run.refused" => return None,
         "changes.undo" => "run.created",
         kind if ["run.", "changes."].iter().any(|of| kind.starts_with(of)) => "run.updated",
+        "terminal.opened" => "terminal.opened",
+        "terminal.closed" => "terminal.closed",
+        "terminal.taken" | "terminal.given_back" | "terminal.resized" => "terminal.updated",
         "principal.paused" => "principal.paused",
         "principal.resumed" => "principal.resumed",
         kind if ["rules.", "grant.", "blacklist."]

@@ -28,6 +28,9 @@ pub struct Report {
     pub stderr: String,
     /// Its exit code.
     pub exit_code: i32,
+    /// Where its shell was afterwards, if it goes on.
+    #[serde(default)]
+    pub cwd: Option<String>,
 }
 
 impl Engine {
@@ -73,6 +76,7 @@ impl Engine {
         let written = exec::record(&dir, &texts.0, &texts.1, bound);
         let totals = written.map_err(|source| Error::File { path: dir, source })?;
         let mut detail = Run::from_command(command.clone()).detail;
+        detail.cwd_after = report.cwd;
         detail.output.learn(&totals);
         detail.output.kept_bytes = totals.bytes().saturating_sub(totals.lost_bytes);
         command.kept_bytes = detail.output.kept_bytes;

@@ -60,6 +60,9 @@ pub(crate) async fn follow(engine: Arc<Engine>, live: Arc<Live>, mut command: Co
         }
     }
     engine.lives.remove(&command.id);
+    if let Some(terminal) = &live.terminal {
+        engine.record_closed(terminal).await;
+    }
     live.over.send_replace(true);
     if let Some(guarded) = &live.guarded {
         let (engine, dir) = (Arc::clone(&engine), guarded.dir.clone());
@@ -219,6 +222,7 @@ impl Engine {
     /// Removes what is not needed once a run is recorded, and its directory
     /// when that leaves nothing.
     pub(crate) fn put_away(&self, command: &Command) {
+        self.forget_nonce(&command.id);
         exec::forget(&self.dir_of(&command.id));
         self.kept
             .fetch_add(command.kept_bytes, std::sync::atomic::Ordering::Relaxed);

@@ -46,6 +46,7 @@ mod sandboxes;
 mod session;
 mod terminals;
 mod view;
+mod waits;
 mod walls;
 
 pub use blacklist::BlacklistFile;
@@ -77,11 +78,14 @@ pub use safe::{safe_command, safe_text};
 pub use sandbox::{DEFAULT as DEFAULT_SANDBOX, Review, Sandbox, Source, is_label, is_whole};
 pub use sandboxes::{Files, Guard, LimitsInfo, NewSandbox, SandboxInfo, SandboxPatch};
 pub use session::{OnClose, SessionView};
-pub use terminals::{CursorView, ScreenView, TerminalView, Typed};
+pub use terminals::{
+    ControlView, CursorView, Hand, ScreenView, Sent, Sight, TerminalView, Typed, Viewer,
+};
 pub use view::{
     Detail, LayerView, LeftRunning, LimitsView, Load, OutputView, Reason, Run, SandboxView,
     TerminalDetail, Used,
 };
+pub use waits::{Kind as WaitKind, Met, Waited, Waiting, Wanted};
 pub use weighlock_confine::{Access, Limits, Network, Rung};
 pub use weighlock_effects::{Hunk, Line as DiffLine, More, Page, Shape, Side};
 pub use weighlock_exec::{

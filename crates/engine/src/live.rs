@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use tokio::sync::{OwnedSemaphorePermit, watch};
-use weighlock_exec::{Job, Size};
+use weighlock_exec::Job;
+use weighlock_marks::Nonce;
 
-use crate::terminals::Shown;
+use crate::terminals::{Keyboard, Shown};
 use crate::view::Run;
 use crate::walls::Guarded;
 
@@ -22,6 +23,12 @@ pub(crate) struct Live {
     pub(crate) below: Vec<String>,
     /// What its terminal shows, if it has one.
     pub(crate) shown: Option<Arc<Shown>>,
+    /// Who types at it.
+    pub(crate) keyboard: Keyboard,
+    /// Held while a command is typed at its shell, up to its end.
+    pub(crate) at_prompt: tokio::sync::Mutex<()>,
+    /// The run as it began, if it is a terminal.
+    pub(crate) terminal: Option<Run>,
     /// Its place among those that may run at once; none for one that was
     /// found when all were taken.
     _place: Option<OwnedSemaphorePermit>,
@@ -47,6 +54,9 @@ impl Live {
             guarded,
             below,
             shown: None,
+            keyboard: Keyboard::default(),
+            at_prompt: tokio::sync::Mutex::default(),
+            terminal: None,
             _place: place,
             end: watch::Sender::new(None),
             over: watch::Sender::new(false),
@@ -54,16 +64,24 @@ impl Live {
         }
     }
 
-    /// The same, with a terminal.
-    pub(crate) fn with_terminal(self, of: &Run) -> Self {
-        let size = of.detail.terminal.as_ref().map(|terminal| Size {
-            columns: terminal.columns,
-            rows: terminal.rows,
-        });
+    /// The same, with a terminal, if it has one; and the secret by which its
+    /// shell tells where it is.
+    pub(crate) fn with_terminal(self, of: &Run, nonce: Option<Nonce>) -> Self {
+        let Some(terminal) = &of.detail.terminal else {
+            return self;
+        };
+        let nonce = nonce.filter(|_| self.job.status().told);
         Self {
-            shown: size.map(|size| Arc::new(Shown::new(size))),
+            shown: Some(Arc::new(Shown::new(terminal.size(), nonce))),
+            terminal: Some(of.clone()),
             ..self
         }
+    }
+
+    /// Waits until nothing of it is left.
+    pub(crate) async fn is_over(&self) {
+        let mut over = self.over.subscribe();
+        let _ = over.wait_for(|&over| over).await;
     }
 
     pub(crate) fn stopper(&self) -> Option<String> {
@@ -86,6 +104,13 @@ impl Lives {
 
     pub(crate) fn remove(&self, id: &str) {
         lock(&self.0).remove(id);
+    }
+
+    /// Returns the terminals among them that somebody wants.
+    pub(crate) fn terminals(&self, wanted: impl Fn(&Run) -> bool) -> Vec<Run> {
+        let lives = lock(&self.0);
+        let terminals = lives.values().filter_map(|live| live.terminal.as_ref());
+        terminals.filter(|run| wanted(run)).cloned().collect()
     }
 
     /// Returns the runs under way.

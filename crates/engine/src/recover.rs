@@ -68,7 +68,7 @@ impl Engine {
                 let place = Arc::clone(&self.places).try_acquire_owned().ok();
                 let live = Live::new(job, self.config.output_per_run, place, None, vec![]);
                 let run = Run::from_command(command.clone());
-                let live = Arc::new(live.with_terminal(&run));
+                let live = Arc::new(live.with_terminal(&run, self.kept_nonce(&run)));
                 self.lives.insert(&command.id, Arc::clone(&live));
                 let answered = live.job.status().output.bytes();
                 show_from(&self, &live, &run, answered);

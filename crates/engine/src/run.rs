@@ -7,6 +7,7 @@ use serde_json::json;
 use tokio::sync::OwnedSemaphorePermit;
 use weighlock_confine::{Access, Network};
 use weighlock_exec::{self as exec, Job, Limits, Nursery, Shell, Spec, Summoned};
+use weighlock_marks::Nonce;
 use weighlock_policy::{Permit, Settled, Times, Verdict};
 use weighlock_store::{Command, Inserted, Key, State};
 
@@ -22,7 +23,7 @@ use crate::place::Place;
 use crate::principal::{Right, Via};
 use crate::request::{Input, Request};
 use crate::sandboxes::Known;
-use crate::terminals::show_from;
+use crate::terminals::{keep_nonce, show_from, startup};
 use crate::view::{Detail, LimitsView, Run, SandboxView, TerminalDetail, stored};
 use crate::walls::Guarded;
 
@@ -276,6 +277,7 @@ impl Engine {
         warnings.extend(walls.warnings);
         let before = Run::from_command(command.clone()).detail;
         warnings.extend(before.warnings);
+        let (startup, nonce) = startup(request).unzip();
         let spec = Spec {
             dir: self.dir_of(&command.id),
             shell: case.judged.shell,
@@ -294,6 +296,8 @@ impl Engine {
             stdin: request.stdin(),
             limits,
             run: command.id.clone(),
+            startup,
+            output_file: None,
         };
         command.detail = stored(Detail {
             sandbox: Some(walls.view),
@@ -311,9 +315,12 @@ impl Engine {
                 None if !permit.on_copy() => "auto",
                 _ => "ask",
             },
-            input: match &request.input {
-                Input::Text(text) => Some(text.clone()),
-                Input::None | Input::Open | Input::Terminal(_) => None,
+            files: Files {
+                input: match &request.input {
+                    Input::Text(text) => Some(text.clone()),
+                    Input::None | Input::Open | Input::Terminal(_) => None,
+                },
+                nonce,
             },
             command,
             spec,
@@ -378,16 +385,19 @@ impl Engine {
             engine
                 .record_start(command.clone(), plan.still, plan.key, entry)
                 .await?;
-            let launched = launch(&engine.nursery, keeper, permit, plan.spec, plan.input).await;
+            let launched =
+                launch(&engine.nursery, keeper, permit, plan.spec, plan.files).await;
             drop(plan.cwd);
             match launched {
                 Ok((job, reserved)) => {
                     let live = Live::new(job, reserved, Some(plan.room), plan.guarded, plan.below);
                     let run = Run::from_command(command.clone());
-                    let live = Arc::new(live.with_terminal(&run));
+                    let nonce = engine.kept_nonce(&run);
+                    let live = Arc::new(live.with_terminal(&run, nonce));
                     engine.lives.insert(&command.id, Arc::clone(&live));
                     engine.waiters.tell(&command.id);
                     show_from(&engine, &live, &run, 0);
+                    engine.record_opened(&run).await;
                     tokio::spawn(follow(engine, live, command));
                     Ok(run)
                 }
@@ -475,12 +485,15 @@ async fn launch(
     keeper: Summoned,
     permit: Permit,
     spec: Spec,
-    input: Option<Vec<u8>>,
+    files: Files,
 ) -> Result<(Job, u64), Error> {
     let reserved = spec.limits.output_bytes;
     let prepare = || {
         std::fs::create_dir_all(&spec.dir)?;
-        match &input {
+        if let Some(nonce) = &files.nonce {
+            keep_nonce(&spec.dir, nonce)?;
+        }
+        match &files.input {
             Some(input) => exec::write_input(&spec.dir, input),
             None => Ok(()),
         }
@@ -525,6 +538,13 @@ struct Plan {
     comes: Option<Comes>,
     /// Keeps the working directory what it is until the walls stand.
     cwd: OwnedFd,
+    files: Files,
+}
+
+/// What is in a run's directory before it begins.
+struct Files {
     /// All that it will read, where that is known.
     input: Option<Vec<u8>>,
+    /// The secret by which its shell tells where it is.
+    nonce: Option<Nonce>,
 }

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weighlock_confine::Holds;
-use weighlock_exec::{Cause, Exceeded, Exit, Fate, MANY_PROCESSES, Status, Totals};
+use weighlock_exec::{Size, Cause, Exceeded, Exit, Fate, MANY_PROCESSES, Status, Totals};
 use weighlock_store::{Command, State};
 
 use crate::denial::Denial;
@@ -92,6 +92,8 @@ pub struct Detail {
     /// The terminal that it has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub terminal: Option<TerminalDetail>,
+    /// Where the shell that goes on was afterwards.
+    pub cwd_after: Option<String>,
     /// Which walls a failed run has met, as its output suggests.
     pub denials: Vec<Denial>,
     /// How much output there was.
@@ -109,6 +111,16 @@ pub struct TerminalDetail {
     pub columns: u16,
     /// Lines, when it was opened.
     pub rows: u16,
+}
+
+impl TerminalDetail {
+    /// How large it was when it was opened.
+    pub(crate) fn size(&self) -> Size {
+        Size {
+            columns: self.columns,
+            rows: self.rows,
+        }
+    }
 }
 
 impl From<&Terminal> for TerminalDetail {

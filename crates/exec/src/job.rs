@@ -11,7 +11,8 @@ use tokio::sync::{Mutex, mpsc, watch};
 use weighlock_confine::Size;
 use weighlock_policy::Permit;
 
-use crate::keeper::KEEPER_SOCKET;
+use crate::diary::Mark;
+use crate::keeper::{IN_ITS_PLACE, KEEPER_SOCKET};
 use crate::nursery::Nursery;
 use crate::protocol::{self, Message, Order, Polite, Report};
 use crate::short::ShortPath;
@@ -67,6 +68,8 @@ struct Seen {
     stdin_taken: u64,
     /// How its terminal is set, and how often that was told.
     terminal: (u64, Option<Terminal>),
+    /// How often its terminal was given another size.
+    resized: u64,
     /// The line to the keeper is cut.
     gone: bool,
 }
@@ -104,7 +107,7 @@ pub async fn start(
     let dir = spec.dir.clone();
     let (command, args) = match permit.argv() {
         // The shell finds the program and is gone: it reads none of the words.
-        Some(argv) => (r#"exec "$0" "$@""#, argv),
+        Some(argv) => (IN_ITS_PLACE, argv),
         None => (permit.command(), &[] as &[String]),
     };
     let order = Order::Start {
@@ -203,6 +206,7 @@ impl Job {
             status,
             stdin_taken: 0,
             terminal: (0, None),
+            resized: 0,
             gone: false,
         });
         let (give, given) = mpsc::channel(16);
@@ -320,9 +324,25 @@ impl Job {
         seen.terminal.1.filter(|_| seen.terminal.0 > told)
     }
 
-    /// Gives the command's terminal another size.
+    /// Gives the command's terminal another size, which its diary says.
     pub async fn resize(&self, size: Size) -> io::Result<()> {
-        self.order(&Order::Resize(size)).await
+        let _one = self.looking.lock().await;
+        let before = self.seen.borrow().resized;
+        self.order(&Order::Resize(size)).await?;
+        let mut seen = self.seen.clone();
+        let seen = seen
+            .wait_for(|seen| seen.gone || seen.status.closed || seen.resized > before)
+            .await
+            .map_err(|_| io::ErrorKind::BrokenPipe)?;
+        match seen.resized > before {
+            true => Ok(()),
+            false => Err(io::ErrorKind::BrokenPipe.into()),
+        }
+    }
+
+    /// Leaves a mark in the run's diary.
+    pub async fn note(&self, mark: Mark) -> io::Result<()> {
+        self.order(&Order::Note(mark)).await
     }
 
     /// Sends a signal to what is in the foreground of the command's terminal.
@@ -352,6 +372,7 @@ async fn listen(mut reports: OwnedReadHalf, mut buffer: Vec<u8>, tell: watch::Se
             Report::Output(totals) => seen.status.output = totals,
             Report::StdinTaken(bytes) => seen.stdin_taken += bytes,
             Report::Terminal(found) => seen.terminal = (seen.terminal.0 + 1, found),
+            Report::Resized => seen.resized += 1,
             Report::Refused(_) | Report::NoWalls(_) | Report::Full => {}
         });
     }

@@ -5,6 +5,7 @@
 //! starts keepers through a [`Nursery`] and follows each as a [`Job`].
 
 mod cut;
+mod diary;
 mod job;
 mod keeper;
 mod log;
@@ -16,12 +17,13 @@ mod status;
 mod text;
 
 pub use cut::{Excerpt, Text, excerpt};
+pub use diary::{Diary, Happened, Mark, What};
 pub use job::{Error, Job, Orphan, Summoned, adopt, forget, start, summon};
 pub use keeper::{MANY_PROCESSES, serve_nursery};
 pub use log::{Item, Line, Lines, Log, Piece, Stream, record};
 pub use nursery::Nursery;
 pub use short::ShortPath;
-pub use spec::{Limits, Shell, Spec, Stdin, write_input};
+pub use spec::{Limits, Shell, Spec, Startup, Stdin, write_input};
 pub use status::{Cause, End, Fate, Leftover, Status, StreamTotals, Terminal, Totals};
 pub use weighlock_confine::{
     Exceeded, Exit, Patience, Primitive, Size, Unheard, Usage, close_inherited,

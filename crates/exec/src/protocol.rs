@@ -9,11 +9,12 @@ use serde::{Deserialize, Serialize};
 
 use weighlock_confine::Size;
 
+use crate::diary::Mark;
 use crate::spec::Spec;
 use crate::status::{Status, Terminal, Totals};
 
 /// Raised when an old peer would misunderstand a new message.
-pub(crate) const VERSION: u32 = 3;
+pub(crate) const VERSION: u32 = 4;
 
 /// No frame is larger: a command is at most 128 KiB, as is an environment
 /// variable, and input comes in pieces of 64 KiB.
@@ -39,10 +40,12 @@ pub(crate) enum Order {
     Stop { signal: Polite, grace_millis: u64 },
     /// The command's input is complete.
     CloseStdin,
-    /// Its terminal has another size now.
+    /// Its terminal has another size now; answered by [`Report::Resized`].
     Resize(Size),
     /// A signal for what is in the foreground of its terminal.
     Signal(i32),
+    /// Something for its diary.
+    Note(Mark),
     /// Tell how its terminal is set; answered by [`Report::Terminal`].
     LookAtTerminal,
     /// More input for the command.
@@ -70,6 +73,8 @@ pub(crate) enum Report {
     StdinTaken(u64),
     /// How its terminal is set; nothing if it has none.
     Terminal(Option<Terminal>),
+    /// Its terminal has another size, and its diary says so.
+    Resized,
     /// The run could not be started at all; nothing ran.
     Refused(String),
     /// The same, because its walls could not be built.

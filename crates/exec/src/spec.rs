@@ -1,5 +1,6 @@
 //! What a keeper is told about the command it keeps.
 
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -25,6 +26,33 @@ pub struct Spec {
     pub profile: Profile,
     /// Its clocks, and how much of its output is kept.
     pub limits: Limits,
+    /// A shell that is started in the command's place, and is the same but
+    /// tells where it is; where there is room for what it reads first.
+    pub startup: Option<Startup>,
+    /// A file that its output is also written to, as it is.
+    pub output_file: Option<PathBuf>,
+}
+
+/// How a shell is started that tells where it is.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Startup {
+    /// The program and its words.
+    pub argv: Vec<String>,
+    /// Variables to add to the environment.
+    pub env: Vec<(String, String)>,
+    /// What it reads first, and where that is inside: in a directory of the
+    /// run's own.
+    pub path: PathBuf,
+    /// What that says. Nobody else may know.
+    pub text: String,
+}
+
+/// Without what nobody else may know.
+impl fmt::Debug for Startup {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = formatter.debug_struct("Startup");
+        shown.field("argv", &self.argv).finish_non_exhaustive()
+    }
 }
 
 /// The program that interprets the command's text.

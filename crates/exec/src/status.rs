@@ -21,6 +21,9 @@ pub struct Status {
     pub keeper: Keeper,
     /// What stands around it; unknown until the command was started.
     pub walls: Option<Enforced>,
+    /// Its shell was told to say where it is.
+    #[serde(default)]
+    pub told: bool,
     /// Output so far.
     pub output: Totals,
     /// How the command ended, once it has.

@@ -1,18 +1,22 @@
 //! What is typed at a terminal.
 
+use std::sync::Arc;
+
 use serde_json::json;
 use weighlock_exec::Size;
 use weighlock_screen::{key, paste};
 use weighlock_store::Entry;
 
-use super::check_size;
+use super::keyboard::mark;
+use super::{check_size, ended};
 use crate::engine::Engine;
 use crate::error::{Error, brief};
+use crate::live::Live;
 use crate::principal::{Principal, Right};
 use crate::view::Run;
 
 /// Bytes that are typed at once, at the most.
-const MOST: usize = 64 * 1024;
+pub(super) const MOST: usize = 64 * 1024;
 
 /// How much of what was typed is on record.
 const RECORDED: usize = 4096;
@@ -34,42 +38,23 @@ pub struct Typed {
 
 impl Engine {
     /// Types at a terminal. What is typed where it is not shown is not on
-    /// record.
-    pub async fn type_in(&self, run: &Run, typed: &Typed, who: &Principal) -> Result<(), Error> {
+    /// record. Returns what to tell whoever typed if somebody else has the
+    /// keyboard: then it is held.
+    pub async fn type_in(
+        self: &Arc<Self>,
+        run: &Run,
+        typed: &Typed,
+        who: &Principal,
+    ) -> Result<Sent, Error> {
         let live = self.terminal_of(run, who)?;
-        let modes = live
-            .shown
-            .as_ref()
-            .map(|shown| shown.with(|screen| screen.view().modes));
-        let modes = modes.unwrap_or_default();
-        let mut bytes = vec![];
-        if let Some(text) = &typed.text {
-            bytes.extend(text.replace("\r\n", "\r").replace('\n', "\r").into_bytes());
+        let bytes = typed.bytes(&live, run).await?;
+        if let Some(line) = typed.line()
+            && let Some(sent) = self.judge_line(&live, run, line, who).await?
+        {
+            return Ok(sent);
         }
-        if let Some(text) = &typed.paste {
-            bytes.extend(paste(text, &modes));
-        }
-        for name in &typed.keys {
-            bytes.extend(key(name, &modes).ok_or_else(|| no_such_key(name))?);
-        }
-        if typed.submit {
-            bytes.push(b'\r');
-        }
-        let set = live.job.terminal().await.ok_or_else(|| ended(run))?;
-        if typed.eof {
-            bytes.push(set.end_of_input);
-        }
-        if bytes.len() > MOST {
-            return Err(Error::invalid(
-                "too_much_input",
-                format!(
-                    "{} bytes are too many to be typed at once; nothing was sent",
-                    bytes.len()
-                ),
-                format!("send at most {MOST} bytes at a time, or put them into a file"),
-            ));
-        }
-        let said = match set.hidden {
+        let hidden = { live.job.terminal().await.ok_or_else(|| ended(run))? }.hidden;
+        let said = match hidden {
             true => json!({ "hidden": true }),
             false => json!({
                 "text": String::from_utf8_lossy(&bytes[..bytes.len().min(RECORDED)]),
@@ -78,25 +63,33 @@ impl Engine {
         };
         self.record_terminal("terminal.input", run, who, said)
             .await?;
-        live.job.feed(&bytes).await.map_err(|_| send_failed(run))
+        if live.keyboard.is_taken(None) {
+            return live.keyboard.hold(&bytes).map(Sent::Held);
+        }
+        if let Some(line) = typed.line().filter(|_| !hidden) {
+            mark(&live, "command", brief(line)).await;
+        }
+        live.job.feed(&bytes).await.map_err(|_| send_failed(run))?;
+        Ok(Sent::Typed)
     }
 
     /// Gives a terminal another size.
     pub async fn resize(&self, run: &Run, size: Size, who: &Principal) -> Result<(), Error> {
-        let checked = check_size(size)?;
+        check_size(size)?;
         let live = self.terminal_of(run, who)?;
-        if let Some(shown) = &live.shown {
-            shown.with(|screen| screen.resize(checked));
-        }
+        live.keyboard.check_free()?;
         let said = json!({ "columns": size.columns, "rows": size.rows });
         self.record_terminal("terminal.resized", run, who, said)
             .await?;
-        live.job.resize(size).await.map_err(|_| ended(run))
+        live.job.resize(size).await.map_err(|_| ended(run))?;
+        self.look_into_diary(&live, run);
+        Ok(())
     }
 
     /// Sends a signal to what is in the foreground of a terminal.
     pub async fn signal(&self, run: &Run, name: &str, who: &Principal) -> Result<(), Error> {
         let live = self.terminal_of(run, who)?;
+        live.keyboard.check_free()?;
         let plain = name.trim_start_matches("SIG").to_uppercase();
         let known = SIGNALS.iter().find(|(known, _)| *known == plain);
         let Some((_, number)) = known else {
@@ -113,31 +106,104 @@ impl Engine {
         live.job.signal(*number).await.map_err(|_| ended(run))
     }
 
-    fn terminal_of(
-        &self,
-        run: &Run,
-        who: &Principal,
-    ) -> Result<std::sync::Arc<crate::live::Live>, Error> {
+    /// Shows what the diary says before there is more output.
+    pub(super) fn look_into_diary(&self, live: &Live, run: &Run) {
+        if let Some(shown) = &live.shown {
+            shown.read_diary(&self.dir_of(&run.command_id));
+        }
+    }
+
+    /// Returns the terminal of a run that somebody may type at.
+    pub(super) fn terminal_of(&self, run: &Run, who: &Principal) -> Result<Arc<Live>, Error> {
         if run.requested_by != who.name() {
             who.check(Right::Operate)?;
         }
         self.lives.get(&run.command_id).ok_or_else(|| ended(run))
     }
 
-    async fn record_terminal(
+    pub(super) fn terminal_entry(
+        &self,
+        kind: &'static str,
+        run: &Run,
+        who: &str,
+        said: serde_json::Value,
+    ) -> Entry {
+        Entry {
+            owner: Some(run.requested_by.clone()),
+            sandbox: run.sandbox_id.clone(),
+            ..self.entry(kind, who, Some(&run.command_id), said)
+        }
+    }
+
+    pub(super) async fn record_terminal(
         &self,
         kind: &'static str,
         run: &Run,
         who: &Principal,
         said: serde_json::Value,
     ) -> Result<(), Error> {
-        let entry = Entry {
-            owner: Some(run.requested_by.clone()),
-            sandbox: run.sandbox_id.clone(),
-            ..self.entry(kind, who.name(), Some(&run.command_id), said)
-        };
+        let entry = self.terminal_entry(kind, run, who.name(), said);
         Ok(self.store.record(vec![entry]).await?)
     }
+}
+
+impl Typed {
+    /// The line that it is, if it is one and nothing else.
+    fn line(&self) -> Option<&str> {
+        let text = self.text.as_deref().or(self.paste.as_deref())?;
+        let alone = self.keys.is_empty() && (self.text.is_none() || self.paste.is_none());
+        let line = match text.strip_suffix('\n') {
+            Some(line) => line.strip_suffix('\r').unwrap_or(line),
+            None if self.submit => text,
+            None => return None,
+        };
+        (alone && !line.is_empty() && !line.contains('\n')).then_some(line)
+    }
+
+    async fn bytes(&self, live: &Live, run: &Run) -> Result<Vec<u8>, Error> {
+        let shown = live.shown.as_ref().ok_or_else(|| ended(run))?;
+        let modes = shown.with(|picture| picture.screen.view().modes);
+        let mut bytes = vec![];
+        if let Some(text) = &self.text {
+            bytes.extend(text.replace("\r\n", "\r").replace('\n', "\r").into_bytes());
+        }
+        if let Some(text) = &self.paste {
+            bytes.extend(paste(text, &modes));
+        }
+        for name in &self.keys {
+            bytes.extend(key(name, &modes).ok_or_else(|| no_such_key(name))?);
+        }
+        if self.submit {
+            bytes.push(b'\r');
+        }
+        if self.eof {
+            let set = live.job.terminal().await.ok_or_else(|| ended(run))?;
+            bytes.push(set.end_of_input);
+        }
+        if bytes.len() > MOST {
+            return Err(Error::invalid(
+                "too_much_input",
+                format!(
+                    "{} bytes are too many to be typed at once; nothing was sent",
+                    bytes.len()
+                ),
+                format!("send at most {MOST} bytes at a time, or put them into a file"),
+            ));
+        }
+        Ok(bytes)
+    }
+}
+
+/// What became of something that was typed.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Sent {
+    /// It is with the program.
+    Typed,
+    /// Somebody else has the keyboard; it is typed when that is given back.
+    Held(String),
+    /// It is a command that a person is asked about; it is typed when they
+    /// agree.
+    Asked(Box<Run>),
 }
 
 /// What programs in a terminal may be told.
@@ -154,12 +220,6 @@ const SIGNALS: &[(&str, i32)] = &[
     ("TSTP", 20),
     ("WINCH", 28),
 ];
-
-fn ended(run: &Run) -> Error {
-    Error::Ended {
-        id: run.short_id.clone(),
-    }
-}
 
 fn send_failed(run: &Run) -> Error {
     let name = run.detail.terminal.as_ref();

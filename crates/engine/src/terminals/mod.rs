@@ -5,17 +5,26 @@
 //! a restart like any other. What it shows is worked out by an emulator, which
 //! also answers when the program asks its terminal something.
 
+mod exec;
 mod input;
+mod keyboard;
 mod show;
+mod startup;
 mod view;
+mod viewer;
 
-pub use self::input::Typed;
+pub use self::input::{Sent, Typed};
+pub(crate) use self::keyboard::Keyboard;
+pub use self::keyboard::{ControlView, Hand};
 pub(crate) use self::show::{Shown, show_from};
+pub(crate) use self::startup::{keep_nonce, startup};
+pub use self::viewer::{Sight, Viewer};
 pub use self::view::{CursorView, ScreenView, TerminalView};
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::json;
 use weighlock_exec::Size;
 use weighlock_store::State;
 
@@ -102,17 +111,19 @@ impl Engine {
     /// Finds a terminal by the id of its run, or by its name if only one of
     /// that name can be seen.
     pub fn find_terminal(&self, id: &str, who: &Principal) -> Result<Run, Error> {
-        // No name begins like an id.
-        let mut named = match id.starts_with("r_") {
-            true => vec![],
-            false => self.open_terminals()?,
-        };
-        named.retain(|run| {
+        let wanted = |run: &Run| {
             let terminal = run.detail.terminal.as_ref();
-            terminal.is_some_and(|terminal| terminal.name == id)
+            let named = terminal.is_some_and(|terminal| terminal.name == id);
+            (named || run.command_id == id)
                 && who.sees(&run.requested_by, run.sandbox_id.as_deref())
-        });
-        match (named.pop(), named.pop()) {
+        };
+        let mut found = self.lives.terminals(wanted);
+        // No name begins like an id; and what runs comes before what waits.
+        if found.is_empty() && !id.starts_with("r_") {
+            found = self.open_terminals()?;
+            found.retain(wanted);
+        }
+        match (found.pop(), found.pop()) {
             (Some(run), None) => return Ok(run),
             (Some(_), Some(_)) => return Err(Error::Ambiguous { id: brief(id) }),
             (None, _) => {}
@@ -138,6 +149,27 @@ impl Engine {
         self.stop(run, who, false, GRACE).await
     }
 
+    /// Tells that a terminal is there.
+    pub(crate) async fn record_opened(&self, run: &Run) {
+        self.tell_of_terminal("terminal.opened", run).await;
+    }
+
+    /// Tells that it is not there any more.
+    pub(crate) async fn record_closed(&self, run: &Run) {
+        self.tell_of_terminal("terminal.closed", run).await;
+    }
+
+    async fn tell_of_terminal(&self, kind: &'static str, run: &Run) {
+        let Some(terminal) = &run.detail.terminal else {
+            return;
+        };
+        let entry = self.terminal_entry(kind, run, &run.requested_by, json!({ "name": terminal.name }));
+        // The run itself is on record.
+        if let Err(error) = self.store.record(vec![entry]).await {
+            tracing::warn!(run = run.command_id, %error, "cannot tell of a terminal");
+        }
+    }
+
     fn terminal_named(&self, session: &str, name: &str) -> Result<Option<Run>, Error> {
         let mut all = self.open_terminals()?.into_iter();
         Ok(all.find(|run| {
@@ -155,6 +187,12 @@ impl Engine {
         let waiting = unbegun.filter(|command| command.state == State::Waiting);
         let runs = open.chain(waiting).map(Run::from_command);
         Ok(runs.filter(|run| run.detail.terminal.is_some()).collect())
+    }
+}
+
+fn ended(run: &Run) -> Error {
+    Error::Ended {
+        id: run.short_id.clone(),
     }
 }
 

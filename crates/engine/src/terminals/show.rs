@@ -1,10 +1,13 @@
 //! What a terminal shows.
 
+use std::collections::VecDeque;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use tokio::sync::watch;
-use weighlock_exec::{Item, Log, Size};
+use weighlock_exec::{Diary, Item, Log, Size, What};
+use weighlock_marks::{Nonce, Span, Spans};
 use weighlock_screen::Screen;
 
 use crate::engine::Engine;
@@ -19,11 +22,15 @@ const SCROLLBACK: usize = 1000;
 /// How much of a log is shown at a time.
 const STEP: usize = 256 * 1024;
 
+/// Commands of a shell that are remembered after they have ended.
+const REMEMBERED: usize = 16;
+
 /// The screen of a terminal that runs.
 pub(crate) struct Shown {
-    screen: Mutex<Screen>,
+    picture: Mutex<Picture>,
     /// How many bytes of output it shows.
     pub(crate) fed: watch::Sender<Fed>,
+    pub(crate) size: watch::Sender<Size>,
 }
 
 /// How far a screen is.
@@ -33,42 +40,185 @@ pub(crate) struct Fed {
     pub(crate) offset: u64,
     /// Since then.
     pub(crate) at: Instant,
+    /// Its shell waits for a command.
+    pub(crate) prompt: bool,
+}
+
+/// A screen with all that leads to it.
+pub(crate) struct Picture {
+    pub(crate) screen: Screen,
+    pub(crate) size: Size,
+    /// It shows the output up to this byte.
+    pub(crate) offset: u64,
+    diary: Diary,
+    /// Sizes that it gets later in the output.
+    sizes: VecDeque<(u64, Size)>,
+    shell: Option<ShellMarks>,
+}
+
+/// What a shell tells.
+struct ShellMarks {
+    nonce: Nonce,
+    spans: Spans,
+    ended: VecDeque<Span>,
 }
 
 impl Shown {
-    pub(crate) fn new(size: Size) -> Self {
+    pub(crate) fn new(size: Size, nonce: Option<Nonce>) -> Self {
         Self {
-            screen: Mutex::new(screen(size)),
+            picture: Mutex::new(Picture::new(size, nonce)),
             fed: watch::Sender::new(Fed {
                 offset: 0,
                 at: Instant::now(),
+                prompt: false,
+            }),
+            size: watch::Sender::new(size),
+        }
+    }
+
+    /// Looks at the screen.
+    pub(crate) fn with<T>(&self, look: impl FnOnce(&mut Picture) -> T) -> T {
+        look(&mut lock(&self.picture))
+    }
+
+    /// Takes over what the diary says.
+    pub(crate) fn read_diary(&self, dir: &Path) {
+        let mut picture = lock(&self.picture);
+        picture.read_diary(dir);
+        self.tell(&picture);
+    }
+
+    /// Shows more; returns what the terminal answers.
+    fn feed(&self, items: &[Item], answer_from: u64, dir: &Path) -> Vec<u8> {
+        let mut picture = lock(&self.picture);
+        picture.read_diary(dir);
+        let answers = picture.feed(items, answer_from);
+        self.tell(&picture);
+        let shell = picture.shell.as_ref();
+        self.fed.send_replace(Fed {
+            offset: picture.offset,
+            at: Instant::now(),
+            prompt: shell.is_some_and(|shell| shell.spans.waits()),
+        });
+        answers
+    }
+
+    fn tell(&self, picture: &Picture) {
+        let size = picture.size;
+        self.size
+            .send_if_modified(|known| std::mem::replace(known, size) != size);
+    }
+}
+
+impl Picture {
+    fn new(size: Size, nonce: Option<Nonce>) -> Self {
+        Self {
+            screen: screen(size),
+            size,
+            offset: 0,
+            diary: Diary::default(),
+            sizes: VecDeque::new(),
+            shell: nonce.map(|nonce| ShellMarks {
+                spans: Spans::new(&nonce, 0),
+                nonce,
+                ended: VecDeque::new(),
             }),
         }
     }
 
-    /// Looks at the screen, or changes it.
-    pub(crate) fn with<T>(&self, look: impl FnOnce(&mut Screen) -> T) -> T {
-        look(&mut lock(&self.screen))
+    /// The line that the cursor is in, up to it.
+    pub(crate) fn prompt(&self) -> String {
+        let view = self.screen.view();
+        let row = view.rows.get(usize::from(view.cursor.row));
+        let row = row.map_or("", String::as_str);
+        let before = row.chars().take(usize::from(view.cursor.column));
+        before.collect::<String>().trim_end().to_owned()
     }
 
-    /// Shows more; returns what the terminal answers.
-    fn feed(&self, items: &[Item], answer_from: u64) -> Vec<u8> {
-        let mut answers = vec![];
-        let mut screen = lock(&self.screen);
-        for item in items {
-            if let Item::Piece(piece) = item {
-                let said = screen.feed(&piece.bytes);
-                if piece.offset >= answer_from {
-                    answers.extend(said);
-                }
+    /// Where the shell was at its last prompt.
+    pub(crate) fn directory(&self) -> Option<&Path> {
+        self.shell.as_ref()?.spans.directory()
+    }
+
+    /// Returns the first command that began at an offset or later, and ended.
+    pub(crate) fn command_from(&self, offset: u64) -> Option<Span> {
+        let mut ended = self.shell.as_ref()?.ended.iter();
+        ended.find(|span| span.output.start >= offset).cloned()
+    }
+
+    fn read_diary(&mut self, dir: &Path) {
+        // One that cannot be read costs a size, not the screen.
+        for happened in self.diary.news(dir).unwrap_or_default() {
+            if let What::Resized(size) = happened.what {
+                self.sizes.push_back((happened.offset, size));
             }
         }
-        drop(screen);
-        self.fed.send_replace(Fed {
-            offset: items.last().map_or(0, end_of),
-            at: Instant::now(),
-        });
+        self.resize_at(self.offset);
+    }
+
+    /// Gives it the sizes that it had up to an offset.
+    fn resize_at(&mut self, offset: u64) {
+        while let Some((at, size)) = self.sizes.front().copied() {
+            if at > offset {
+                return;
+            }
+            self.sizes.pop_front();
+            if let Ok(checked) = weighlock_screen::Size::new(size.columns, size.rows) {
+                self.screen.resize(checked);
+                self.size = size;
+            }
+        }
+    }
+
+    fn feed(&mut self, items: &[Item], answer_from: u64) -> Vec<u8> {
+        let mut answers = vec![];
+        for item in items {
+            match item {
+                Item::Piece(piece) => {
+                    let said = self.write(piece.offset, &piece.bytes);
+                    if piece.offset >= answer_from {
+                        answers.extend(said);
+                    }
+                }
+                Item::Gap { to, .. } => {
+                    self.resize_at(*to);
+                    if let Some(shell) = &mut self.shell {
+                        shell.spans = Spans::new(&shell.nonce, *to);
+                    }
+                }
+            }
+            self.offset = end_of(item);
+        }
         answers
+    }
+
+    /// Shows bytes, with each change of size where it came.
+    fn write(&mut self, offset: u64, mut bytes: &[u8]) -> Vec<u8> {
+        if let Some(shell) = &mut self.shell {
+            shell.feed(bytes);
+        }
+        let (mut answers, mut at) = (vec![], offset);
+        while !bytes.is_empty() {
+            self.resize_at(at);
+            let next = self.sizes.front().map_or(u64::MAX, |(at, _)| *at);
+            let until = usize::try_from(next - at).unwrap_or(usize::MAX);
+            let (now, later) = bytes.split_at(until.min(bytes.len()));
+            answers.extend(self.screen.feed(now));
+            at += now.len() as u64;
+            bytes = later;
+        }
+        answers
+    }
+}
+
+impl ShellMarks {
+    fn feed(&mut self, bytes: &[u8]) {
+        for span in self.spans.feed(bytes) {
+            self.ended.push_back(span);
+            if self.ended.len() > REMEMBERED {
+                self.ended.pop_front();
+            }
+        }
     }
 }
 
@@ -78,15 +228,22 @@ impl Shown {
 pub(crate) fn show_from(engine: &Arc<Engine>, live: &Arc<Live>, run: &Run, answer_from: u64) {
     if let Some(shown) = live.shown.clone() {
         let follow = engine.follow(run.clone(), 0, Until::Closed);
-        tokio::spawn(show(follow, shown, Arc::clone(live), answer_from));
+        let dir: Arc<Path> = engine.dir_of(&run.command_id).into();
+        tokio::spawn(show(follow, shown, Arc::clone(live), dir, answer_from));
     }
 }
 
-async fn show(mut follow: Follow, shown: Arc<Shown>, live: Arc<Live>, answer_from: u64) {
+async fn show(
+    mut follow: Follow,
+    shown: Arc<Shown>,
+    live: Arc<Live>,
+    dir: Arc<Path>,
+    answer_from: u64,
+) {
     while let Ok(Some(items)) = follow.next().await {
-        let shown = Arc::clone(&shown);
+        let (shown, dir) = (Arc::clone(&shown), Arc::clone(&dir));
         // A few bytes can make the emulator work for a while.
-        let fed = tokio::task::spawn_blocking(move || shown.feed(&items, answer_from));
+        let fed = tokio::task::spawn_blocking(move || shown.feed(&items, answer_from, &dir));
         let answers = fed.await.expect("showing does not panic");
         if !answers.is_empty() {
             let _ = live.job.feed(&answers).await;
@@ -95,20 +252,15 @@ async fn show(mut follow: Follow, shown: Arc<Shown>, live: Arc<Live>, answer_fro
 }
 
 /// Returns the last screen of a terminal that is closed.
-pub(super) fn last_screen(log: &Log, size: Size) -> std::io::Result<Screen> {
-    let mut screen = screen(size);
-    let mut from = 0;
+pub(super) fn last_picture(log: &Log, dir: &Path, size: Size) -> std::io::Result<Picture> {
+    let mut picture = Picture::new(size, None);
+    picture.read_diary(dir);
     loop {
-        let items = log.read(from, STEP)?;
-        let Some(last) = items.last() else {
-            return Ok(screen);
-        };
-        from = end_of(last);
-        for item in &items {
-            if let Item::Piece(piece) = item {
-                let _nobody_listens = screen.feed(&piece.bytes);
-            }
+        let items = log.read(picture.offset, STEP)?;
+        if items.is_empty() {
+            return Ok(picture);
         }
+        let _nobody_listens = picture.feed(&items, u64::MAX);
     }
 }
 

@@ -4,11 +4,10 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weighlock_exec::Size;
-use weighlock_screen::Screen;
 use weighlock_store::State;
 
-use super::show::last_screen;
+use super::keyboard::ControlView;
+use super::show::{Picture, last_picture};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::view::{Run, time};
@@ -58,6 +57,13 @@ pub struct TerminalView {
     pub title: String,
     /// The last lines of its output, as they are seen.
     pub output_tail: Vec<String>,
+    /// While it waits for input: the line it waits in, up to the cursor.
+    pub prompt: Option<String>,
+    /// Its shell tells where its commands end, so that they can be run by
+    /// `exec`.
+    pub shell: bool,
+    /// Who types.
+    pub control: ControlView,
 }
 
 /// What a terminal shows.
@@ -100,10 +106,16 @@ impl Engine {
         let shown = live.as_ref().and_then(|live| live.shown.clone());
         let keeper = live.as_ref().map(|live| live.job.status().keeper.pid);
         let (title, tail) = match &shown {
-            Some(shown) => shown.with(|screen| (screen.view().title, tail(screen.history(TAIL)))),
+            Some(shown) => shown.with(|picture| {
+                let screen = &picture.screen;
+                (screen.view().title, tail(screen.history(TAIL)))
+            }),
             None => (String::new(), vec![]),
         };
+        let idle = run.open && keeper.is_some_and(weighlock_confine::waits_for_input);
+        let prompt = shown.as_ref().filter(|_| idle);
         let silent = shown.as_ref().map(|shown| shown.fed.borrow().at.elapsed());
+        let size = { shown.as_ref() }.map_or(terminal.size(), |shown| *shown.size.borrow());
         let now = self.clock.micros();
         let since = run.started_at.as_deref().or(Some(&run.created_at));
         let since = since.and_then(|text| text.parse::<jiff::Timestamp>().ok());
@@ -111,7 +123,7 @@ impl Engine {
         TerminalView {
             status: match (run.state, run.open) {
                 (State::Waiting | State::Held, _) => "waiting",
-                (_, true) if keeper.is_some_and(weighlock_confine::waits_for_input) => "idle",
+                (_, true) if idle => "idle",
                 (_, true) => "busy",
                 (_, false) => "closed",
             }
@@ -130,8 +142,11 @@ impl Engine {
             state: run.state,
             exit_code: run.exit_code,
             cwd: run.cwd,
-            columns: terminal.columns,
-            rows: terminal.rows,
+            columns: size.columns,
+            rows: size.rows,
+            prompt: prompt.map(|shown| shown.with(|picture| picture.prompt())),
+            shell: live.as_ref().is_some_and(|live| live.job.status().told),
+            control: live.map_or_else(ControlView::default, |live| live.keyboard.view()),
             title,
             output_tail: tail,
         }
@@ -142,25 +157,19 @@ impl Engine {
     pub fn screen(&self, run: &Run, lines: usize) -> Result<ScreenView, Error> {
         let live = self.lives.get(&run.command_id);
         if let Some(shown) = live.and_then(|live| live.shown.clone()) {
-            let offset = shown.fed.borrow().offset;
-            return Ok(shown.with(|screen| screen_view(screen, lines, offset)));
+            return Ok(shown.with(|picture| screen_view(picture, lines)));
         }
         let terminal = run.detail.terminal.clone().unwrap_or_default();
-        let size = Size {
-            columns: terminal.columns,
-            rows: terminal.rows,
-        };
-        let log = self.log(run);
-        let screen = last_screen(&log, size).map_err(|source| Error::File {
-            path: self.dir_of(&run.command_id),
-            source,
-        })?;
-        Ok(screen_view(&screen, lines, run.detail.output.bytes))
+        let (log, dir) = (self.log(run), self.dir_of(&run.command_id));
+        match last_picture(&log, &dir, terminal.size()) {
+            Ok(picture) => Ok(screen_view(&picture, lines)),
+            Err(source) => Err(Error::File { path: dir, source }),
+        }
     }
 }
 
-fn screen_view(screen: &Screen, lines: usize, offset: u64) -> ScreenView {
-    let view = screen.view();
+fn screen_view(picture: &Picture, lines: usize) -> ScreenView {
+    let view = picture.screen.view();
     ScreenView {
         columns: view.size.columns(),
         cursor: CursorView {
@@ -173,9 +182,9 @@ fn screen_view(screen: &Screen, lines: usize, offset: u64) -> ScreenView {
         rows: view.rows,
         history: match lines {
             0 => vec![],
-            lines => tail(screen.history(lines)),
+            lines => tail(picture.screen.history(lines)),
         },
-        offset,
+        offset: picture.offset,
     }
 }
 

@@ -4,7 +4,7 @@ use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use weighlock_confine::{Error as WallsError, Program, Spare, Stdio, Tree};
+use weighlock_confine::{Error as WallsError, Note, Program, Rung, Spare, Stdio, Tree};
 
 use super::line::Line;
 use super::pipes::{self, Pipes};
@@ -15,6 +15,9 @@ use crate::status::{Keeper, Status, StatusFile};
 
 /// A server that has made a keeper tells it at once what to do.
 const ORDER_WITHIN: Duration = Duration::from_secs(15);
+
+/// Finds a program and is gone.
+pub(crate) const IN_ITS_PLACE: &str = r#"exec "$0" "$@""#;
 
 /// A command that was just started, and all that its keeper holds of it.
 pub(super) struct Begun {
@@ -113,13 +116,27 @@ fn start(
         output: Default::default(),
         end: None,
         closed: false,
+        told: false,
     };
     // On disk before anything runs: whoever finds the run later knows whom to
     // ask.
     let mut file = StatusFile::create(&spec.dir)?;
     file.append(&status)?;
     let spare = spare?;
-    let note = pipestatus::ask(&mut spec, &words[0], spare.rung());
+    let mut note = pipestatus::ask(&mut spec, &words[0], spare.rung());
+    let mut words = words;
+    // Without private directories there is no place for it.
+    let startup = spec.startup.take();
+    if let Some(startup) = startup.filter(|_| spare.rung() > Rung::Landlock) {
+        status.told = true;
+        spec.env.extend(startup.env);
+        words = [IN_ITS_PLACE.to_owned()].into_iter().chain(startup.argv).collect();
+        note = Some(Note {
+            path: startup.path,
+            text: startup.text,
+            answer: None,
+        });
+    }
     let (pipes, stdio) = match spec.stdin {
         Stdin::Terminal(size) => (None, Stdio::Terminal(size)),
         _ => {

@@ -9,9 +9,11 @@ use weighlock_confine::{Error, Exit, Notice, Spare, Tree, Usage, exit};
 
 use super::begin::{Begun, begin};
 use super::line::Line;
+use super::output_file::OutputFile;
 use super::pipes::Pipes;
 use super::pipestatus;
 use super::terminal::Terminal;
+use crate::diary::{self, Happened, What};
 use crate::log::{Stream, Writer};
 use crate::protocol::{self, Order, Polite, Report};
 use crate::spec::Spec;
@@ -76,6 +78,9 @@ struct Kept {
     file: StatusFile,
     line: Line,
     log: Writer,
+    diary: diary::Writer,
+    /// What its output is also written to.
+    output_file: Option<OutputFile>,
     /// Nothing is left inside; what all of it used.
     empty: Option<Usage>,
     /// The first process inside will say nothing more.
@@ -112,6 +117,8 @@ impl Kept {
         let now = Instant::now();
         Self {
             log: Writer::new(&begun.spec.dir, begun.spec.limits.output_bytes),
+            output_file: OutputFile::open(&begun.spec),
+            diary: diary::Writer::default(),
             tree: begun.tree,
             pipes: begun.pipes,
             spec: begun.spec,
@@ -403,6 +410,9 @@ impl Kept {
             let bytes = output.read();
             if !bytes.is_empty() {
                 self.log.append(stream, bytes, micros);
+                if let Some(file) = &mut self.output_file {
+                    file.append(bytes);
+                }
                 any = true;
             }
         }
@@ -460,8 +470,11 @@ impl Kept {
             Order::Resize(size) => {
                 if let Some(terminal) = &self.pipes.terminal {
                     terminal.resize(size);
+                    self.write_down(What::Resized(size));
                 }
+                self.line.say(&Report::Resized);
             }
+            Order::Note(mark) => self.write_down(What::Marked(mark)),
             Order::Signal(number) => {
                 if let Some(terminal) = &self.pipes.terminal {
                     terminal.signal(number);
@@ -475,6 +488,16 @@ impl Kept {
             // A second start is a mistake of the server; the run is not harmed.
             Order::Start { .. } => {}
         }
+    }
+
+    fn write_down(&mut self, what: What) {
+        let happened = Happened {
+            micros: self.started.elapsed().as_micros() as u64,
+            offset: self.log.totals().bytes(),
+            what,
+        };
+        // A recording without it is better than none.
+        let _ = self.diary.add(&self.spec.dir, &happened);
     }
 
     fn stop(&mut self, signal: Polite, grace: Duration) {

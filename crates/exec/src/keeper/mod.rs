@@ -3,10 +3,12 @@
 mod begin;
 mod keep;
 mod line;
+mod output_file;
 mod pipes;
 mod pipestatus;
 mod terminal;
 
+pub(crate) use begin::IN_ITS_PLACE;
 pub use keep::MANY_PROCESSES;
 
 use std::io::{self, IoSliceMut, Write};

@@ -28,7 +28,7 @@ pub(super) fn ask(spec: &mut Spec, command: &str, rung: Rung) -> Option<Note> {
     Some(Note {
         path: NOTE.into(),
         text: format!("unset BASH_ENV\ntrap '{trap}' EXIT\n"),
-        answer: ANSWER.into(),
+        answer: Some(ANSWER.into()),
     })
 }
 

@@ -1,0 +1,306 @@
+//! Waiting for one thing.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use regex::bytes::Regex;
+use weighlock_exec::Item;
+use weighlock_screen::Plain;
+use weighlock_store::State;
+
+use super::{Kind, Met, QUIET_MS, Wanted};
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::live::Live;
+use crate::output::Until;
+use crate::view::Run;
+
+/// The kernel tells nobody when a program listens or reads: it is asked this
+/// often, as long as somebody waits.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// The part of a line that patterns are looked for in.
+const LINE_BYTES: usize = 64 * 1024;
+
+impl Engine {
+    pub(super) async fn wait_for_one(
+        self: &Arc<Self>,
+        run: &Run,
+        wanted: &Wanted,
+        pattern: Option<Regex>,
+    ) -> Result<Met, Error> {
+        let mut met = Met {
+            command_id: run.command_id.clone(),
+            until: wanted.until,
+            ..Met::default()
+        };
+        if wanted.until == Kind::Exit {
+            self.wait_for_exit(run).await?;
+            met.met = true;
+            return Ok(met);
+        }
+        if let (Kind::Output, Some(pattern)) = (wanted.until, pattern) {
+            self.begun(run).await?;
+            return self.wait_for_output(run, &pattern, wanted.from, met).await;
+        }
+        let Some(live) = self.begun(run).await? else {
+            // What is over is quiet, and does nothing else any more.
+            met.met = matches!(wanted.until, Kind::Idle | Kind::Stable | Kind::Keyboard);
+            return Ok(met);
+        };
+        let quiet = Duration::from_millis(wanted.ms.unwrap_or(QUIET_MS));
+        tokio::select! {
+            () = until(&live, wanted, quiet, &mut met) => met.met = true,
+            () = live.is_over() => {
+                met.met = matches!(wanted.until, Kind::Idle | Kind::Stable | Kind::Keyboard);
+            }
+        }
+        Ok(met)
+    }
+
+    /// Waits for a command's end, or until it is certain that it never begins.
+    async fn wait_for_exit(&self, run: &Run) -> Result<(), Error> {
+        let mut now = self.wait(run, None).await?;
+        // One whose changes are asked about has ended before.
+        while now.ended_at.is_none()
+            && matches!(now.state, State::Waiting | State::Held | State::Running)
+        {
+            now = self.wait(&now, None).await?;
+        }
+        Ok(())
+    }
+
+    /// Waits until a run has begun; nothing if it is over, or never will.
+    async fn begun(&self, run: &Run) -> Result<Option<Arc<Live>>, Error> {
+        loop {
+            if let Some(live) = self.lives.get(&run.command_id) {
+                return Ok(Some(live));
+            }
+            // Before looking, so that nothing is told in between.
+            let mut told = self.waiters.wait_for(&run.command_id);
+            let now = self.recall(&run.command_id)?;
+            if self.lives.get(&run.command_id).is_some() {
+                continue;
+            }
+            match now.state {
+                State::Waiting | State::Held => told.told().await,
+                State::Running if now.executor != "external" => told.told().await,
+                _ => return Ok(None),
+            }
+        }
+    }
+
+    async fn wait_for_output(
+        self: &Arc<Self>,
+        run: &Run,
+        pattern: &Regex,
+        from: u64,
+        mut met: Met,
+    ) -> Result<Met, Error> {
+        let mut follow = self.follow(run.clone(), from, Until::Closed);
+        let mut lines = Lines::new(from, run.detail.terminal.is_some());
+        while let Some(items) = follow.next().await? {
+            if let Some((line, offset)) = lines.find(&items, pattern) {
+                met.met = true;
+                met.line = Some(line);
+                met.offset = Some(offset);
+                return Ok(met);
+            }
+        }
+        Ok(met)
+    }
+}
+
+/// Waits for what a run under way does.
+async fn until(live: &Live, wanted: &Wanted, quiet: Duration, met: &mut Met) {
+    match wanted.until {
+        Kind::Port => met.port = Some(listening(live, wanted.port).await),
+        Kind::Idle => silent(live, quiet).await,
+        Kind::Stable => stable(live, quiet).await,
+        Kind::Input => {
+            reading(live).await;
+            let shown = live.shown.as_ref();
+            met.prompt = shown.map(|shown| shown.with(|picture| picture.prompt()));
+        }
+        Kind::Keyboard => {
+            live.keyboard.free().await;
+            met.text = live.keyboard.view().text;
+        }
+        Kind::Exit | Kind::Output => {}
+    }
+}
+
+async fn listening(live: &Live, wanted: Option<u16>) -> u16 {
+    let keeper = live.job.status().keeper.pid;
+    loop {
+        let ports = looked(move || weighlock_confine::ports_below(keeper)).await;
+        let found = match wanted {
+            Some(port) => ports.contains(&port).then_some(port),
+            None => ports.first().copied(),
+        };
+        match found {
+            Some(port) => return port,
+            None => tokio::time::sleep(LOOK_EVERY).await,
+        }
+    }
+}
+
+/// Waits until what is in front reads, and all that it wrote before is shown.
+async fn reading(live: &Live) {
+    let keeper = live.job.status().keeper.pid;
+    loop {
+        let before = live.job.status().output.bytes();
+        if looked(move || weighlock_confine::waits_for_input(keeper)).await {
+            // The prompt was written before; the emulator may be behind.
+            if let Some(shown) = &live.shown {
+                let mut fed = shown.fed.subscribe();
+                let caught_up = fed.wait_for(|fed| fed.offset >= before);
+                let _ = tokio::time::timeout(LOOK_EVERY, caught_up).await;
+            }
+            if live.job.status().output.bytes() == before {
+                return;
+            }
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+}
+
+async fn silent(live: &Live, quiet: Duration) {
+    loop {
+        let seen = live.job.status().output.bytes();
+        let more = live.job.output_past(seen, true);
+        if tokio::time::timeout(quiet, more).await.is_err() {
+            return;
+        }
+    }
+}
+
+async fn stable(live: &Live, quiet: Duration) {
+    let Some(shown) = &live.shown else {
+        return silent(live, quiet).await;
+    };
+    let mut fed = shown.fed.subscribe();
+    let mut seen = shown.with(|picture| picture.screen.view());
+    let mut until = tokio::time::Instant::now() + quiet;
+    loop {
+        fed.borrow_and_update();
+        let now = shown.with(|picture| picture.screen.view());
+        if now != seen {
+            seen = now;
+            until = tokio::time::Instant::now() + quiet;
+        }
+        match tokio::time::timeout_at(until, fed.changed()).await {
+            Err(_) => return,
+            // Nobody shows anything any more; the end is waited for elsewhere.
+            Ok(Err(_)) => std::future::pending().await,
+            Ok(Ok(())) => {}
+        }
+    }
+}
+
+/// Asks the kernel, which may take a while for a run of many processes.
+async fn looked<T: Send + 'static>(look: impl FnOnce() -> T + Send + 'static) -> T {
+    let looked = tokio::task::spawn_blocking(look).await;
+    looked.expect("looking does not panic")
+}
+
+/// Finds a pattern in output that comes in pieces, line by line. A line that
+/// is not whole yet counts: prompts never are.
+struct Lines {
+    line: Vec<u8>,
+    /// Where the line begins.
+    from: u64,
+    at: u64,
+    /// Takes the control sequences of terminals out.
+    plain: Option<Plain>,
+}
+
+impl Lines {
+    fn new(from: u64, terminal: bool) -> Self {
+        Self {
+            line: vec![],
+            from,
+            at: from,
+            plain: terminal.then(Plain::new),
+        }
+    }
+
+    fn find(&mut self, items: &[Item], pattern: &Regex) -> Option<(String, u64)> {
+        for item in items {
+            match item {
+                Item::Gap { to, .. } => {
+                    self.line.clear();
+                    (self.from, self.at) = (*to, *to);
+                }
+                Item::Piece(piece) => {
+                    self.at = piece.offset;
+                    for part in piece.bytes.split_inclusive(|&byte| byte == b'\n') {
+                        self.add(part);
+                        if pattern.is_match(&self.line) {
+                            let line = String::from_utf8_lossy(&self.line).into_owned();
+                            return Some((line, self.from));
+                        }
+                        if part.ends_with(b"\n") {
+                            self.line.clear();
+                            self.from = self.at;
+                        }
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    /// Adds what fits of a part of a line, without its end.
+    fn add(&mut self, part: &[u8]) {
+        self.at += part.len() as u64;
+        let text = match &mut self.plain {
+            Some(plain) => plain.feed(part).into_bytes(),
+            None => part.to_vec(),
+        };
+        let text = text.strip_suffix(b"\n").unwrap_or(&text);
+        let room = LINE_BYTES.saturating_sub(self.line.len());
+        self.line.extend_from_slice(&text[..text.len().min(room)]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weighlock_exec::{Piece, Stream};
+
+    use super::*;
+
+    fn piece(offset: u64, text: &str) -> Item {
+        Item::Piece(Piece {
+            offset,
+            sequence: 0,
+            micros: 0,
+            line: 0,
+            stream: Stream::Stdout,
+            bytes: text.as_bytes().to_vec(),
+        })
+    }
+
+    #[test]
+    fn a_pattern_is_found_wherever_the_output_is_cut() {
+        let text = "one\ntwo ready\nthree";
+        let pattern = Regex::new("^two ready$").unwrap();
+        for cut in 0..text.len() {
+            let (before, after) = text.split_at(cut);
+            let mut lines = Lines::new(0, false);
+            let found = { lines.find(&[piece(0, before)], &pattern) }
+                .or_else(|| lines.find(&[piece(cut as u64, after)], &pattern));
+            assert_eq!(found, Some(("two ready".to_owned(), 4)), "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn a_prompt_that_no_line_end_follows_is_found_and_a_gap_joins_nothing() {
+        let pattern = Regex::new("word: $").unwrap();
+        let mut lines = Lines::new(0, false);
+        let gap = Item::Gap { from: 4, to: 90 };
+        assert_eq!(lines.find(&[piece(0, "pass"), gap, piece(90, "x")], &pattern), None);
+        let found = lines.find(&[piece(91, "\nPassword: ")], &pattern);
+        assert_eq!(found, Some(("Password: ".to_owned(), 92)));
+    }
+}
