@@ -464,7 +464,9 @@ fn reap_all(shell: Pid, note: Option<Note>, line: &Line) -> ! {
             Ok(Some((pid, exit, usage))) if pid == shell => news.push(Notice::Exited {
                 exit,
                 usage,
-                answer: note.as_ref().and_then(|note| read_small(note.answer.as_ref()?)),
+                answer: note
+                    .as_ref()
+                    .and_then(|note| read_small(note.answer.as_ref()?)),
             }),
             Ok(Some(_)) => {
                 // What orphans wrote is counted as ours now, and only we know.

@@ -73,7 +73,11 @@ pub fn ports_below(keeper: u32) -> Vec<u16> {
         let shared = network_of("self") == Some(network);
         let own = shared.then(|| sockets_of(&pids));
         let mine = |inode: &u64| own.as_ref().is_none_or(|own| own.contains(inode));
-        ports.extend({ heard.iter() }.filter(|(_, inode)| mine(inode)).map(|(port, _)| *port));
+        ports.extend(
+            { heard.iter() }
+                .filter(|(_, inode)| mine(inode))
+                .map(|(port, _)| *port),
+        );
     }
     ports.into_iter().collect()
 }
@@ -107,11 +111,18 @@ fn listener(row: &str) -> Option<(u16, u64)> {
         return None;
     }
     let (_, port) = words.get(1)?.rsplit_once(':')?;
-    Some((u16::from_str_radix(port, 16).ok()?, words.get(9)?.parse().ok()?))
+    Some((
+        u16::from_str_radix(port, 16).ok()?,
+        words.get(9)?.parse().ok()?,
+    ))
 }
 
 fn sockets_of(pids: &[u32]) -> HashSet<u64> {
-    let open = |pid: &u32| fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten();
+    let open = |pid: &u32| {
+        fs::read_dir(format!("/proc/{pid}/fd"))
+            .into_iter()
+            .flatten()
+    };
     { pids.iter() }
         .flat_map(open)
         .filter_map(|entry| fs::read_link(entry.ok()?.path()).ok())

@@ -34,6 +34,7 @@ use crate::principal::{Principal, Right};
 use crate::sandbox::{self, Sandbox, is_too_wide};
 use crate::sandboxes::Sandboxes;
 use crate::session::Sessions;
+use crate::tasks::{ReadTo, run_of_task};
 use crate::view::{Load, Run};
 use crate::walls::{Found, home};
 
@@ -68,6 +69,9 @@ pub struct Engine {
     /// Held while changes are applied.
     pub(crate) committing: tokio::sync::Mutex<()>,
     pub(crate) coming: Coming,
+    pub(crate) read_to: ReadTo,
+    /// Held while a recording is made.
+    pub(crate) recording: std::sync::Mutex<()>,
     /// Held while a terminal's name is looked for and taken.
     pub(crate) opening: tokio::sync::Mutex<()>,
     pub(crate) looked_at: LookedAt,
@@ -90,7 +94,7 @@ impl Engine {
         nursery: Nursery,
     ) -> Result<Arc<Self>, Error> {
         make_private(&config.state_dir)?;
-        for dir in ["runs", "layers", "undo"] {
+        for dir in ["runs", "layers", "undo", "tasks", "recordings"] {
             make_private(&config.state_dir.join(dir))?;
         }
         let lock = take(&config.state_dir)?;
@@ -133,6 +137,8 @@ impl Engine {
             finalizing: tokio::sync::Mutex::default(),
             committing: tokio::sync::Mutex::default(),
             coming: Coming::default(),
+            read_to: ReadTo::default(),
+            recording: std::sync::Mutex::default(),
             opening: tokio::sync::Mutex::default(),
             looked_at: LookedAt::default(),
             deadlines: Arc::default(),
@@ -185,6 +191,7 @@ impl Engine {
     /// Finds a run by its id, or by an unambiguous beginning of its short id.
     /// What somebody may not see is not there.
     pub fn find(&self, id: &str, who: &Principal) -> Result<Run, Error> {
+        let id = run_of_task(id);
         let mut found = match id.strip_prefix("r_") {
             // Every id begins like that.
             Some("") => vec![],
@@ -534,7 +541,7 @@ fn resolved(mut all: Vec<Sandbox>, home: &Path) -> Result<Vec<Sandbox>, Error> {
 }
 
 /// Makes a directory that only its owner may look into.
-fn make_private(dir: &Path) -> Result<(), Error> {
+pub(crate) fn make_private(dir: &Path) -> Result<(), Error> {
     use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
     let make = || {
         fs::DirBuilder::new()

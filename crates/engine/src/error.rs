@@ -398,11 +398,9 @@ impl Error {
                 "keyboard_taken",
                 "wait until the keyboard is given back",
             ),
-            Self::KeyboardGivenBack => problem(
-                Kind::Conflict,
-                "keyboard_given_back",
-                "take it again",
-            ),
+            Self::KeyboardGivenBack => {
+                problem(Kind::Conflict, "keyboard_given_back", "take it again")
+            }
             Self::Ended { .. } => problem(
                 Kind::Conflict,
                 "run_ended",

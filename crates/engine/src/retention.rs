@@ -43,6 +43,7 @@ impl Engine {
             self.store.forget_keys(now - KEYS_FOR).await?;
             self.store.forget_logins(now).await?;
             self.tidy_effects().await?;
+            self.tidy_recordings();
         }
         let oldest = self.steady_now() - self.config.output_age.as_micros() as i64;
         loop {
@@ -70,7 +71,10 @@ impl Engine {
     async fn remove_output(&self, mut command: Command) -> Result<(), Error> {
         let removed = command.kept_bytes;
         let _ = std::fs::remove_dir_all(self.dir_of(&command.id));
-        let mut detail = Run::from_command(command.clone()).detail;
+        let run = Run::from_command(command.clone());
+        self.remove_output_file(&run);
+        let mut detail = run.detail;
+        detail.output_file = None;
         detail.output.removed = true;
         detail.output.kept_bytes = 0;
         command.kept_bytes = 0;

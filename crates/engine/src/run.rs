@@ -271,13 +271,19 @@ impl Engine {
         warnings.extend(case.judged.warnings.iter().cloned());
         let mut command = self.command(&case, permit, &beginning);
         let mut layers = self.layers(&case, &manner, &command.id)?;
-        let walls = self.walls(sandbox, &case.place, &case.path, &mut layers)?;
+        let mut walls = self.walls(sandbox, &case.place, &case.path, &mut layers)?;
+        let tasks = self.show_tasks(&case.session, walls.for_root);
+        walls.profile.files.extend(tasks);
         let (below, comes) = (layers.below(), layers.comes.take());
         self.keep_copy(&case, permit, layers)?;
         warnings.extend(walls.warnings);
         let before = Run::from_command(command.clone()).detail;
         warnings.extend(before.warnings);
         let (startup, nonce) = startup(request).unzip();
+        let output_file = match request.background && request.terminal().is_none() {
+            true => self.make_output_file(&command.id, &case.session).ok(),
+            false => None,
+        };
         let spec = Spec {
             dir: self.dir_of(&command.id),
             shell: case.judged.shell,
@@ -297,12 +303,15 @@ impl Engine {
             limits,
             run: command.id.clone(),
             startup,
-            output_file: None,
+            output_file,
         };
         command.detail = stored(Detail {
             sandbox: Some(walls.view),
             limits: Some(LimitsView::from(&spec.profile.limits)),
             original: before.original,
+            background: request.background,
+            output_file: { spec.output_file.as_ref() }
+                .map(|path| path.to_string_lossy().into_owned()),
             ..detail(request, case.judged.shell, &limits, warnings)
         });
         command.started_at = Some(self.clock.micros());
@@ -385,8 +394,7 @@ impl Engine {
             engine
                 .record_start(command.clone(), plan.still, plan.key, entry)
                 .await?;
-            let launched =
-                launch(&engine.nursery, keeper, permit, plan.spec, plan.files).await;
+            let launched = launch(&engine.nursery, keeper, permit, plan.spec, plan.files).await;
             drop(plan.cwd);
             match launched {
                 Ok((job, reserved)) => {

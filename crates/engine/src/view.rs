@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weighlock_confine::Holds;
-use weighlock_exec::{Size, Cause, Exceeded, Exit, Fate, MANY_PROCESSES, Status, Totals};
+use weighlock_exec::{Cause, Exceeded, Exit, Fate, MANY_PROCESSES, Size, Status, Totals};
 use weighlock_store::{Command, State};
 
 use crate::denial::Denial;
@@ -92,6 +92,11 @@ pub struct Detail {
     /// The terminal that it has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub terminal: Option<TerminalDetail>,
+    /// Nobody waits for it.
+    pub background: bool,
+    /// A plain file that its output is also written to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_file: Option<String>,
     /// Where the shell that goes on was afterwards.
     pub cwd_after: Option<String>,
     /// Which walls a failed run has met, as its output suggests.

@@ -64,6 +64,12 @@ impl Screen {
         history::lines(self.emulator.term.grid(), last)
     }
 
+    /// Returns each row as text in its colours, no wider than so many columns.
+    /// Whoever draws it on another terminal goes to its beginning first.
+    pub fn drawn(&self, columns: usize) -> Vec<String> {
+        snapshot::rows(&self.emulator, columns)
+    }
+
     /// Returns bytes that bring a fresh terminal of this size to the same
     /// state, with up to so many of the lines above the screen.
     pub fn snapshot(&mut self, scrollback_lines: usize) -> Vec<u8> {

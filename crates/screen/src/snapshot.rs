@@ -41,6 +41,30 @@ pub(crate) fn take(emulator: &mut Emulator, scrollback: usize) -> Vec<u8> {
     drawing.out.into_bytes()
 }
 
+/// Returns each row as text in its colours, no wider than so many columns;
+/// nothing in it moves the cursor anywhere but to the right.
+pub(crate) fn rows(emulator: &Emulator, columns: usize) -> Vec<String> {
+    let grid = emulator.term.grid();
+    let lines = 0..grid.screen_lines() as i32;
+    lines
+        .map(|line| {
+            let mut drawing = Drawing::default();
+            let glyphs = glyph::glyphs(&grid[Line(line)]);
+            let mut gap = 0;
+            for glyph in glyphs.take_while(|glyph| glyph.column + glyph.width <= columns) {
+                if is_blank(&glyph) {
+                    gap += 1;
+                } else {
+                    drawing.gap(std::mem::take(&mut gap));
+                    drawing.glyph(&glyph);
+                }
+            }
+            drawing.set_style(Style::default());
+            drawing.out
+        })
+        .collect()
+}
+
 /// What was drawn so far, and in which style it goes on.
 #[derive(Default)]
 struct Drawing {

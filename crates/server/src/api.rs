@@ -9,6 +9,7 @@ use axum::extract::DefaultBodyLimit;
 use axum::http::StatusCode;
 use axum::routing::get;
 use axum::{Json, Router};
+use tokio::sync::Semaphore;
 use weighlock_engine::Engine;
 
 use crate::auth::{self, Gate};
@@ -16,11 +17,14 @@ use crate::problem::Problem;
 use crate::rate::Limits;
 use crate::{
     approvals, audit, changes, commands, events, output, people, policies, sandboxes, sessions,
-    signin, system, terminals,
+    signin, stream, system, tasks, terminals, waits,
 };
 
 /// Larger than any command with its environment; input comes in pieces.
 const MAX_BODY: usize = 4 * 1024 * 1024;
+
+/// Who watches terminals at once, at the most.
+const MAX_VIEWERS: usize = 1024;
 
 /// The address that everything is below.
 const ROOT: &str = "/agent/terminal";
@@ -36,6 +40,7 @@ pub fn app(engine: Arc<Engine>, hosts: Vec<String>) -> Router {
     let gate = Arc::new(Gate {
         engine: Arc::clone(&engine),
         limits: Limits::default(),
+        viewers: Arc::new(Semaphore::new(MAX_VIEWERS)),
         hosts,
     });
     router
@@ -154,6 +159,21 @@ fn documented() -> (Router<Arc<Engine>>, OpenApi) {
             get_with(output::raw, output::raw_docs),
         )
         .api_route(
+            "/commands/{id}/stream",
+            get_with(stream::follow, stream::follow_docs),
+        )
+        .api_route(
+            "/commands/{id}/recording",
+            get_with(output::recording, output::recording_docs("getRecording")),
+        )
+        .api_route(
+            "/commands/{id}/recording/index",
+            get_with(
+                output::recording_index,
+                output::recording_index_docs("getRecordingIndex"),
+            ),
+        )
+        .api_route(
             "/blacklist",
             get_with(system::blacklist, system::blacklist_docs),
         )
@@ -234,6 +254,28 @@ fn documented() -> (Router<Arc<Engine>>, OpenApi) {
             post_with(terminals::input, terminals::input_docs),
         )
         .api_route(
+            "/terminals/{id}/exec",
+            post_with(terminals::exec, terminals::exec_docs),
+        )
+        .api_route(
+            "/terminals/{id}/stream",
+            get_with(stream::watch, stream::watch_docs),
+        )
+        .api_route(
+            "/terminals/{id}/recording",
+            get_with(
+                output::terminal_recording,
+                output::recording_docs("getTerminalRecording"),
+            ),
+        )
+        .api_route(
+            "/terminals/{id}/recording/index",
+            get_with(
+                output::terminal_recording_index,
+                output::recording_index_docs("getTerminalRecordingIndex"),
+            ),
+        )
+        .api_route(
             "/terminals/{id}/size",
             post_with(terminals::resize, terminals::resize_docs),
         )
@@ -241,6 +283,13 @@ fn documented() -> (Router<Arc<Engine>>, OpenApi) {
             "/terminals/{id}/signal",
             post_with(terminals::signal, terminals::signal_docs),
         )
+        .api_route("/tasks", get_with(tasks::list, tasks::list_docs))
+        .api_route("/tasks/{id}", get_with(tasks::show, tasks::show_docs))
+        .api_route(
+            "/tasks/{id}/output",
+            get_with(tasks::output, tasks::output_docs),
+        )
+        .api_route("/wait", post_with(waits::wait, waits::wait_docs))
         .api_route("/sessions", get_with(sessions::list, sessions::list_docs))
         .api_route(
             "/sessions/{id}",

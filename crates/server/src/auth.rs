@@ -10,6 +10,7 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use tokio::net::UnixStream;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use weighlock_engine::{Engine, Principal, Process};
 
 use crate::problem::Problem;
@@ -49,6 +50,8 @@ impl Peer {
 pub(crate) struct Gate {
     pub(crate) engine: Arc<Engine>,
     pub(crate) limits: Limits,
+    /// Places for those who watch terminals.
+    pub(crate) viewers: Arc<Semaphore>,
     /// Names, beside this machine's own, by which a proxy reaches us.
     pub(crate) hosts: Vec<String>,
 }
@@ -141,6 +144,11 @@ pub(crate) struct Guest {
 }
 
 impl Guest {
+    /// Takes one of the places of those who watch; none if all are taken.
+    pub(crate) fn viewing(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.gate.viewers).try_acquire_owned().ok()
+    }
+
     /// Returns whether they would still be let in, and as the same.
     pub(crate) async fn is_welcome(&self) -> bool {
         let now = self.gate.recognise(self.peer, &Method::GET, &self.headers);

@@ -482,6 +482,7 @@ pub(crate) async fn finalize(
                 stdout: asked.stdout,
                 stderr: asked.stderr,
                 exit_code,
+                cwd: None,
             };
             engine.finalize(&id, report, &who).await?
         }

@@ -16,8 +16,11 @@ mod rate;
 mod sandboxes;
 mod sessions;
 mod signin;
+mod stream;
 mod system;
+mod tasks;
 mod terminals;
+mod waits;
 
 pub use api::{app, openapi};
 pub use approvals::{ApprovalList, DecisionRequest, ExtendRequest};
@@ -35,5 +38,10 @@ pub use problem::ProblemDocument;
 pub use sandboxes::SandboxList;
 pub use sessions::{CloseRequest, SessionList};
 pub use signin::LinkView;
+pub use stream::{OFFSET_BYTES, ViewerMessage};
 pub use system::BlacklistView;
-pub use terminals::{NewTerminal, TerminalInput, TerminalList, TerminalSignal, TerminalSize};
+pub use tasks::TaskList;
+pub use terminals::{
+    NewExec, NewTerminal, SentView, TerminalInput, TerminalList, TerminalSignal, TerminalSize,
+};
+pub use waits::{WaitRequest, WaitView};

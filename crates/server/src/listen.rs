@@ -148,6 +148,7 @@ impl Host {
             app.call(request)
         });
         let connection = http.serve_connection(TokioIo::new(stream), answer);
+        let connection = connection.with_upgrades();
         let mut closed = self.closed.clone();
         tokio::spawn(async move {
             let _place = place;

@@ -52,13 +52,17 @@ const CODES: &[&str] = &[
     "invalid_id",
     "invalid_key",
     "invalid_key_name",
+    "invalid_line",
     "invalid_name",
     "invalid_pattern",
     "invalid_query",
     "invalid_signal",
     "invalid_size",
     "invalid_time",
+    "invalid_wait",
     "key_reused",
+    "keyboard_given_back",
+    "keyboard_taken",
     "lost_request",
     "missing_description",
     "missing_name",
@@ -68,6 +72,7 @@ const CODES: &[&str] = &[
     "no_command",
     "no_copy",
     "no_draft",
+    "no_prompt",
     "no_sandbox_named",
     "no_store",
     "no_such_address",
@@ -118,6 +123,7 @@ const CODES: &[&str] = &[
     "too_many_drafts",
     "too_many_requests",
     "too_many_runs",
+    "too_many_viewers",
     "too_many_waiting",
     "too_much_input",
     "tried_already",
@@ -157,6 +163,10 @@ pub(crate) struct Problem {
 }
 
 impl Problem {
+    pub(crate) fn document(&self) -> &ProblemDocument {
+        &self.document
+    }
+
     pub(crate) fn new(status: StatusCode, code: &str, detail: String, hint: &str) -> Self {
         debug_assert!(
             CODES.binary_search(&code).is_ok(),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use aide::transform::TransformOperation;
 use axum::Json;
@@ -10,11 +11,12 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weighlock_engine::{Engine, Outcome, Request, ScreenView, Size, TerminalView, Typed};
+use weighlock_engine::{Engine, Outcome, Request, ScreenView, Sent, Size, TerminalView, Typed};
 
 use crate::commands::{CommandView, view};
 use crate::output::blocking;
 use crate::problem::Problem;
+use crate::stream::asked;
 use crate::system::{Body, Id, Params, Who};
 
 /// Lines of history that are told at once, at the most.
@@ -72,6 +74,30 @@ pub struct TerminalInput {
     pub submit: bool,
     /// And then the key that ends the input of programs which read lines.
     pub eof: bool,
+}
+
+/// What became of something that was typed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SentView {
+    /// `held` until the keyboard is given back, or `asked`.
+    pub state: String,
+    /// In words.
+    pub text: String,
+    /// The command that a person is asked about.
+    pub command_id: Option<String>,
+}
+
+/// A command for the shell of a terminal.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(example = serde_json::json!({ "command": "cd src && ls" }))]
+pub struct NewExec {
+    /// The text for the shell.
+    pub command: String,
+    /// How long to wait for its end before answering with a handle; until the
+    /// end when not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait_ms: Option<u64>,
 }
 
 /// How large a terminal is to be.
@@ -236,7 +262,7 @@ pub(crate) async fn input(
     Who(who): Who,
     Id(id): Id,
     Body(input): Body<TerminalInput>,
-) -> Result<StatusCode, Problem> {
+) -> Result<Response, Problem> {
     let run = engine.find_terminal(&id, &who)?;
     let typed = Typed {
         text: input.text,
@@ -245,15 +271,62 @@ pub(crate) async fn input(
         submit: input.submit,
         eof: input.eof,
     };
-    engine.type_in(&run, &typed, &who).await?;
-    Ok(StatusCode::NO_CONTENT)
+    let (state, text, command_id) = match engine.type_in(&run, &typed, &who).await? {
+        Sent::Typed => return Ok(StatusCode::NO_CONTENT.into_response()),
+        Sent::Held(text) => ("held", text, None),
+        Sent::Asked(run) => ("asked", asked(&run), Some(run.command_id)),
+    };
+    let sent = SentView {
+        state: state.into(),
+        text,
+        command_id,
+    };
+    Ok((StatusCode::ACCEPTED, Json(sent)).into_response())
 }
 
 pub(crate) fn input_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("typeInTerminal")
         .summary("Type at a terminal")
-        .description("What is typed while the program does not show it is not on record.")
+        .description(
+            "What is typed while the program does not show it is not on record. A line for a \
+             shell that tells where its commands end is judged like any command.",
+        )
+        .response_with::<202, Json<SentView>, _>(|res| {
+            res.description("A person has the keyboard, or is asked: it is typed later")
+        })
         .response_with::<204, (), _>(|res| res.description("It was typed"))
+}
+
+pub(crate) async fn exec(
+    Shared(engine): Shared<Arc<Engine>>,
+    Who(who): Who,
+    Id(id): Id,
+    Body(new): Body<NewExec>,
+) -> Result<Response, Problem> {
+    let run = engine.find_terminal(&id, &who)?;
+    let wait = new.wait_ms.map(Duration::from_millis);
+    let (status, run) = match engine.exec(&run, &new.command, wait, &who).await? {
+        Outcome::Running(run) | Outcome::Waiting(run) => (StatusCode::ACCEPTED, run),
+        Outcome::Ended(run) | Outcome::Refused(run) => (StatusCode::OK, run),
+    };
+    blocking(move || Ok((status, Json(view(&engine, run)?)).into_response())).await
+}
+
+pub(crate) fn exec_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
+    op.id("execInTerminal")
+        .summary("Run a command in the shell of a terminal")
+        .description(
+            "Typed at the prompt of a terminal that was opened with `bash`, `zsh` or `sh`, once \
+             that waits for a command. Answers with the command's own output and exit status, and \
+             where the shell is then (`detail.cwd_after`). Judged and asked about like any \
+             command.",
+        )
+        .response_with::<200, Json<CommandView>, _>(|res| {
+            res.description("It ended, or was blocked")
+        })
+        .response_with::<202, Json<CommandView>, _>(|res| {
+            res.description("It goes on, or waits; its id is the handle")
+        })
 }
 
 pub(crate) async fn resize(

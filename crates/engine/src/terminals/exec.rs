@@ -48,7 +48,12 @@ impl Engine {
             refused => return Ok(refused),
         };
         let id = run.command_id.clone();
-        tokio::spawn(Arc::clone(self).type_when_permitted(live, terminal.clone(), run, who.clone()));
+        tokio::spawn(Arc::clone(self).type_when_permitted(
+            live,
+            terminal.clone(),
+            run,
+            who.clone(),
+        ));
         let run = self.recall(&id)?;
         Ok(Outcome::from(self.wait_settled(run, wait).await?))
     }
@@ -177,7 +182,7 @@ impl Engine {
                 if fed.wait_for(|fed| fed.prompt).await.is_err() {
                     return;
                 }
-                if !live.keyboard.is_taken(None) {
+                if !live.keyboard.is_taken() {
                     return;
                 }
             }
@@ -191,12 +196,19 @@ impl Engine {
         let from = shown.fed.borrow().offset;
         let text = shown.with(|picture| paste(&run.command, &picture.screen.view().modes));
         let typed = json!({ "text": brief(&run.command), "run": run.command_id });
-        let recorded = self.record_terminal("terminal.exec", terminal, who, typed).await;
+        let recorded = self
+            .record_terminal("terminal.exec", terminal, who, typed)
+            .await;
         if recorded.is_err() {
             return Report::failed("it could not be recorded; nothing was run");
         }
         mark(live, "command", brief(&run.command)).await;
-        if live.job.feed(&[text, b"\r".to_vec()].concat()).await.is_err() {
+        if live
+            .job
+            .feed(&[text, b"\r".to_vec()].concat())
+            .await
+            .is_err()
+        {
             return Report::failed("the terminal was closed before it was typed; nothing was run");
         }
         let found = || shown.with(|picture| picture.command_from(from));
@@ -214,7 +226,9 @@ impl Engine {
     fn report(&self, terminal: &Run, span: &Span, shown: &Shown) -> Report {
         let cwd = shown.with(|picture| picture.directory().map(|dir| dir.display().to_string()));
         Report {
-            stdout: self.written_by(terminal, span).unwrap_or_else(|error| error.to_string()),
+            stdout: self
+                .written_by(terminal, span)
+                .unwrap_or_else(|error| error.to_string()),
             stderr: String::new(),
             exit_code: span.exit.unwrap_or(-1),
             cwd,
@@ -322,4 +336,3 @@ fn refused(run: Run) -> Error {
             .unwrap_or_default(),
     )
 }
-

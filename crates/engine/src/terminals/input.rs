@@ -63,7 +63,7 @@ impl Engine {
         };
         self.record_terminal("terminal.input", run, who, said)
             .await?;
-        if live.keyboard.is_taken(None) {
+        if live.keyboard.is_taken() {
             return live.keyboard.hold(&bytes).map(Sent::Held);
         }
         if let Some(line) = typed.line().filter(|_| !hidden) {

@@ -75,7 +75,6 @@ pub struct ControlView {
 pub struct Hand {
     engine: Arc<Engine>,
     run: Run,
-    who: Principal,
     times: u64,
 }
 
@@ -90,10 +89,9 @@ impl Keyboard {
         self.0.subscribe()
     }
 
-    /// Returns whether somebody else has it.
-    pub(crate) fn is_taken(&self, by_other_than: Option<&Hand>) -> bool {
-        let state = self.0.borrow();
-        state.holder.is_some() && by_other_than.is_none_or(|hand| hand.times != state.times)
+    /// Returns whether somebody has taken it.
+    pub(crate) fn is_taken(&self) -> bool {
+        self.0.borrow().holder.is_some()
     }
 
     /// Waits until nobody has taken it.
@@ -163,7 +161,10 @@ impl Turn {
     fn view(&self) -> ControlView {
         let holder = self.holder.as_ref();
         let typing = holder.map(|holder| {
-            format!("{} is typing in this terminal. Your input is held.", holder.name)
+            format!(
+                "{} is typing in this terminal. Your input is held.",
+                holder.name
+            )
         });
         ControlView {
             taken_by: holder.map(|holder| holder.name.clone()),
@@ -226,10 +227,10 @@ impl Engine {
         let hand = Hand {
             engine: Arc::clone(self),
             run: run.clone(),
-            who: who.clone(),
             times,
         };
-        self.record_terminal("terminal.taken", run, who, json!({})).await?;
+        self.record_terminal("terminal.taken", run, who, json!({}))
+            .await?;
         mark(&live, "taken", format!("{} took over", who.name())).await;
         if let Some(size) = size {
             live.job.resize(size).await.map_err(|_| ended(run))?;
@@ -291,7 +292,7 @@ impl Hand {
     /// Types.
     pub async fn press(&self, bytes: &[u8]) -> Result<(), Error> {
         let live = self.live()?;
-        if live.keyboard.is_taken(Some(self)) || live.keyboard.0.borrow().holder.is_none() {
+        if !self.is_held() {
             return Err(Error::KeyboardGivenBack);
         }
         live.keyboard.touch();
@@ -302,7 +303,7 @@ impl Hand {
     pub async fn resize(&self, size: Size) -> Result<(), Error> {
         check_size(size)?;
         let live = self.live()?;
-        if live.keyboard.is_taken(Some(self)) {
+        if !self.is_held() {
             return Err(Error::KeyboardGivenBack);
         }
         live.job.resize(size).await.map_err(|_| ended(&self.run))?;
@@ -324,9 +325,12 @@ impl Hand {
         given.await
     }
 
-    /// Who has it.
-    pub fn who(&self) -> &Principal {
-        &self.who
+    /// Whether it was not given back meanwhile.
+    pub fn is_held(&self) -> bool {
+        self.live().is_ok_and(|live| {
+            let turn = live.keyboard.0.borrow();
+            turn.holder.is_some() && turn.times == self.times
+        })
     }
 
     fn live(&self) -> Result<Arc<Live>, Error> {

@@ -18,8 +18,8 @@ pub(crate) use self::keyboard::Keyboard;
 pub use self::keyboard::{ControlView, Hand};
 pub(crate) use self::show::{Shown, show_from};
 pub(crate) use self::startup::{keep_nonce, startup};
-pub use self::viewer::{Sight, Viewer};
 pub use self::view::{CursorView, ScreenView, TerminalView};
+pub use self::viewer::{Sight, Viewer};
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -163,7 +163,12 @@ impl Engine {
         let Some(terminal) = &run.detail.terminal else {
             return;
         };
-        let entry = self.terminal_entry(kind, run, &run.requested_by, json!({ "name": terminal.name }));
+        let entry = self.terminal_entry(
+            kind,
+            run,
+            &run.requested_by,
+            json!({ "name": terminal.name }),
+        );
         // The run itself is on record.
         if let Err(error) = self.store.record(vec![entry]).await {
             tracing::warn!(run = run.command_id, %error, "cannot tell of a terminal");

@@ -134,7 +134,10 @@ impl Engine {
         for wanted in wanted {
             let run = self.find_any(&wanted.id, who)?;
             checked.push((run.clone(), wanted.clone(), pattern(wanted)?));
-            if !runs.iter().any(|known: &Run| known.command_id == run.command_id) {
+            if !runs
+                .iter()
+                .any(|known: &Run| known.command_id == run.command_id)
+            {
                 runs.push(run);
             }
         }
@@ -207,7 +210,8 @@ impl Waiting {
     /// Returns the runs as they are now.
     pub fn now(&self) -> Result<Vec<Run>, Error> {
         let runs = self.runs.iter();
-        runs.map(|run| self.engine.recall(&run.command_id)).collect()
+        runs.map(|run| self.engine.recall(&run.command_id))
+            .collect()
     }
 
     /// One is enough, or none is left.

@@ -299,7 +299,10 @@ mod tests {
         let pattern = Regex::new("word: $").unwrap();
         let mut lines = Lines::new(0, false);
         let gap = Item::Gap { from: 4, to: 90 };
-        assert_eq!(lines.find(&[piece(0, "pass"), gap, piece(90, "x")], &pattern), None);
+        assert_eq!(
+            lines.find(&[piece(0, "pass"), gap, piece(90, "x")], &pattern),
+            None
+        );
         let found = lines.find(&[piece(91, "\nPassword: ")], &pattern);
         assert_eq!(found, Some(("Password: ".to_owned(), 92)));
     }

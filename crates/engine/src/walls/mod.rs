@@ -42,6 +42,8 @@ const COPIES_FOR: Duration = Duration::from_secs(60);
 
 /// The walls around one run, and what was found on the way.
 pub(crate) struct Walls {
+    /// What root owns has to be lent to it.
+    pub(crate) for_root: bool,
     pub(crate) profile: Profile,
     pub(crate) view: SandboxView,
     pub(crate) warnings: Vec<String>,
@@ -145,6 +147,7 @@ impl Engine {
             view.files = COPY.into();
         }
         Ok(Walls {
+            for_root: person.for_root,
             env: environment(&person),
             profile: Profile {
                 identity: person.identity,

@@ -130,7 +130,10 @@ fn start(
     if let Some(startup) = startup.filter(|_| spare.rung() > Rung::Landlock) {
         status.told = true;
         spec.env.extend(startup.env);
-        words = [IN_ITS_PLACE.to_owned()].into_iter().chain(startup.argv).collect();
+        words = [IN_ITS_PLACE.to_owned()]
+            .into_iter()
+            .chain(startup.argv)
+            .collect();
         note = Some(Note {
             path: startup.path,
             text: startup.text,

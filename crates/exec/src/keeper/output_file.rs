@@ -43,4 +43,5 @@ impl OutputFile {
 }
 
 /// What a reader finds where the file ends before the output does.
-const END: &[u8] = b"\n[weighlock: this file is full; the run goes on, and its newest output is kept]\n";
+const END: &[u8] =
+    b"\n[weighlock: this file is full; the run goes on, and its newest output is kept]\n";

@@ -10,6 +10,8 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::event::{Event, Kind};
+use super::header::Size;
 use crate::Error;
 
 const MAGIC: [u8; 8] = *b"wlkey\0\0\x01";
@@ -29,6 +31,22 @@ pub struct Frame {
     pub position: u64,
     /// What the screen was; its maker alone knows how to read it.
     pub snapshot: Vec<u8>,
+}
+
+impl Frame {
+    /// Returns the lines of a recording that make an empty terminal show what
+    /// was shown then: its size, and then these bytes.
+    pub fn lines(time: Duration, (width, height): (u16, u16), shown: &[u8]) -> Vec<u8> {
+        let mut lines = String::new();
+        let kinds = [
+            Kind::Resize(Size { width, height }),
+            Kind::Output(String::from_utf8_lossy(shown).into_owned()),
+        ];
+        for kind in kinds {
+            Event { time, kind }.line(&mut lines);
+        }
+        lines.into_bytes()
+    }
 }
 
 /// How far apart key frames are. Whichever comes first.
@@ -149,6 +167,11 @@ impl Index {
             file,
             places,
         })
+    }
+
+    /// Returns when the frames are.
+    pub fn times(&self) -> impl Iterator<Item = Duration> + '_ {
+        self.places.iter().map(|place| place.time)
     }
 
     /// Returns the last frame that is not after `time`.

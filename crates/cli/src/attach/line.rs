@@ -1,0 +1,154 @@
+//! What a viewer and the server say to each other.
+
+use futures_util::{SinkExt, StreamExt};
+use serde::Deserialize;
+use tokio::net::UnixStream;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::tungstenite::http::HeaderValue;
+use weighlock_engine::{ControlView, Run, Size};
+use weighlock_server::{OFFSET_BYTES, ProblemDocument, ViewerMessage};
+
+use crate::client::{self, Client, Failure, TOKEN, escape};
+use crate::paths::Paths;
+
+/// A line to the server.
+pub(super) struct Line(WebSocketStream<UnixStream>);
+
+/// What comes over it.
+pub(super) enum Heard {
+    Output { offset: u64, bytes: Vec<u8> },
+    Snapshot { offset: u64, size: Size, data: String, skipped: u64 },
+    Resized(Size),
+    Control { control: ControlView, yours: bool },
+    Said(String),
+    Exit(String),
+}
+
+/// A message as it is written.
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Written {
+    Snapshot { offset: u64, columns: u16, rows: u16, data: String, skipped: u64 },
+    Gap { from: u64, to: u64 },
+    Resize { columns: u16, rows: u16 },
+    Control {
+        yours: bool,
+        #[serde(flatten)]
+        control: ControlView,
+    },
+    Held { text: String },
+    Error { detail: String },
+    Exit { run: Box<Run> },
+}
+
+impl Line {
+    pub(super) async fn open(paths: &Paths, name: &str) -> Result<Self, Failure> {
+        // It starts the server if none runs, and says best what is wrong.
+        let mut client = Client::open(paths).await?;
+        let path = format!("/terminals/{}", escape(name));
+        let _: serde_json::Value = client.get(&path).await?;
+        let stream = client::connect(&paths.socket).await;
+        let stream = stream.map_err(|error| broken(&error))?;
+        let uri = format!("ws://localhost/agent/terminal{path}/stream");
+        let mut request = uri.into_client_request().map_err(|error| broken(&error))?;
+        if let Ok(token) = std::env::var(TOKEN)
+            && let Ok(token) = HeaderValue::from_str(&format!("Bearer {token}"))
+        {
+            request.headers_mut().insert("authorization", token);
+        }
+        match tokio_tungstenite::client_async(request, stream).await {
+            Ok((line, _)) => Ok(Self(line)),
+            Err(tokio_tungstenite::tungstenite::Error::Http(answer)) => {
+                let body = answer.body().as_deref().unwrap_or_default();
+                Err(match serde_json::from_slice::<ProblemDocument>(body) {
+                    Ok(problem) => Failure::new(problem.detail, problem.hint),
+                    Err(_) => Failure::new(format!("the server answered {}", answer.status()), ""),
+                })
+            }
+            Err(error) => Err(broken(&error)),
+        }
+    }
+
+    /// Waits for the next thing that the server says.
+    pub(super) async fn next(&mut self) -> Result<Heard, Failure> {
+        loop {
+            let message = self.0.next().await;
+            let message = message.ok_or_else(gone)?.map_err(|error| broken(&error))?;
+            match message {
+                Message::Binary(bytes) if bytes.len() >= OFFSET_BYTES => {
+                    let (offset, bytes) = bytes.split_at(OFFSET_BYTES);
+                    let offset = u64::from_be_bytes(offset.try_into().expect("8 bytes"));
+                    let bytes = bytes.to_vec();
+                    return Ok(Heard::Output { offset, bytes });
+                }
+                Message::Text(text) => {
+                    // What a newer server says besides does not concern us.
+                    if let Ok(written) = serde_json::from_str(&text) {
+                        return Ok(heard(written));
+                    }
+                }
+                Message::Close(_) => return Err(gone()),
+                _ => {}
+            }
+        }
+    }
+
+    pub(super) async fn say(&mut self, message: &ViewerMessage) -> Result<(), Failure> {
+        let text = serde_json::to_string(message).expect("plain data");
+        let sent = self.0.send(Message::Text(text.into())).await;
+        sent.map_err(|error| broken(&error))
+    }
+
+    /// Types.
+    pub(super) async fn press(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        let sent = self.0.send(Message::Binary(bytes.to_vec().into())).await;
+        sent.map_err(|error| broken(&error))
+    }
+
+    pub(super) async fn close(&mut self) {
+        let _ = self.0.close(None).await;
+    }
+}
+
+fn heard(written: Written) -> Heard {
+    match written {
+        Written::Snapshot {
+            offset,
+            columns,
+            rows,
+            data,
+            skipped,
+        } => Heard::Snapshot {
+            offset,
+            size: Size { columns, rows },
+            data,
+            skipped,
+        },
+        Written::Gap { from, to } => Heard::Said(format!("{} bytes are not kept", to - from)),
+        Written::Resize { columns, rows } => Heard::Resized(Size { columns, rows }),
+        Written::Control { yours, control } => Heard::Control { control, yours },
+        Written::Held { text } => Heard::Said(text),
+        Written::Error { detail } => Heard::Said(detail),
+        Written::Exit { run } => Heard::Exit(match (run.exit_code, run.signal) {
+            (Some(code), _) => format!("exit {code}"),
+            (None, Some(signal)) => format!("signal {signal}"),
+            (None, None) => run.state.as_str().to_owned(),
+        }),
+    }
+}
+
+fn gone() -> Failure {
+    Failure::new(
+        "the connection to the server broke; the terminal goes on",
+        "attach to it again: `weighlock term list`",
+    )
+}
+
+fn broken(error: &dyn std::error::Error) -> Failure {
+    Failure::new(
+        format!("the connection to the server broke: {error}"),
+        "the terminal goes on; attach to it again: `weighlock term list`",
+    )
+}

@@ -1,0 +1,366 @@
+//! At a terminal that somebody else may type at too: watching it, and taking
+//! its keyboard.
+//!
+//! What the program writes never reaches the person's own terminal as it is.
+//! It goes to an emulator, and what that shows is drawn.
+
+mod draw;
+mod line;
+mod mode;
+
+use std::time::Duration;
+
+use tokio::signal::unix::SignalKind;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use weighlock_engine::{ControlView, Size};
+use weighlock_screen::Screen;
+use weighlock_server::ViewerMessage;
+
+use self::draw::{Canvas, Status};
+use self::line::{Heard, Line};
+use self::mode::Mode;
+use crate::client::Failure;
+use crate::paths::Paths;
+use crate::signals::{Signals, listen};
+use crate::term;
+use crate::text::safe;
+
+/// Ctrl ], by which a person speaks to us and not to the program.
+const OURS: u8 = 0x1d;
+
+/// How long the key after that may take.
+const NEXT_KEY: Duration = Duration::from_secs(1);
+
+/// How often is drawn at the most.
+const DRAW_EVERY: Duration = Duration::from_millis(16);
+
+/// After so much output the server hears that it came.
+const ACK_EVERY: u64 = 64 * 1024;
+
+/// How long something is said that passes.
+const NOTICE: Duration = Duration::from_secs(4);
+
+/// How it was left.
+pub(crate) enum Left {
+    /// It goes on.
+    Detached,
+    /// It has ended.
+    Ended {
+        /// How, in words.
+        how: String,
+    },
+}
+
+/// Watches a terminal, or types at it, until the person leaves or it ends.
+pub(crate) async fn attach(paths: &Paths, name: &str, take: bool) -> Result<Left, Failure> {
+    let line = Line::open(paths, name).await?;
+    let mut signals = Signals::new()?;
+    let mut resized = listen(SignalKind::window_change())?;
+    let mut attached = Attached::new(line, name);
+    let mode = Mode::enter()?;
+    let mut keys = keys();
+    if take {
+        attached.take().await?;
+    }
+    let left = loop {
+        let next = attached.next_moment();
+        let went_on = tokio::select! {
+            heard = attached.line.next() => attached.hear(heard?).await?,
+            bytes = keys.recv() => match bytes {
+                Some(bytes) => attached.press(&bytes).await?,
+                None => Some(Left::Detached),
+            },
+            _ = signals.next() => Some(Left::Detached),
+            _ = resized.recv() => {
+                attached.window_changed().await?;
+                None
+            }
+            () = tokio::time::sleep_until(next) => {
+                attached.passed().await?;
+                None
+            }
+        };
+        if let Some(left) = went_on {
+            break left;
+        }
+    };
+    attached.leave().await;
+    drop(mode);
+    Ok(left)
+}
+
+/// Reads keys in a thread of its own, which nobody waits for.
+fn keys() -> mpsc::Receiver<Vec<u8>> {
+    let (give, take) = mpsc::channel(16);
+    std::thread::spawn(move || {
+        let mut bytes = [0; 4096];
+        while let Ok(read) = rustix::io::read(std::io::stdin(), &mut bytes) {
+            if read == 0 || give.blocking_send(bytes[..read].to_vec()).is_err() {
+                return;
+            }
+        }
+    });
+    take
+}
+
+/// A person at a terminal.
+struct Attached {
+    line: Line,
+    name: String,
+    screen: Screen,
+    size: Size,
+    canvas: Canvas,
+    control: ControlView,
+    /// The keyboard is ours.
+    typing: bool,
+    asked: Asked,
+    /// Something that is said for a while.
+    notice: Option<(String, Instant)>,
+    /// Output came up to this offset, and the server knows of this one.
+    came: u64,
+    told: u64,
+    drawn: Instant,
+    stale: bool,
+}
+
+/// What we wait for a key about.
+enum Asked {
+    Nothing,
+    /// The key after Ctrl ].
+    Next(Instant),
+    /// A note for whoever types next.
+    Note(String),
+}
+
+impl Attached {
+    fn new(line: Line, name: &str) -> Self {
+        let size = Size {
+            columns: 80,
+            rows: 24,
+        };
+        Self {
+            line,
+            name: name.to_owned(),
+            screen: screen(size),
+            size,
+            canvas: Canvas::default(),
+            control: ControlView::default(),
+            typing: false,
+            asked: Asked::Nothing,
+            notice: None,
+            came: 0,
+            told: 0,
+            drawn: Instant::now() - DRAW_EVERY,
+            stale: true,
+        }
+    }
+
+    async fn hear(&mut self, heard: Heard) -> Result<Option<Left>, Failure> {
+        match heard {
+            Heard::Output { offset, bytes } => {
+                let _the_server_answers = self.screen.feed(&bytes);
+                self.came = offset + bytes.len() as u64;
+                if self.came - self.told >= ACK_EVERY {
+                    self.told = self.came;
+                    self.line.say(&ViewerMessage::Ack { offset: self.came }).await?;
+                }
+            }
+            Heard::Snapshot {
+                offset,
+                size,
+                data,
+                skipped,
+            } => {
+                (self.size, self.screen) = (size, screen(size));
+                let _the_server_answers = self.screen.feed(data.as_bytes());
+                (self.came, self.told) = (offset, offset);
+                if skipped > 0 {
+                    let size = weighlock_engine::size(skipped);
+                    self.say(format!("skipped {size} — weighlock replay {} has all", self.name));
+                }
+            }
+            Heard::Resized(size) => {
+                self.size = size;
+                if let Ok(size) = weighlock_screen::Size::new(size.columns, size.rows) {
+                    self.screen.resize(size);
+                }
+            }
+            Heard::Control { control, yours } => {
+                if self.typing && !yours {
+                    self.say("you are not typing any more".into());
+                }
+                self.typing = yours;
+                self.control = control;
+            }
+            Heard::Said(text) => self.say(text),
+            Heard::Exit(how) => return Ok(Some(Left::Ended { how })),
+        }
+        self.changed().await?;
+        Ok(None)
+    }
+
+    /// Takes keys: ours, or the program's.
+    async fn press(&mut self, bytes: &[u8]) -> Result<Option<Left>, Failure> {
+        for (at, &byte) in bytes.iter().enumerate() {
+            match &mut self.asked {
+                Asked::Nothing if byte == OURS => {
+                    self.asked = Asked::Next(Instant::now() + NEXT_KEY);
+                }
+                Asked::Nothing if self.typing => {
+                    let ours = bytes[at..].iter().position(|&byte| byte == OURS);
+                    let end = ours.map_or(bytes.len(), |ours| at + ours);
+                    self.line.press(&bytes[at..end]).await?;
+                    return match ours {
+                        Some(_) => Box::pin(self.press(&bytes[end..])).await,
+                        None => Ok(None),
+                    };
+                }
+                Asked::Nothing => match byte {
+                    b't' | b'T' => self.take().await?,
+                    // Ctrl C.
+                    b'q' | 3 => return Ok(Some(Left::Detached)),
+                    _ => {}
+                },
+                Asked::Next(_) => {
+                    self.asked = Asked::Nothing;
+                    match byte {
+                        b'd' => return Ok(Some(Left::Detached)),
+                        b'n' if self.typing => self.asked = Asked::Note(String::new()),
+                        b't' if !self.typing => self.take().await?,
+                        OURS if self.typing => self.line.press(&[OURS]).await?,
+                        _ => self.give(None).await?,
+                    }
+                }
+                Asked::Note(note) => match byte {
+                    b'\r' | b'\n' => {
+                        let note = std::mem::take(note);
+                        self.asked = Asked::Nothing;
+                        self.give(Some(note)).await?;
+                    }
+                    // Escape: goes on typing.
+                    0x1b => self.asked = Asked::Nothing,
+                    0x7f | 8 => drop(note.pop()),
+                    byte if byte >= b' ' => note.push(char::from(byte)),
+                    _ => {}
+                },
+            }
+        }
+        self.changed().await?;
+        Ok(None)
+    }
+
+    async fn take(&mut self) -> Result<(), Failure> {
+        let size = window();
+        let take = ViewerMessage::Take {
+            columns: Some(size.columns),
+            rows: Some(size.rows),
+        };
+        self.line.say(&take).await
+    }
+
+    async fn give(&mut self, note: Option<String>) -> Result<(), Failure> {
+        if !self.typing {
+            return Ok(());
+        }
+        self.typing = false;
+        self.line.say(&ViewerMessage::Give { note, drop: false }).await
+    }
+
+    async fn window_changed(&mut self) -> Result<(), Failure> {
+        if self.typing {
+            let Size { columns, rows } = window();
+            self.line.say(&ViewerMessage::Resize { columns, rows }).await?;
+        }
+        self.canvas = Canvas::default();
+        self.changed().await
+    }
+
+    fn say(&mut self, text: String) {
+        self.notice = Some((text, Instant::now() + NOTICE));
+    }
+
+    /// When something is due although nothing happens.
+    fn next_moment(&self) -> Instant {
+        let drawing = self.stale.then(|| self.drawn + DRAW_EVERY);
+        let key = match self.asked {
+            Asked::Next(until) => Some(until),
+            _ => None,
+        };
+        let notice = self.notice.as_ref().map(|(_, until)| *until);
+        let next = [drawing, key, notice].into_iter().flatten().min();
+        next.unwrap_or_else(|| Instant::now() + NOTICE)
+    }
+
+    async fn passed(&mut self) -> Result<(), Failure> {
+        let now = Instant::now();
+        if matches!(self.asked, Asked::Next(until) if now >= until) {
+            self.asked = Asked::Nothing;
+            self.give(None).await?;
+        }
+        self.notice.take_if(|(_, until)| now >= *until);
+        self.changed().await
+    }
+
+    /// Draws what has changed, unless that was done just now.
+    async fn changed(&mut self) -> Result<(), Failure> {
+        self.stale = true;
+        if self.drawn.elapsed() < DRAW_EVERY {
+            return Ok(());
+        }
+        (self.stale, self.drawn) = (false, Instant::now());
+        let status = self.status();
+        self.canvas.draw(&self.screen, &status)
+    }
+
+    fn status(&self) -> Status {
+        let said = self.notice.as_ref().map(|(text, _)| text.clone());
+        let text = match (&self.asked, said) {
+            (Asked::Note(note), _) => format!("note: {}▏ Enter hands back", safe(note)),
+            (Asked::Next(_), _) if self.typing => {
+                "handing back — n adds a note · d detaches · Ctrl ] types Ctrl ]".into()
+            }
+            (Asked::Next(_), _) => "d detaches · t takes over".into(),
+            (_, Some(said)) => safe(&said),
+            (_, None) => self.whose_turn(),
+        };
+        Status {
+            left: format!("{}  {text}", safe(&self.name)),
+            typing: self.typing,
+        }
+    }
+
+    fn whose_turn(&self) -> String {
+        let left = self.control.seconds_left.filter(|_| self.typing);
+        match (self.typing, &self.control.taken_by, left) {
+            (true, _, Some(left)) => {
+                format!("you are typing — the keyboard is given back in {left} s")
+            }
+            (true, _, None) => "you are typing — Ctrl ] hands back".into(),
+            (false, Some(by), _) => format!("{} is typing. You are watching.", safe(by)),
+            (false, None, _) => "You are watching. t takes over · Ctrl ] d leaves".into(),
+        }
+    }
+
+    /// Hands back what we have, if we can.
+    async fn leave(&mut self) {
+        let _ = self.give(None).await;
+        self.line.close().await;
+    }
+}
+
+/// How large the program's terminal is while we type: the last line is ours.
+fn window() -> Size {
+    let (rows, columns) = term::size();
+    let fits = |size: usize| size.clamp(2, 500) as u16;
+    Size {
+        columns: fits(columns),
+        rows: fits(rows.saturating_sub(1)),
+    }
+}
+
+fn screen(size: Size) -> Screen {
+    let size = weighlock_screen::Size::new(size.columns, size.rows);
+    let usual = || weighlock_screen::Size::new(80, 24).expect("a usual size");
+    Screen::new(size.unwrap_or_else(|_| usual()), 0)
+}

@@ -1,0 +1,489 @@
+//! Output as it comes, with absolute offsets: as server-sent events for every
+//! run, and as a WebSocket for terminals, where somebody can type too.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use aide::transform::TransformOperation;
+use axum::extract::State as Shared;
+use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::sse::{Event as SseEvent, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use tokio::sync::OwnedSemaphorePermit;
+use weighlock_engine::{Engine, Follow, Hand, Item, Run, Sent, Sight, Size, Stream, Typed, Until};
+
+use crate::auth::Guest;
+use crate::problem::Problem;
+use crate::system::{Id, Params, of_kind};
+
+/// How often something is sent when nothing happens, so that both ends notice
+/// a line that is gone.
+const ALIVE_EVERY: Duration = Duration::from_secs(15);
+
+/// How long whoever was let in counts as let in, while much is sent.
+const WELCOME_FOR: Duration = Duration::from_secs(1);
+
+/// Bytes on their way to a viewer who has not said that they came.
+const WINDOW: u64 = 256 * 1024;
+
+/// Bytes of one message from a viewer.
+const MAX_MESSAGE: usize = 256 * 1024;
+
+/// Bytes of the offset before output.
+pub const OFFSET_BYTES: usize = 8;
+
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct StreamParams {
+    /// Every byte from this offset on; of a terminal, without it, the screen
+    /// as it is and what happens from then on.
+    from: Option<u64>,
+}
+
+/// What a viewer of a terminal says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
+pub enum ViewerMessage {
+    /// Keys, as a terminal sends them.
+    Input {
+        /// As text.
+        data: String,
+    },
+    /// The viewer's window has this size; counts for who has the keyboard.
+    Resize {
+        /// Characters in a line.
+        columns: u16,
+        /// Lines.
+        rows: u16,
+    },
+    /// Take the keyboard.
+    Take {
+        /// Characters in a line of the viewer's window, if it has one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        columns: Option<u16>,
+        /// Its lines.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rows: Option<u16>,
+    },
+    /// Give the keyboard back.
+    Give {
+        /// A note for whoever types next.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        note: Option<String>,
+        /// What others have typed meanwhile is dropped, and not typed now.
+        #[serde(default)]
+        drop: bool,
+    },
+    /// The output came up to this offset.
+    Ack {
+        /// The first byte that has not come.
+        offset: u64,
+    },
+}
+
+pub(crate) async fn follow(
+    Shared(engine): Shared<Arc<Engine>>,
+    guest: Guest,
+    Id(id): Id,
+    headers: HeaderMap,
+    Params(params): Params<StreamParams>,
+) -> Result<Response, Problem> {
+    let run = engine.find(&id, &guest.who)?;
+    let last = headers.get("last-event-id");
+    let last = last.and_then(|id| id.to_str().ok()?.parse().ok());
+    let from = last.or(params.from).unwrap_or(0);
+    let telling = Telling {
+        follow: engine.follow(run.clone(), from, Until::Closed),
+        engine,
+        run,
+        guest,
+        looked: Instant::now(),
+        ready: VecDeque::new(),
+        cut: [vec![], vec![]],
+        over: false,
+    };
+    let stream = futures_util::stream::unfold(telling, |mut telling| async move {
+        let event = telling.next().await?;
+        Some((Ok::<_, Infallible>(event), telling))
+    });
+    let alive = KeepAlive::new().interval(ALIVE_EVERY);
+    Ok(Sse::new(stream).keep_alive(alive).into_response())
+}
+
+pub(crate) fn follow_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
+    op.id("streamOutput")
+        .summary("Output as it comes, as events")
+        .description(
+            "Server-sent events. `output`: `offset`, `bytes`, `stream`, `text`; `gap`: `from`, \
+             `to`, for output that is not kept; `end`: the run, once nothing of it is left. The \
+             id of each is the offset to go on from, by `Last-Event-ID` or `from`. A reader may \
+             be as slow as it likes: the run does not wait. Bytes that are no text are replaced; \
+             `…/output/raw` has them.",
+        )
+        .response_with::<200, String, _>(|res| of_kind(res, "text/event-stream"))
+}
+
+/// A stream of events under way.
+struct Telling {
+    engine: Arc<Engine>,
+    run: Run,
+    guest: Guest,
+    follow: Follow,
+    looked: Instant,
+    ready: VecDeque<SseEvent>,
+    /// The beginning of a character, of either stream.
+    cut: [Vec<u8>; 2],
+    over: bool,
+}
+
+impl Telling {
+    async fn next(&mut self) -> Option<SseEvent> {
+        loop {
+            if let Some(event) = self.ready.pop_front() {
+                return Some(event);
+            }
+            if self.over {
+                return None;
+            }
+            if self.looked.elapsed() >= WELCOME_FOR {
+                if !self.guest.is_welcome().await {
+                    return None;
+                }
+                self.looked = Instant::now();
+            }
+            match self.follow.next().await.ok()? {
+                Some(items) => self.tell(items),
+                None => {
+                    let over = self.engine.closed(&self.run, Duration::MAX).await;
+                    let run = over.unwrap_or_else(|_| self.run.clone());
+                    self.over = true;
+                    self.ready.push_back(event("end", None, &json!(run)));
+                }
+            }
+        }
+    }
+
+    fn tell(&mut self, items: Vec<Item>) {
+        for item in items {
+            let told = match item {
+                Item::Gap { from, to } => {
+                    event("gap", Some(to), &json!({ "from": from, "to": to }))
+                }
+                Item::Piece(piece) => {
+                    let cut = &mut self.cut[piece.stream as usize];
+                    let offset = piece.offset - cut.len() as u64;
+                    cut.extend_from_slice(&piece.bytes);
+                    let whole = whole_characters(cut);
+                    let text = String::from_utf8_lossy(&cut[..whole]).into_owned();
+                    let stream = match piece.stream {
+                        Stream::Stdout => "stdout",
+                        Stream::Stderr => "stderr",
+                    };
+                    cut.drain(..whole);
+                    let told = json!({ "offset": offset, "bytes": whole, "stream": stream,
+                                       "text": text });
+                    // Whoever comes back gets the cut character whole.
+                    let next = piece.offset + piece.bytes.len() as u64 - cut.len() as u64;
+                    event("output", Some(next), &told)
+                }
+            };
+            self.ready.push_back(told);
+        }
+    }
+}
+
+fn event(name: &str, id: Option<u64>, data: &Value) -> SseEvent {
+    let event = SseEvent::default().event(name).data(data.to_string());
+    match id {
+        Some(id) => event.id(id.to_string()),
+        None => event,
+    }
+}
+
+/// How many bytes there are without the beginning of a character at the end.
+fn whole_characters(bytes: &[u8]) -> usize {
+    let from = bytes.len().saturating_sub(3);
+    for at in from..bytes.len() {
+        match str::from_utf8(&bytes[at..]) {
+            Err(error) if error.error_len().is_none() && error.valid_up_to() == 0 => return at,
+            _ => {}
+        }
+    }
+    bytes.len()
+}
+
+pub(crate) async fn watch(
+    Shared(engine): Shared<Arc<Engine>>,
+    guest: Guest,
+    Id(id): Id,
+    Params(params): Params<StreamParams>,
+    upgrade: WebSocketUpgrade,
+) -> Result<Response, Problem> {
+    let run = engine.find_terminal(&id, &guest.who)?;
+    let place = guest.viewing().ok_or_else(|| {
+        Problem::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "too_many_viewers",
+            "too many are watching already".into(),
+            "close what you do not look at, and try again",
+        )
+    })?;
+    let upgrade = upgrade.max_message_size(MAX_MESSAGE);
+    Ok(upgrade.on_upgrade(move |socket| async move {
+        let watching = Watching {
+            socket,
+            guest,
+            looked: Instant::now(),
+            hand: None,
+            sent: 0,
+            came: 0,
+            _place: place,
+            run,
+            engine,
+        };
+        watching.serve(params.from).await;
+    }))
+}
+
+pub(crate) fn watch_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
+    op.id("watchTerminal")
+        .summary("Watch a terminal, and type at it: a WebSocket")
+        .description(
+            "Output comes as binary messages: 8 bytes of offset in network order, then the bytes. \
+             All else is JSON with a `type`: `snapshot` (`offset`, `columns`, `rows`, `data` to \
+             write to an empty terminal, `skipped` bytes), `gap`, `resize`, `control` (who types, \
+             and whether that is `yours`), `held`, `error` and, last, `exit`. Say `input`, \
+             `resize`, `take`, `give` (with a `note`, or `drop` for what was held) and, every \
+             64 KiB, `ack` with the `offset` up to which output came: who does not is sent no \
+             more, and gets a snapshot instead of what was missed. Binary messages are keys.",
+        )
+        .response_with::<101, (), _>(|res| res.description("A WebSocket"))
+}
+
+/// Somebody at a terminal.
+struct Watching {
+    engine: Arc<Engine>,
+    run: Run,
+    guest: Guest,
+    socket: WebSocket,
+    looked: Instant,
+    /// The keyboard, once they have taken it.
+    hand: Option<Hand>,
+    /// Output was sent up to this offset.
+    sent: u64,
+    /// And came up to this one.
+    came: u64,
+    _place: OwnedSemaphorePermit,
+}
+
+/// They are gone, or not welcome any more.
+struct Gone;
+
+impl Watching {
+    async fn serve(mut self, from: Option<u64>) {
+        let mut viewer = self.engine.watch(&self.run, from);
+        self.sent = from.unwrap_or(0);
+        self.came = self.sent;
+        loop {
+            let room = self.sent.saturating_sub(self.came) < WINDOW;
+            let went_on = tokio::select! {
+                said = self.socket.recv() => match said {
+                    Some(Ok(message)) => self.hear(message).await,
+                    _ => Err(Gone),
+                },
+                sight = viewer.next(room) => match sight {
+                    Ok(Some(sight)) => self.show(sight).await,
+                    Ok(None) => Err(Gone),
+                    Err(error) => {
+                        let _ = self.fail(error.into()).await;
+                        Err(Gone)
+                    }
+                },
+                () = tokio::time::sleep(ALIVE_EVERY) => {
+                    let alive = Message::Ping(Bytes::new());
+                    self.socket.send(alive).await.map_err(|_| Gone)
+                }
+            };
+            if went_on.is_err() || !self.is_welcome().await {
+                let _ = self.socket.send(Message::Close(None)).await;
+                return;
+            }
+        }
+    }
+
+    async fn is_welcome(&mut self) -> bool {
+        if self.looked.elapsed() < WELCOME_FOR {
+            return true;
+        }
+        self.looked = Instant::now();
+        self.guest.is_welcome().await
+    }
+
+    async fn show(&mut self, sight: Sight) -> Result<(), Gone> {
+        let message = match sight {
+            Sight::Output { offset, bytes } => {
+                self.sent = offset + bytes.len() as u64;
+                let mut message = Vec::with_capacity(OFFSET_BYTES + bytes.len());
+                message.extend_from_slice(&offset.to_be_bytes());
+                message.extend_from_slice(&bytes);
+                let sent = self.socket.send(Message::Binary(message.into())).await;
+                return sent.map_err(|_| Gone);
+            }
+            Sight::Snapshot {
+                offset,
+                size,
+                bytes,
+                skipped,
+            } => {
+                (self.sent, self.came) = (offset, offset);
+                json!({ "type": "snapshot", "offset": offset, "columns": size.columns,
+                        "rows": size.rows, "skipped": skipped,
+                        "data": String::from_utf8_lossy(&bytes) })
+            }
+            Sight::Gap { from, to } => json!({ "type": "gap", "from": from, "to": to }),
+            Sight::Resized(size) => {
+                json!({ "type": "resize", "columns": size.columns, "rows": size.rows })
+            }
+            Sight::Control(control) => {
+                let yours = self.hand.as_ref().is_some_and(Hand::is_held);
+                if !yours {
+                    self.hand = None;
+                }
+                let mut told = json!(control);
+                told["type"] = "control".into();
+                told["yours"] = yours.into();
+                told
+            }
+            Sight::Exit(run) => json!({ "type": "exit", "run": run }),
+        };
+        self.say(message).await
+    }
+
+    async fn say(&mut self, message: Value) -> Result<(), Gone> {
+        let message = Message::Text(message.to_string().into());
+        self.socket.send(message).await.map_err(|_| Gone)
+    }
+
+    async fn fail(&mut self, problem: Problem) -> Result<(), Gone> {
+        let mut told = json!(problem.document());
+        told["type"] = "error".into();
+        self.say(told).await
+    }
+
+    async fn hear(&mut self, message: Message) -> Result<(), Gone> {
+        let said = match message {
+            Message::Text(text) => match serde_json::from_str(&text) {
+                Ok(said) => said,
+                Err(error) => return self.fail(not_understood(&error)).await,
+            },
+            Message::Binary(bytes) => {
+                let done = self.press(&bytes).await;
+                return self.answer(done).await;
+            }
+            Message::Close(_) => return Err(Gone),
+            Message::Ping(_) | Message::Pong(_) => return Ok(()),
+        };
+        let done = match said {
+            ViewerMessage::Ack { offset } => {
+                self.came = self.came.max(offset.min(self.sent));
+                return Ok(());
+            }
+            ViewerMessage::Input { data } => self.press(data.as_bytes()).await,
+            ViewerMessage::Resize { columns, rows } => match &self.hand {
+                Some(hand) => hand
+                    .resize(Size { columns, rows })
+                    .await
+                    .map_err(Problem::from),
+                // Watching never changes the terminal.
+                None => Ok(()),
+            }
+            .map(|()| None),
+            ViewerMessage::Take { columns, rows } => {
+                let size = columns
+                    .zip(rows)
+                    .map(|(columns, rows)| Size { columns, rows });
+                let taken = self.engine.take_keyboard(&self.run, size, &self.guest.who);
+                match taken.await {
+                    Ok(hand) => {
+                        self.hand = Some(hand);
+                        Ok(None)
+                    }
+                    Err(error) => Err(error.into()),
+                }
+            }
+            ViewerMessage::Give { note, drop } => match self.hand.take() {
+                Some(hand) => hand.give(note, drop).await.map_err(Problem::from),
+                None => Ok(()),
+            }
+            .map(|()| None),
+        };
+        self.answer(done).await
+    }
+
+    async fn answer(&mut self, done: Result<Option<Value>, Problem>) -> Result<(), Gone> {
+        match done {
+            Ok(None) => Ok(()),
+            Ok(Some(told)) => self.say(told).await,
+            Err(problem) => self.fail(problem).await,
+        }
+    }
+
+    /// Types: with the keyboard as it is, and without it like anybody else.
+    async fn press(&mut self, bytes: &[u8]) -> Result<Option<Value>, Problem> {
+        if let Some(hand) = &self.hand {
+            hand.press(bytes).await?;
+            return Ok(None);
+        }
+        let typed = Typed {
+            text: Some(String::from_utf8_lossy(bytes).into_owned()),
+            ..Typed::default()
+        };
+        let sent = { self.engine.type_in(&self.run, &typed, &self.guest.who) }.await?;
+        Ok(match sent {
+            Sent::Typed => None,
+            Sent::Held(text) => Some(json!({ "type": "held", "text": text })),
+            Sent::Asked(run) => Some(json!({ "type": "held", "text": asked(&run) })),
+        })
+    }
+}
+
+/// What is said about a command that a person is asked about.
+pub(crate) fn asked(run: &Run) -> String {
+    let approval = run.approval_id.as_deref().unwrap_or("an approval");
+    format!(
+        "Waiting for approval ({approval}). A person has been asked. It is typed when they agree."
+    )
+}
+
+fn not_understood(error: &serde_json::Error) -> Problem {
+    Problem::new(
+        StatusCode::BAD_REQUEST,
+        "invalid_body",
+        format!("the message is not understood: {error}"),
+        "say `input`, `resize`, `take`, `give` or `ack`",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::whole_characters;
+
+    #[test]
+    fn only_the_beginning_of_a_character_is_kept_back() {
+        let whole = |text: &[u8]| whole_characters(text);
+        assert_eq!(whole(b""), 0);
+        assert_eq!(whole("aü".as_bytes()), 3);
+        assert_eq!(whole(&"aü".as_bytes()[..2]), 1);
+        assert_eq!(whole(&"a€".as_bytes()[..3]), 1);
+        assert_eq!(whole(&"😀".as_bytes()[..3]), 0);
+        assert_eq!(whole(b"a\xff"), 2);
+        assert_eq!(whole(b"\xff\xff\xff"), 3);
+    }
+}
