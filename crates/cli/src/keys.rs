@@ -115,9 +115,19 @@ impl<'a> Keys<'a> {
         }
     }
 
+    /// Waits for the rest of a key that sends several bytes, for as long as
+    /// that takes on its way.
+    pub(crate) async fn whole(&mut self, mut bytes: Vec<u8>) -> Vec<u8> {
+        if matches!(bytes[..], [.., 27] | [.., 27, b'[' | b'O']) {
+            let rest = tokio::time::timeout(TOGETHER, self.bytes()).await;
+            bytes.extend(rest.ok().flatten().unwrap_or_default());
+        }
+        bytes
+    }
+
     /// Waits for what is typed; nothing, from then on, when there will be no
     /// more.
-    async fn bytes(&mut self) -> Option<Vec<u8>> {
+    pub(crate) async fn bytes(&mut self) -> Option<Vec<u8>> {
         while !self.over && !is_ready() {
             tokio::select! {
                 _ = self.signals.next() => self.over = true,

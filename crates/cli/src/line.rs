@@ -48,6 +48,19 @@ impl Line {
         }
     }
 
+    /// Returns the same with the cursor drawn, where no other is.
+    pub(crate) fn drawn(&self, room: usize) -> String {
+        let before = visible(&self.before);
+        let start = (before.chars().count() + 1).saturating_sub(room);
+        let before: String = before.chars().skip(start).collect();
+        let after = visible(&self.after);
+        let mut after = after.chars();
+        let under = after.next().unwrap_or(' ');
+        let left = room.saturating_sub(before.chars().count() + 1);
+        let after: String = after.take(left).collect();
+        format!("{before}\x1b[7m{under}\x1b[27m{after}")
+    }
+
     /// Takes what was typed.
     pub(crate) fn take(&mut self, bytes: &[u8]) -> Typed {
         let mut rest = bytes;
@@ -164,6 +177,8 @@ mod tests {
         assert_eq!(line.shown(4), "def");
         line.take(b"\x01");
         assert_eq!(line.shown(4), "abcd\x1b[4D");
+        assert_eq!(line.drawn(4), "\x1b[7ma\x1b[27mbcd");
+        assert_eq!(Line::new("abcdef").drawn(4), "def\x1b[7m \x1b[27m");
         assert_eq!(Line::new("a\nb\x1b").shown(20), "a⏎b⟦U+001B⟧");
     }
 }

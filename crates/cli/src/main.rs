@@ -6,6 +6,7 @@ mod effect;
 mod events;
 mod failure;
 mod frames;
+mod full_screen;
 mod given;
 mod judged;
 mod keys;
@@ -15,6 +16,7 @@ mod ourselves;
 mod paths;
 mod progress;
 mod question;
+mod replay;
 mod signals;
 mod start;
 mod term;
@@ -93,6 +95,7 @@ enum Verb {
     Draft(verb::draft::Args),
     Stop(verb::stop::Args),
     Term(verb::term::Args),
+    Replay(verb::replay::Args),
     Pause(verb::pause::Args),
     Resume(verb::resume::Args),
     Policy(verb::policy::Args),
@@ -161,6 +164,7 @@ fn dispatch(verb: Option<Verb>, paths: Result<Paths, Failure>) -> Result<ExitCod
         Some(Verb::Draft(args)) => verb::draft::draft(args, &paths?),
         Some(Verb::Stop(args)) => verb::stop::stop(&args, &paths?),
         Some(Verb::Term(args)) => verb::term::term(args, &paths?),
+        Some(Verb::Replay(args)) => verb::replay::replay(&args, paths),
         Some(Verb::Pause(args)) => verb::pause::pause(args, &paths?),
         Some(Verb::Resume(args)) => verb::resume::resume(args, &paths?),
         Some(Verb::Policy(args)) => verb::policy::policy(args, paths),

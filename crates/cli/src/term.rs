@@ -1,6 +1,7 @@
 //! The terminal that a person sits at.
 
 use std::io::{IsTerminal, Write};
+use std::os::fd::AsFd;
 
 /// Prints a line of our own. That nobody reads it does not matter.
 macro_rules! say {
@@ -20,7 +21,12 @@ pub(crate) fn is_there() -> bool {
 
 /// Returns rows and columns.
 pub(crate) fn size() -> (usize, usize) {
-    match rustix::termios::tcgetwinsize(std::io::stderr()) {
+    size_of(std::io::stderr())
+}
+
+/// Returns those of the terminal that is written to.
+pub(crate) fn size_of(stream: impl AsFd) -> (usize, usize) {
+    match rustix::termios::tcgetwinsize(stream) {
         Ok(size) if size.ws_col > 0 && size.ws_row > 0 => {
             (usize::from(size.ws_row), usize::from(size.ws_col))
         }

@@ -41,21 +41,47 @@ impl Plain {
     /// Takes the next piece, cut anywhere. Returns the text that no more can
     /// change.
     pub fn feed(&mut self, bytes: &[u8]) -> String {
+        self.write(bytes);
+        self.page.ends.clear();
+        std::mem::take(&mut self.page.done)
+    }
+
+    /// As [`Plain::feed`], line by line. Each line comes with the number of
+    /// the last piece that wrote to it, such as the time of that piece.
+    pub fn feed_numbered(&mut self, number: u64, bytes: &[u8]) -> Vec<(u64, String)> {
+        self.page.number = number;
+        self.write(bytes);
+        self.page.numbered()
+    }
+
+    /// Returns the rest of the text.
+    pub fn finish(mut self) -> String {
+        self.settle();
+        self.page.done
+    }
+
+    /// Returns the rest of the lines, with their numbers.
+    pub fn finish_numbered(mut self) -> Vec<(u64, String)> {
+        self.settle();
+        let mut lines = self.page.numbered();
+        // What follows the last newline is no line when there is nothing.
+        lines.pop_if(|(_, line)| line.is_empty());
+        lines
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
         self.page.spare += BLANKS_PER_BYTE * bytes.len();
         let bytes = self.characters.whole(bytes);
         self.strings.feed(&bytes, |piece| {
             self.parser.advance(&mut self.page, piece);
         });
-        std::mem::take(&mut self.page.done)
     }
 
-    /// Returns the rest of the text.
-    pub fn finish(mut self) -> String {
+    fn settle(&mut self) {
         if self.characters.is_open() {
             self.page.print(char::REPLACEMENT_CHARACTER);
         }
         self.page.settle(0);
-        self.page.done
     }
 }
 
@@ -83,6 +109,10 @@ struct Page {
     spare: usize,
     /// Text that nothing changes any more.
     done: String,
+    /// Where its lines end, and their numbers.
+    ends: Vec<(usize, u64)>,
+    /// The number of what is written now.
+    number: u64,
 }
 
 impl Default for Page {
@@ -94,6 +124,8 @@ impl Default for Page {
             columns: 0,
             spare: 0,
             done: String::new(),
+            ends: vec![],
+            number: 0,
         }
     }
 }
@@ -109,7 +141,7 @@ impl Page {
         self.column = 0;
         if self.row == self.lines.len() {
             self.columns += self.lines[self.row - 1].len();
-            self.lines.push_back(Line::default());
+            self.lines.push_back(Line::numbered(self.number));
             while self.lines.len() > LINES || self.columns > COLUMNS {
                 self.settle_first();
             }
@@ -127,11 +159,28 @@ impl Page {
         if let Some(line) = self.lines.pop_front() {
             line.write(&mut self.done);
             self.columns = self.columns.saturating_sub(line.len());
+            self.ends.push((self.done.len(), line.number()));
             if !self.lines.is_empty() && !line.is_cut() {
                 self.done.push('\n');
             }
         }
         self.row = self.row.saturating_sub(1);
+    }
+
+    /// Takes the lines that nothing changes any more. One that was cut comes
+    /// in parts, however long it is.
+    fn numbered(&mut self) -> Vec<(u64, String)> {
+        let done = std::mem::take(&mut self.done);
+        let mut start = 0;
+        let line = |(end, number)| {
+            let line = done[start..end].trim_start_matches('\n').to_owned();
+            start = end;
+            (number, line)
+        };
+        std::mem::take(&mut self.ends)
+            .into_iter()
+            .map(line)
+            .collect()
     }
 
     /// Leaves the page as it is and begins another below it.
@@ -151,7 +200,7 @@ impl Page {
     fn go_to_row(&mut self, row: usize) {
         while row.min(LINES - 1) >= self.lines.len() && self.spare > 0 {
             self.spare -= 1;
-            self.lines.push_back(Line::default());
+            self.lines.push_back(Line::numbered(self.number));
         }
         self.row = row.min(self.lines.len() - 1);
     }
@@ -173,6 +222,7 @@ impl Perform for Page {
         self.spare -= blanks;
         let column = column - missing + blanks;
         self.column = column + self.lines[row].put(column, letter);
+        self.lines[row].set_number(self.number);
         if self.column >= LINE_COLUMNS {
             self.line().cut();
             self.next_line();

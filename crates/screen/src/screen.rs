@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use alacritty_terminal::term::TermMode;
 use alacritty_terminal::vte::ansi::{Processor, Timeout};
 
 use crate::characters::Characters;
@@ -56,6 +57,12 @@ impl Screen {
     /// Returns what a person would see now.
     pub fn view(&self) -> View {
         View::of(&self.emulator, self.size)
+    }
+
+    /// Tells whether a full-screen program is shown, without looking at its
+    /// rows.
+    pub fn is_alternate(&self) -> bool {
+        self.emulator.term.mode().contains(TermMode::ALT_SCREEN)
     }
 
     /// Returns the last lines of what was written, up to the end of the

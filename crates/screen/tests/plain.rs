@@ -105,3 +105,15 @@ fn endless_lines_and_strings_come_through_in_bounded_memory() {
     }
     assert_eq!(plain.finish(), "");
 }
+
+#[test]
+fn lines_come_with_the_number_of_the_last_piece_that_wrote_to_them() {
+    let mut plain = Plain::new();
+    let mut lines = plain.feed_numbered(1, b"$ ");
+    lines.extend(plain.feed_numbered(2, b"make\r\n10 %"));
+    lines.extend(plain.feed_numbered(3, b"\r100 %\r\n\r\nok\r\n"));
+    lines.extend(plain.feed_numbered(4, b"\x1b[2Jdone\r\n"));
+    lines.extend(plain.finish_numbered());
+    let expected = [(2, "$ make"), (3, "100 %"), (3, ""), (3, "ok"), (4, "done")];
+    assert_eq!(lines, expected.map(|(number, line)| (number, line.into())));
+}

@@ -19,6 +19,7 @@ pub(crate) mod people;
 pub(crate) mod policy;
 pub(crate) mod preview;
 pub(crate) mod reject;
+pub(crate) mod replay;
 pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod runs;

@@ -33,6 +33,7 @@ mod paused;
 mod policy;
 mod races;
 mod repeated;
+mod replay;
 mod reported;
 mod rest;
 mod returns;

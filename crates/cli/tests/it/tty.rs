@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{Mode, OFlags, open};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{Winsize, tcsetwinsize};
+use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
+
+use crate::support::signal;
 
 /// A process whose standard streams are one terminal.
 pub(crate) struct Tty {
@@ -29,13 +31,7 @@ impl Tty {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
-        let size = Winsize {
-            ws_row: 50,
-            ws_col: columns,
-            ws_xpixel: 0,
-            ws_ypixel: 0,
-        };
-        tcsetwinsize(&master, size).unwrap();
+        tcsetwinsize(&master, size(50, columns)).unwrap();
         let name = ptsname(&master, vec![]).unwrap();
         let slave = open(
             name.as_c_str(),
@@ -99,6 +95,28 @@ impl Tty {
         String::from_utf8_lossy(&bytes).replace("\r\n", "\n")
     }
 
+    /// The same as it came.
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        self.screen.lock().unwrap().clone()
+    }
+
+    /// Makes the terminal larger or smaller.
+    pub(crate) fn resize(&self, rows: u16, columns: u16) {
+        tcsetwinsize(&self.keyboard, size(rows, columns)).unwrap();
+        // It is not the terminal that its process was started from, so the
+        // kernel tells nobody.
+        signal(self.pid(), "WINCH");
+    }
+
+    /// Tells whether it takes lines and shows what is typed, as terminals do.
+    pub(crate) fn is_usual(&self) -> bool {
+        let usual = LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG;
+        tcgetattr(&self.keyboard)
+            .unwrap()
+            .local_modes
+            .contains(usual)
+    }
+
     /// Types at once.
     pub(crate) fn send(&mut self, keys: &str) {
         self.keyboard.write_all(keys.as_bytes()).unwrap();
@@ -125,6 +143,15 @@ impl Tty {
             assert!(Instant::now() < deadline, "it goes on: {}", self.screen());
             std::thread::sleep(Duration::from_millis(5));
         }
+    }
+}
+
+fn size(rows: u16, columns: u16) -> Winsize {
+    Winsize {
+        ws_row: rows,
+        ws_col: columns,
+        ws_xpixel: 0,
+        ws_ypixel: 0,
     }
 }
 

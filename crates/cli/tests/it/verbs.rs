@@ -213,6 +213,8 @@ fn every_verb_has_help_with_examples_first() {
         "undo",
         "draft",
         "stop",
+        "term",
+        "replay",
         "blacklist",
         "audit",
         "serve",

@@ -21,6 +21,8 @@ pub struct Reader {
     file: BufReader<File>,
     header: Header,
     clock: Clock,
+    /// Where the next line begins in the file.
+    position: u64,
     /// The time of the event before.
     last: Duration,
     /// Lines read, for telling which one makes no sense.
@@ -49,6 +51,7 @@ impl Reader {
             file,
             header,
             clock,
+            position: line.len() as u64,
             last: Duration::ZERO,
             lines: 1,
             line,
@@ -66,9 +69,15 @@ impl Reader {
         self.file
             .seek(SeekFrom::Start(frame.position))
             .map_err(|source| unread(&self.path, source))?;
+        self.position = frame.position;
         self.last = frame.time;
         self.ended = false;
         Ok(())
+    }
+
+    /// Where the next event begins in the file, for a key frame.
+    pub fn position(&self) -> u64 {
+        self.position
     }
 
     /// Whether times count from the beginning.
@@ -80,6 +89,7 @@ impl Reader {
         loop {
             let whole = next_line(&mut self.file, &mut self.line)
                 .map_err(|source| unread(&self.path, source))?;
+            self.position += self.line.len() as u64;
             self.lines += 1;
             let line = str::from_utf8(&self.line).map(str::trim);
             if whole && matches!(line, Ok(line) if line.is_empty() || line.starts_with('#')) {

@@ -95,6 +95,10 @@ fn the_file_is_what_players_expect() {
     let found = fs::read_to_string(&path).unwrap();
     assert_eq!(found, expected);
     assert_eq!(recorder.position(), found.len() as u64);
+    let mut reader = Reader::open(&path).unwrap();
+    assert!(reader.position() < recorder.position());
+    reader.next().unwrap().unwrap();
+    assert_eq!(reader.position(), recorder.position());
 }
 
 #[test]

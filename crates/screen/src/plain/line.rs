@@ -17,6 +17,8 @@ pub(super) struct Line {
     edited: bool,
     /// The next line belongs to this one, which was too long.
     cut: bool,
+    /// Of the last piece of output that wrote to it.
+    number: u64,
 }
 
 /// One column.
@@ -31,6 +33,21 @@ enum Slot {
 }
 
 impl Line {
+    pub(super) fn numbered(number: u64) -> Self {
+        Self {
+            number,
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
+    pub(super) fn set_number(&mut self, number: u64) {
+        self.number = number;
+    }
+
     pub(super) fn len(&self) -> usize {
         self.slots.len()
     }

@@ -3,7 +3,6 @@
 mod frame;
 mod model;
 mod plain;
-mod screen;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -14,6 +13,7 @@ use weighlock_server::{CommandView, PauseList, PauseRequest};
 
 use crate::client::{Client, Failure, block_on};
 use crate::events::News;
+use crate::full_screen::FullScreen;
 use crate::keys::{Key, Keys, Press};
 use crate::ourselves;
 use crate::paths::Paths;
@@ -22,7 +22,6 @@ use crate::signals::{Signals, listen};
 use crate::term::{prompt, say};
 use crate::verb::{approve, show};
 use model::{Model, Row};
-use screen::Screen;
 
 /// Watch everything, and decide what waits
 #[derive(clap::Args)]
@@ -98,7 +97,7 @@ impl<'a> Watching<'a> {
     /// Shows everything until a person wants something else.
     async fn view(&mut self, signals: &mut Signals) -> Result<Wish, Failure> {
         let mut keys = Keys::new(signals)?;
-        let mut screen = Screen::enter();
+        let mut screen = FullScreen::enter();
         self.model.refresh(self.paths).await;
         loop {
             let press = self.follow(keys.press(), &mut screen).await?;
@@ -112,7 +111,7 @@ impl<'a> Watching<'a> {
     async fn follow(
         &mut self,
         press: impl Future<Output = Press>,
-        screen: &mut Screen,
+        screen: &mut FullScreen,
     ) -> Result<Press, Failure> {
         tokio::pin!(press);
         loop {

@@ -8,12 +8,12 @@ const ENTER: &str = "\x1b[?1049h\x1b[?25l\x1b[2J";
 const LEAVE: &str = "\x1b[?25h\x1b[?1049l";
 
 /// The terminal's other screen, as long as this lives.
-pub(super) struct Screen {
+pub(crate) struct FullScreen {
     shown: Vec<String>,
 }
 
-impl Screen {
-    pub(super) fn enter() -> Self {
+impl FullScreen {
+    pub(crate) fn enter() -> Self {
         static HOOK: Once = Once::new();
         // What went wrong must be read on the screen that stays.
         HOOK.call_once(|| {
@@ -28,24 +28,24 @@ impl Screen {
     }
 
     /// Returns rows and columns.
-    pub(super) fn size(&self) -> (usize, usize) {
-        crate::term::size()
+    pub(crate) fn size(&self) -> (usize, usize) {
+        crate::term::size_of(std::io::stdout())
     }
 
     /// Writes the lines that are not there already.
-    pub(super) fn draw(&mut self, lines: &[String]) {
+    pub(crate) fn draw(&mut self, lines: &[String]) {
         write(&changes(&self.shown, lines));
         self.shown = lines.to_vec();
     }
 
     /// The terminal is another: everything has to be written.
-    pub(super) fn forget(&mut self) {
+    pub(crate) fn forget(&mut self) {
         write("\x1b[2J");
         self.shown.clear();
     }
 }
 
-impl Drop for Screen {
+impl Drop for FullScreen {
     fn drop(&mut self) {
         write(LEAVE);
     }
@@ -57,7 +57,9 @@ fn changes(shown: &[String], lines: &[String]) -> String {
         .enumerate()
         .filter(|(at, line)| shown.get(*at) != Some(line));
     changed
-        .map(|(at, line)| format!("\x1b[{};1H{line}\x1b[K", at + 1))
+        // Erased before: behind a line as wide as the terminal, the cursor still
+        // is on its last character.
+        .map(|(at, line)| format!("\x1b[{};1H\x1b[K{line}", at + 1))
         .collect()
 }
 
@@ -74,8 +76,8 @@ mod tests {
     #[test]
     fn only_what_changed_is_written() {
         let lines = |text: &str| text.lines().map(str::to_owned).collect::<Vec<_>>();
-        assert_eq!(changes(&lines("a\nb"), &lines("a\nc")), "\x1b[2;1Hc\x1b[K");
+        assert_eq!(changes(&lines("a\nb"), &lines("a\nc")), "\x1b[2;1H\x1b[Kc");
         assert_eq!(changes(&lines("a"), &lines("a")), "");
-        assert_eq!(changes(&[], &lines("a")), "\x1b[1;1Ha\x1b[K");
+        assert_eq!(changes(&[], &lines("a")), "\x1b[1;1H\x1b[Ka");
     }
 }

@@ -1,0 +1,25 @@
+//! Recordings of terminals, played.
+
+mod cells;
+mod clock;
+mod desk;
+mod draw;
+mod find;
+mod frames;
+mod hits;
+mod keys;
+mod player;
+mod recording;
+mod reel;
+mod sequence;
+mod source;
+mod stage;
+mod transcript;
+
+pub(crate) use clock::{parse as parse_clock, shown as clock};
+pub(crate) use desk::Desk;
+pub(crate) use player::{FASTEST, Player, SLOWEST};
+pub(crate) use recording::Recording;
+pub(crate) use source::Source;
+pub(crate) use stage::play;
+pub(crate) use transcript::{Entry, Transcript};
