@@ -90,10 +90,17 @@ impl Client {
         parse(response).await
     }
 
-    /// Says something to which there is nothing to answer.
-    pub(crate) async fn tell(&mut self, path: &str, body: &impl Serialize) -> Result<(), Failure> {
+    /// Says something to which there may be something to answer.
+    pub(crate) async fn post_for<T: DeserializeOwned>(
+        &mut self,
+        path: &str,
+        body: &impl Serialize,
+    ) -> Result<Option<T>, Failure> {
         let response = self.send(Method::POST, path, json(body)).await?;
-        checked(response).await.map(drop)
+        match response.status() {
+            StatusCode::NO_CONTENT => Ok(None),
+            _ => parse(response).await.map(Some),
+        }
     }
 
     pub(crate) async fn put<T: DeserializeOwned>(
@@ -235,7 +242,7 @@ pub(crate) fn block_on<T>(deed: impl Future<Output = Result<T, Failure>>) -> Res
     done
 }
 
-async fn connect(socket: &Path) -> std::io::Result<UnixStream> {
+pub(crate) async fn connect(socket: &Path) -> std::io::Result<UnixStream> {
     let address = short(socket)?;
     UnixStream::connect(&address).await
 }

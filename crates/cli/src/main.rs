@@ -1,5 +1,6 @@
 //! The weighlock binary: one file per verb.
 
+mod attach;
 mod client;
 mod config;
 mod effect;
@@ -94,6 +95,8 @@ enum Verb {
     Undo(verb::undo::Args),
     Draft(verb::draft::Args),
     Stop(verb::stop::Args),
+    Tasks(verb::tasks::Args),
+    Wait(verb::wait::Args),
     Term(verb::term::Args),
     Replay(verb::replay::Args),
     Pause(verb::pause::Args),
@@ -163,6 +166,8 @@ fn dispatch(verb: Option<Verb>, paths: Result<Paths, Failure>) -> Result<ExitCod
         Some(Verb::Undo(args)) => verb::undo::undo(&args, &paths?),
         Some(Verb::Draft(args)) => verb::draft::draft(args, &paths?),
         Some(Verb::Stop(args)) => verb::stop::stop(&args, &paths?),
+        Some(Verb::Tasks(args)) => verb::tasks::tasks(args, &paths?),
+        Some(Verb::Wait(args)) => verb::wait::wait(&args, &paths?),
         Some(Verb::Term(args)) => verb::term::term(args, &paths?),
         Some(Verb::Replay(args)) => verb::replay::replay(&args, paths),
         Some(Verb::Pause(args)) => verb::pause::pause(args, &paths?),

@@ -318,7 +318,7 @@ pub(crate) fn exec_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
         .description(
             "Typed at the prompt of a terminal that was opened with `bash`, `zsh` or `sh`, once \
              that waits for a command. Answers with the command's own output and exit status, and \
-             where the shell is then (`detail.cwd_after`). Judged and asked about like any \
+             where the shell is then (`cwd_after`). Judged and asked about like any \
              command.",
         )
         .response_with::<200, Json<CommandView>, _>(|res| {

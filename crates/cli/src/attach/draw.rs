@@ -6,6 +6,7 @@ use std::io::{self, Write as _};
 use weighlock_screen::{Modes, Screen};
 
 use crate::client::Failure;
+use crate::effect::has_colors;
 use crate::term;
 use crate::text::fit;
 
@@ -67,7 +68,7 @@ impl Canvas {
 
     fn bottom(&mut self, out: &mut String, status: &Status, height: usize, width: usize) {
         let text = fit(&status.left, width);
-        let style = match (status.typing, term::has_colors()) {
+        let style = match (status.typing, has_colors(&io::stdout())) {
             // Violet, as everything that a person does by hand.
             (true, true) => "\x1b[0;1;97;48;5;55m",
             _ => "\x1b[0;7m",

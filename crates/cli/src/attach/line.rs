@@ -18,10 +18,21 @@ pub(super) struct Line(WebSocketStream<UnixStream>);
 
 /// What comes over it.
 pub(super) enum Heard {
-    Output { offset: u64, bytes: Vec<u8> },
-    Snapshot { offset: u64, size: Size, data: String, skipped: u64 },
+    Output {
+        offset: u64,
+        bytes: Vec<u8>,
+    },
+    Snapshot {
+        offset: u64,
+        size: Size,
+        data: String,
+        skipped: u64,
+    },
     Resized(Size),
-    Control { control: ControlView, yours: bool },
+    Control {
+        control: ControlView,
+        yours: bool,
+    },
     Said(String),
     Exit(String),
 }
@@ -30,17 +41,35 @@ pub(super) enum Heard {
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Written {
-    Snapshot { offset: u64, columns: u16, rows: u16, data: String, skipped: u64 },
-    Gap { from: u64, to: u64 },
-    Resize { columns: u16, rows: u16 },
+    Snapshot {
+        offset: u64,
+        columns: u16,
+        rows: u16,
+        data: String,
+        skipped: u64,
+    },
+    Gap {
+        from: u64,
+        to: u64,
+    },
+    Resize {
+        columns: u16,
+        rows: u16,
+    },
     Control {
         yours: bool,
         #[serde(flatten)]
         control: ControlView,
     },
-    Held { text: String },
-    Error { detail: String },
-    Exit { run: Box<Run> },
+    Held {
+        text: String,
+    },
+    Error {
+        detail: String,
+    },
+    Exit {
+        run: Box<Run>,
+    },
 }
 
 impl Line {
@@ -134,7 +163,7 @@ fn heard(written: Written) -> Heard {
         Written::Exit { run } => Heard::Exit(match (run.exit_code, run.signal) {
             (Some(code), _) => format!("exit {code}"),
             (None, Some(signal)) => format!("signal {signal}"),
-            (None, None) => run.state.as_str().to_owned(),
+            (None, None) => run.state.word().to_owned(),
         }),
     }
 }

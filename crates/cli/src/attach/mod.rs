@@ -163,7 +163,9 @@ impl Attached {
                 self.came = offset + bytes.len() as u64;
                 if self.came - self.told >= ACK_EVERY {
                     self.told = self.came;
-                    self.line.say(&ViewerMessage::Ack { offset: self.came }).await?;
+                    self.line
+                        .say(&ViewerMessage::Ack { offset: self.came })
+                        .await?;
                 }
             }
             Heard::Snapshot {
@@ -177,7 +179,10 @@ impl Attached {
                 (self.came, self.told) = (offset, offset);
                 if skipped > 0 {
                     let size = weighlock_engine::size(skipped);
-                    self.say(format!("skipped {size} — weighlock replay {} has all", self.name));
+                    self.say(format!(
+                        "skipped {size} — weighlock replay {} has all",
+                        self.name
+                    ));
                 }
             }
             Heard::Resized(size) => {
@@ -264,13 +269,17 @@ impl Attached {
             return Ok(());
         }
         self.typing = false;
-        self.line.say(&ViewerMessage::Give { note, drop: false }).await
+        self.line
+            .say(&ViewerMessage::Give { note, drop: false })
+            .await
     }
 
     async fn window_changed(&mut self) -> Result<(), Failure> {
         if self.typing {
             let Size { columns, rows } = window();
-            self.line.say(&ViewerMessage::Resize { columns, rows }).await?;
+            self.line
+                .say(&ViewerMessage::Resize { columns, rows })
+                .await?;
         }
         self.canvas = Canvas::default();
         self.changed().await

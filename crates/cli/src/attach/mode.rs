@@ -20,8 +20,9 @@ pub(super) struct Mode {
 
 impl Mode {
     pub(super) fn enter() -> Result<Self, Failure> {
-        let failed =
-            |error: rustix::io::Errno| Failure::new(format!("cannot use the terminal: {error}"), "");
+        let failed = |error: rustix::io::Errno| {
+            Failure::new(format!("cannot use the terminal: {error}"), "")
+        };
         let before = tcgetattr(io::stdin()).map_err(failed)?;
         let mut raw = before.clone();
         raw.make_raw();

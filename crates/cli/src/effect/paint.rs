@@ -4,6 +4,13 @@ use std::io::IsTerminal;
 
 use super::Style;
 
+/// Whether a stream is a terminal that has colours, and is to show them.
+pub(crate) fn has_colors(stream: &impl IsTerminal) -> bool {
+    let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    stream.is_terminal() && !unwanted && !dumb
+}
+
 /// Whether lines are coloured.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Paint(bool);
@@ -11,9 +18,7 @@ pub(crate) struct Paint(bool);
 impl Paint {
     /// Colours for a stream, if it is a terminal that has them.
     pub(crate) fn on(stream: &impl IsTerminal) -> Self {
-        let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-        Self(stream.is_terminal() && !unwanted && !dumb)
+        Self(has_colors(stream))
     }
 
     pub(crate) fn line(self, style: Style, text: &str) -> String {

@@ -29,6 +29,8 @@ pub(crate) mod show;
 pub(crate) mod signin;
 pub(crate) mod status;
 pub(crate) mod stop;
+pub(crate) mod tasks;
 pub(crate) mod term;
 pub(crate) mod undo;
+pub(crate) mod wait;
 pub(crate) mod watch;

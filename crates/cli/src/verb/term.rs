@@ -3,16 +3,18 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
-use weighlock_engine::{ScreenView, TerminalView};
-use weighlock_server::{NewTerminal, TerminalInput, TerminalList};
+use weighlock_engine::{ScreenView, State, TerminalView};
+use weighlock_server::{CommandView, NewExec, NewTerminal, SentView, TerminalInput, TerminalList};
 
+use crate::attach::{self, Left};
 use crate::client::{Client, Failure, block_on, escape};
 use crate::given;
 use crate::names::Names;
 use crate::paths::Paths;
 use crate::term::{self, say};
-use crate::text::{columns, command_line, duration, print_json, safe};
+use crate::text::{self, columns, command_line, duration, print_json, safe};
 
 /// Terminals: commands that are typed at
 #[derive(clap::Args)]
@@ -20,6 +22,10 @@ use crate::text::{columns, command_line, duration, print_json, safe};
   weighlock term open dev-server -- npm run dev
   weighlock term list
   weighlock term screen dev-server           what it shows, as text
+  weighlock term attach dev-server           watch it; t takes the keyboard
+  weighlock term attach dev-server --take    type at it; Ctrl ] hands back
+  weighlock term open shell -- bash
+  weighlock term exec shell -- 'cd src && ls'
   weighlock term send shell 'ls -l' --enter
   weighlock term send editor --key Esc --key C-c
   weighlock term close dev-server")]
@@ -52,6 +58,16 @@ enum What {
         #[arg(long)]
         json: bool,
     },
+    /// Watch one, and take its keyboard
+    Attach {
+        /// The terminal: its name, or its id
+        name: String,
+        /// Type at it from the beginning
+        #[arg(long)]
+        take: bool,
+    },
+    /// Run a command in the shell of one, and wait for its end
+    Exec(Exec),
     /// Type at one
     Send(Send),
     /// End one and everything in it
@@ -59,6 +75,21 @@ enum What {
         /// The terminal: its name, or its id
         name: String,
     },
+}
+
+#[derive(clap::Args)]
+struct Exec {
+    /// The terminal: its name, or its id
+    name: String,
+    /// Wait at most so long; it goes on then
+    #[arg(long, value_name = "TIME", value_parser = text::parse_patience)]
+    wait: Option<Duration>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+    /// What to run
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
 }
 
 #[derive(clap::Args)]
@@ -117,9 +148,14 @@ pub(crate) fn term(args: Args, paths: &Paths) -> Result<ExitCode, Failure> {
                     false => print(&screen, lines > 0),
                 }
             }
+            What::Attach { name, take } => attach(paths, &name, take).await?,
+            What::Exec(args) => return exec(&mut client, args).await,
             What::Send(args) => {
                 let path = format!("{}/input", address(&args.name));
-                client.tell(&path, &input(args)).await?;
+                let sent: Option<SentView> = client.post_for(&path, &input(args)).await?;
+                if let Some(sent) = sent {
+                    say!("◔ {}", safe(&sent.text));
+                }
             }
             What::Close { name } => client.remove(&address(&name)).await?,
         }
@@ -164,7 +200,7 @@ fn row(terminal: &TerminalView, names: &Names) -> Vec<String> {
         duration(terminal.uptime_seconds as f64 * 1000.0),
         safe(&terminal.requested_by),
         safe(names.of(sandbox)),
-        command_line(&terminal.command, term::size().0 / 2),
+        command_line(&terminal.command, term::size().1 / 2),
     ]
 }
 
@@ -178,7 +214,7 @@ async fn open(client: &mut Client, args: Open) -> Result<(), Failure> {
         Some(_) => cwd,
         None => super::explain::place(client, args.sandbox.as_deref(), cwd).await?,
     };
-    let (columns, rows) = term::size();
+    let (rows, columns) = term::size();
     let new = NewTerminal {
         name: args.name,
         description: args.description.unwrap_or_else(|| command.clone()),
@@ -218,6 +254,45 @@ async fn open(client: &mut Client, args: Open) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+async fn attach(paths: &Paths, name: &str, take: bool) -> Result<(), Failure> {
+    if !term::is_there() {
+        return Err(Failure::new(
+            "there is no terminal to show it on; nothing was done",
+            "`weighlock term screen NAME` prints what it shows",
+        ));
+    }
+    match attach::attach(paths, name, take).await? {
+        Left::Detached => say!("{} goes on. weighlock term attach {0}", safe(name)),
+        Left::Ended { how } => say!("{} has ended ({}).", safe(name), safe(&how)),
+    }
+    Ok(())
+}
+
+async fn exec(client: &mut Client, args: Exec) -> Result<ExitCode, Failure> {
+    let new = NewExec {
+        command: given::command(&args.command)?,
+        wait_ms: args.wait.map(|wait| wait.as_millis() as u64),
+    };
+    let path = format!("{}/exec", address(&args.name));
+    let view: CommandView = client.post(&path, &new).await?;
+    if args.json {
+        print_json(&view);
+        return Ok(super::run::exit_code(&view.run));
+    }
+    let said = view.text.iter().chain(&view.stdout);
+    said.for_each(|text| print!("{}", weighlock_engine::safe_text(text)));
+    let errors = view.stderr.iter();
+    errors.for_each(|text| eprint!("{}", weighlock_engine::safe_text(text)));
+    let run = &view.run;
+    match (&run.detail.reason, run.state) {
+        (_, State::Running) => say!("● goes on   {}", run.short_id),
+        (_, State::Waiting | State::Held) => say!("◔ waits   {}", run.short_id),
+        (Some(reason), _) => say!("⛔ {}", safe(&reason.text)),
+        (None, _) => {}
+    }
+    Ok(super::run::exit_code(run))
 }
 
 fn input(args: Send) -> TerminalInput {

@@ -153,10 +153,13 @@ impl Engine {
         run: Run,
         who: Principal,
     ) {
-        let run = match self.wait(&run, None).await {
-            Ok(run) if run.state == State::Running => run,
-            // Refused, expired or taken back: it has its end.
-            _ => return,
+        let run = match run.state {
+            State::Running => run,
+            _ => match self.wait(&run, None).await {
+                Ok(run) if run.state == State::Running => run,
+                // Refused, expired or taken back: it has its end.
+                _ => return,
+            },
         };
         let report = self.type_command(&live, &terminal, &run, &who).await;
         if let Err(error) = self.finalize(&run.command_id, report, &who).await {

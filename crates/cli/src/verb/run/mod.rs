@@ -320,7 +320,7 @@ fn held_by_an_ancestor() -> bool {
     })
 }
 
-fn exit_code(run: &Run) -> ExitCode {
+pub(crate) fn exit_code(run: &Run) -> ExitCode {
     let code = match run.state {
         State::Running | State::Waiting | State::Held | State::Expired | State::Withdrawn => 75,
         State::TimedOut => 124,

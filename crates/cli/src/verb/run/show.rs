@@ -148,6 +148,9 @@ impl Show {
         self.say(&format!(
             "  weighlock output {id} --follow    weighlock stop {id}"
         ));
+        if let Some(file) = &begun.run.detail.output_file {
+            self.say(&format!("  output: {}", text::safe(file)));
+        }
         if self.quiet {
             let _ = writeln!(std::io::stdout(), "{id}");
         }
