@@ -34,6 +34,15 @@ impl Desk {
         Self::at(home, "preset = \"guarded\"\n", json!({}))
     }
 
+    /// One at which whatever is asked for runs on the files themselves, and its
+    /// processes can be found from outside.
+    fn lenient() -> Self {
+        let home = Home::new();
+        let mark = json!({ "WL_MARK": home.mark });
+        // A login shell would be another child of the server.
+        Self::at(home, "[environment]\nlogin_path = false\n", mark)
+    }
+
     fn at(home: Home, settings: &str, env: Value) -> Self {
         let config = home.config(settings);
         let server = home.serve(&["--config", &config]);
@@ -49,9 +58,17 @@ impl Desk {
 
     /// Ends the server as a crash would, and starts another.
     fn restart(&mut self) {
+        self.kill();
+        self.serve();
+    }
+
+    fn kill(&mut self) {
         if let Some(server) = self.server.take() {
             server.kill();
         }
+    }
+
+    fn serve(&mut self) {
         self.server = Some(self.home.serve(&["--config", &self.config]));
     }
 
