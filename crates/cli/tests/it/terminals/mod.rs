@@ -1,6 +1,7 @@
 //! Terminals over the wire: real programs at a real terminal, driven by what
 //! it shows.
 
+mod many;
 mod others;
 mod programs;
 mod survive;

@@ -34,8 +34,11 @@ fn a_shell_is_typed_at_and_says_what_it_shows() {
     desk.send("shell", json!({ "text": "stty size\n" }));
     desk.sees("shell", "30 100");
     // A key, and a signal, for what is in front.
-    for stop in ["key", "signal"] {
-        desk.send("shell", json!({ "text": "sleep 1000\n" }));
+    for (stop, sum) in [("key", 1), ("signal", 2)] {
+        // What it says first, it says when it is in front.
+        let line = format!("sh -c 'echo in front $(({sum} + 40)); exec sleep 1000'");
+        desk.enter("shell", &line);
+        desk.sees("shell", &format!("in front {}\n", sum + 40));
         eventually("busy", || desk.status("shell") == "busy");
         match stop {
             "key" => desk.send("shell", json!({ "keys": ["C-c"] })),
