@@ -127,7 +127,9 @@ fn who_answers_questions_looks_at_terminals_and_does_not_touch_them() {
     let desk = Desk::new();
     desk.open("one", "cat");
     desk.enter("one", "seen");
-    desk.sees("one", "seen\nseen");
+    // Once as it is typed, and once as it is said.
+    let bytes = 2 * "seen\r\n".len();
+    eventually("all is shown", || desk.screen("one")["offset"] == bytes);
     let before = desk.screen("one");
     let approver = desk.other("ana", "approver");
     assert_eq!(told(&approver), [("coder".into(), "one".into())]);
@@ -138,4 +140,6 @@ fn who_answers_questions_looks_at_terminals_and_does_not_touch_them() {
         assert_eq!(said.status, expected, "{method} {path}: {:?}", said.json());
     }
     assert_eq!(desk.screen("one"), before);
+    desk.enter("one", "still mine");
+    desk.sees("one", "still mine\nstill mine");
 }
