@@ -251,12 +251,12 @@ impl Crowd {
     }
 }
 
-/// Shows something of every kind, and waits.
+/// Shows something of every kind, its number last, and waits.
 fn painting(n: usize) -> String {
     let show = match n % 3 {
-        0 => format!("\\033[?1049h\\033[2J\\033[5;10H\\033[1;31mpainted {n}\\033[0m"),
+        0 => format!("\\033[?1049h\\033[2J\\033[5;10H\\033[1;31mpainted {n}"),
         1 => format!("\\033]0;title {n}\\007\\r12345\\rpainted {n}"),
-        _ => format!("{}painted {n} ✓ 漢字\\n$ ", "scrolled\\n".repeat(60)),
+        _ => format!("{}✓ 漢字\\n$ painted {n}", "scrolled\\n".repeat(60)),
     };
     format!("printf '{show}'; read line")
 }
