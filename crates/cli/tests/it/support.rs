@@ -462,6 +462,20 @@ impl Home {
         status["keeper"]["pid"].as_u64().expect("a pid") as u32
     }
 
+    /// The keepers of all runs that are not over.
+    fn keepers(&self) -> Vec<u32> {
+        let days = fs::read_dir(self.state().join("runs"));
+        let days = days.into_iter().flatten().flatten();
+        let runs = days.flat_map(|day| fs::read_dir(day.path()).into_iter().flatten().flatten());
+        let open = runs.filter_map(|run| {
+            let text = fs::read_to_string(run.path().join("status.jsonl")).ok()?;
+            let status: Value = serde_json::from_str(text.lines().last()?).ok()?;
+            let pid = status["keeper"]["pid"].as_u64()? as u32;
+            (status["closed"] == false && is_keeper(pid)).then_some(pid)
+        });
+        open.collect()
+    }
+
     /// Host pids of the processes that commands of this home have now.
     pub(crate) fn processes(&self) -> Vec<u32> {
         let mark = format!("WL_MARK={}", self.mark);
@@ -517,7 +531,8 @@ impl Drop for Home {
         {
             signal(pid, "KILL");
         }
-        for pid in self.processes() {
+        // A keeper goes on without a server; what it keeps goes with it.
+        for pid in self.keepers().into_iter().chain(self.processes()) {
             signal(pid, "KILL");
         }
     }
@@ -689,6 +704,12 @@ fn is_ours(pid: u32) -> bool {
         .next()
         .is_some_and(|name| name.ends_with(b"weighlock"))
         && words.next() == Some(b"serve")
+}
+
+/// The same for a keeper.
+fn is_keeper(pid: u32) -> bool {
+    let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    line.starts_with(b"weighlock-keeper\0")
 }
 
 fn parse(answer: &[u8]) -> (u16, Vec<u8>) {

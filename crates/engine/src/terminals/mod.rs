@@ -141,12 +141,14 @@ impl Engine {
 
     /// Ends a terminal and everything in it.
     pub async fn close_terminal(&self, run: &Run, who: &Principal) -> Result<(), Error> {
-        if let Some(live) = self.lives.get(&run.command_id) {
+        let live = self.lives.get(&run.command_id);
+        self.stop(run, who, false, GRACE).await?;
+        if let Some(live) = live {
             // As when a line is cut: shells that ignore a polite request heed
             // this one.
             let _ = live.job.signal(HANG_UP).await;
         }
-        self.stop(run, who, false, GRACE).await
+        Ok(())
     }
 
     /// Tells that a terminal is there.
