@@ -3,9 +3,10 @@
 use std::io::Write;
 use std::sync::Once;
 
-/// The other screen, without a cursor; and back.
-const ENTER: &str = "\x1b[?1049h\x1b[?25l\x1b[2J";
-const LEAVE: &str = "\x1b[?25h\x1b[?1049l";
+/// The other screen, without a cursor, and with lines that end at its edge: one
+/// too long at the bottom would move all others. And back.
+const ENTER: &str = "\x1b[?1049h\x1b[?25l\x1b[?7l\x1b[2J";
+const LEAVE: &str = "\x1b[?7h\x1b[?25h\x1b[?1049l";
 
 /// The terminal's other screen, as long as this lives.
 pub(crate) struct FullScreen {

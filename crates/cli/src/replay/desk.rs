@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::clock;
 use super::draw::{Scroll, Window, picture, status};
-use super::find::Search;
+use super::find::{Hit, Search};
 use super::hits::Hits;
 use super::keys::{Key, first};
 use super::player::Player;
@@ -24,8 +24,8 @@ const BUSY: Duration = Duration::from_millis(1);
 /// Nothing changes before a key is pressed.
 const WAITING: Duration = Duration::from_secs(3600);
 
-const KEYS: &str = "space pause · ← → 5 s · [ ] marks · < > speed · / find · n N hits · \
-    g go to · hjkl ↑ ↓ scroll, c follows · q leave";
+const KEYS: &str = "q leave · space pause · ← → 5 s · [ ] marks · < > speed · / find · \
+    g go to · n N hits · hjkl ↑ ↓ scroll, c follows";
 
 /// The player, and what a person is doing with it.
 pub(crate) struct Desk {
@@ -91,13 +91,7 @@ impl Desk {
         {
             let query = std::mem::take(&mut search.query);
             self.mode = Mode::Watching;
-            self.note = Some(format!("“{}” is not in it", one_line(&query, 60)));
-            self.hits = Hits::new(query, list, self.player.time());
-            match &self.hits {
-                Some(hits) if hits.is_single() => self.go_to_hit()?,
-                Some(_) => self.mode = Mode::Choosing,
-                None => {}
-            }
+            self.found(query, list)?;
         }
         Ok(())
     }
@@ -279,6 +273,19 @@ impl Desk {
                 let search = Search::new(self.player.recording(), text)?;
                 self.mode = Mode::Searching(Box::new(search));
             }
+        }
+        Ok(())
+    }
+
+    fn found(&mut self, query: String, list: Vec<Hit>) -> Result<(), Failure> {
+        if list.is_empty() {
+            self.note = Some(format!("“{}” is not in it", one_line(&query, 60)));
+        }
+        self.hits = Hits::new(query, list, self.player.time());
+        match &self.hits {
+            Some(hits) if hits.is_single() => self.go_to_hit()?,
+            Some(_) => self.mode = Mode::Choosing,
+            None => {}
         }
         Ok(())
     }
