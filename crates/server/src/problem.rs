@@ -129,6 +129,7 @@ const CODES: &[&str] = &[
     "tried_already",
     "trying",
     "two_must_see_it",
+    "upgrade_required",
 ];
 
 /// What went wrong, what did not happen, what to do.

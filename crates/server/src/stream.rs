@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use aide::transform::TransformOperation;
 use axum::extract::State as Shared;
+use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::sse::{Event as SseEvent, KeepAlive, Sse};
@@ -224,9 +225,17 @@ pub(crate) async fn watch(
     guest: Guest,
     Id(id): Id,
     Params(params): Params<StreamParams>,
-    upgrade: WebSocketUpgrade,
+    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Result<Response, Problem> {
     let run = engine.find_terminal(&id, &guest.who)?;
+    let upgrade = upgrade.map_err(|rejection| {
+        Problem::new(
+            StatusCode::UPGRADE_REQUIRED,
+            "upgrade_required",
+            format!("this address is a WebSocket: {}", rejection.body_text()),
+            "connect as a WebSocket, or read `…/commands/{id}/stream`",
+        )
+    })?;
     let place = guest.viewing().ok_or_else(|| {
         Problem::new(
             StatusCode::SERVICE_UNAVAILABLE,

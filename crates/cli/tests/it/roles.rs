@@ -43,6 +43,19 @@ GET    /commands/{id}/output         own     200   -      200     200   200   20
                                      near    404   200    200     200   200   200      200   401
                                      far     404   200    200     404   404   200      200   401
                                      absent  404   404    404     404   404   404      404   401
+GET    /commands/{id}/stream         own     200   -      200     200   200   200      200   401
+                                     near    404   200    200     200   200   200      200   401
+                                     far     404   200    200     404   404   200      200   401
+                                     absent  404   404    404     404   404   404      404   401
+GET    /commands/{id}/recording      own     200   -      200     200   200   200      200   401
+                                     near    404   200    200     200   200   200      200   401
+                                     far     404   200    200     404   404   200      200   401
+                                     absent  404   404    404     404   404   404      404   401
+GET    /commands/{id}/recording/index
+                                     own     200   -      200     200   200   200      200   401
+                                     near    404   200    200     200   200   200      200   401
+                                     far     404   200    200     404   404   200      200   401
+                                     absent  404   404    404     404   404   404      404   401
 GET    /commands/{id}/output/find    own     200   -      200     200   200   200      200   401
                                      near    404   200    200     200   200   200      200   401
                                      far     404   200    200     404   404   200      200   401
@@ -166,6 +179,35 @@ POST   /terminals/{id}/size          own     204   -      204     204   204   20
 POST   /terminals/{id}/signal        own     204   -      204     204   204   204      204   401
                                      near    404   403    403     403   204   204      204   401
                                      far     404   403    403     404   404   204      204   401
+                                     absent  404   404    404     404   404   404      404   401
+POST   /terminals/{id}/exec          own     400   -      400     400   400   400      400   401
+                                     near    404   403    403     403   400   400      400   401
+                                     far     404   403    403     404   404   400      400   401
+                                     absent  404   404    404     404   404   404      404   401
+GET    /terminals/{id}/stream        own     426   -      426     426   426   426      426   401
+                                     near    404   426    426     426   426   426      426   401
+                                     far     404   426    426     404   404   426      426   401
+                                     absent  404   404    404     404   404   404      404   401
+GET    /terminals/{id}/recording     own     200   -      200     200   200   200      200   401
+                                     near    404   200    200     200   200   200      200   401
+                                     far     404   200    200     404   404   200      200   401
+                                     absent  404   404    404     404   404   404      404   401
+GET    /terminals/{id}/recording/index
+                                     own     200   -      200     200   200   200      200   401
+                                     near    404   200    200     200   200   200      200   401
+                                     far     404   200    200     404   404   200      200   401
+                                     absent  404   404    404     404   404   404      404   401
+
+GET    /tasks                        -       200   200    200     200   200   200      200   401
+GET    /tasks/{id}                   own     200   -      200     200   200   200      200   401
+                                     near    404   200    200     200   200   200      200   401
+                                     far     404   200    200     404   404   200      200   401
+                                     absent  404   404    404     404   404   404      404   401
+GET    /tasks/{id}/output            own     200   -      200     200   200   200      200   401
+                                     near    404   200    200     200   200   200      200   401
+                                     far     404   200    200     404   404   200      200   401
+                                     absent  404   404    404     404   404   404      404   401
+POST   /wait                         own     200   200    200     200   200   200      200   401
                                      absent  404   404    404     404   404   404      404   401
 
 GET    /sandboxes                    -       200   200    200     200   200   200      200   401
@@ -368,6 +410,8 @@ impl Team {
             ("commands", true) => self.about_command(path, role, object),
             ("approvals", true) => self.about_approval(path, role, object),
             ("sessions", true) => self.about_session(path, role, object),
+            ("tasks", true) => self.about_command(path, role, object),
+            ("wait", _) => (path.to_owned(), self.wait(role, object)),
             ("terminals", true) => self.about_terminal(path, role, object),
             ("sandboxes", true) => self.about_sandbox(operation, role, object),
             ("people", true) => self.about_person(path, role, object),
@@ -445,6 +489,7 @@ impl Team {
         let (name, sandbox) = self.whose(role, object);
         let body = match path.rsplit('/').next() {
             Some("input") => json!({ "text": "x" }),
+            Some("exec") => json!({ "command": "true" }),
             Some("size") => json!({ "columns": 100, "rows": 30 }),
             Some("signal") => json!({ "signal": "CONT" }),
             _ => Value::Null,
@@ -457,6 +502,16 @@ impl Team {
             }
         };
         (path.replace("{id}", id.as_str().unwrap()), body)
+    }
+
+    fn wait(&self, role: &str, object: &str) -> Value {
+        let id = match (object, role) {
+            ("absent", _) => json!("r_00000000000000zzzzzzzz"),
+            // Who may run nothing looks at what somebody else has run.
+            (_, "viewer") => self.command(role, "near", "true", json!({}))["command_id"].clone(),
+            _ => self.command(role, object, "true", json!({}))["command_id"].clone(),
+        };
+        json!({ "for": [{ "id": id }] })
     }
 
     fn terminal(&self, sandbox: &str) -> Value {
