@@ -166,6 +166,7 @@ fn reported_output_is_removed_like_any_other_and_no_more_than_that() {
                 stdout: format!("{n}\n").repeat(KEPT / format!("{n}\n").len()),
                 stderr: String::new(),
                 exit_code: 0,
+                cwd: None,
             };
             let coder = desk.who("coder");
             let done = desk
