@@ -4,8 +4,12 @@
 mod many;
 mod others;
 mod programs;
+mod recorded;
+mod shell;
 mod survive;
+mod tasks;
 mod typing;
+mod waits;
 
 use std::path::Path;
 
@@ -55,6 +59,15 @@ impl Desk {
             env,
             home,
         }
+    }
+
+    /// One whose agent is asked about before anything runs, and then writes
+    /// directly.
+    fn asked_before() -> Self {
+        let mut home = Home::untouched();
+        home.set("PATH", SYSTEM);
+        let settings = "preset = \"guarded\"\n[effects]\nreview = \"before\"\n";
+        Self::at(home, settings, json!({}))
     }
 
     /// Ends the server as a crash would, and starts another.

@@ -23,7 +23,7 @@ exec 3<> "$clock"
     while :; do
         n=$((n + 1))
         echo $n
-        read -r -t 0.01 -u 3
+        read -r -t 0.03 -u 3
     done
 ) &
 while read -r line; do

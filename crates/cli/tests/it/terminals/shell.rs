@@ -1,0 +1,233 @@
+//! Commands in the shell of a terminal.
+
+use serde_json::{Value, json};
+
+use super::{Desk, have};
+use crate::caller::{Caller, audit};
+use crate::crew::text;
+use crate::support::eventually;
+
+impl Desk {
+    fn exec(&self, name: &str, command: &str) -> Value {
+        let path = format!("/terminals/{name}/exec");
+        let said = self.coder().post(&path, &json!({ "command": command }));
+        said.expect(200)
+    }
+}
+
+fn said(run: &Value) -> (String, i64) {
+    (
+        text(run, "stdout"),
+        run["exit_code"].as_i64().unwrap_or(-99),
+    )
+}
+
+#[test]
+fn a_command_in_a_shell_has_its_own_output_and_exit_status() {
+    let desk = Desk::lenient();
+    for shell in ["bash", "sh", "zsh"] {
+        if !have(&[shell]) {
+            continue;
+        }
+        let opened = desk.open(shell, shell);
+        assert_eq!(opened["shell"], true, "{opened}");
+        assert_eq!(
+            said(&desk.exec(shell, "echo one; echo two")),
+            ("one\ntwo\n".into(), 0)
+        );
+        assert_eq!(said(&desk.exec(shell, "(exit 7)")), (String::new(), 7));
+        // What it is told stays.
+        desk.exec(shell, "cd /usr; export WL_KEPT=yes; mine=too");
+        let kept = desk.exec(shell, "echo $PWD $WL_KEPT $mine; sh -c 'echo $WL_KEPT'");
+        assert_eq!(said(&kept), ("/usr yes too\nyes\n".into(), 0), "{shell}");
+        assert_eq!(kept["cwd_after"], "/usr");
+        // Colours are not text, and a progress bar is what it came to.
+        let drawn = desk.exec(shell, r"printf '\033[31mred\033[0m\n10%%\r99%%\n'");
+        assert_eq!(text(&drawn, "stdout"), "red\n99%\n", "{shell}");
+        // The first character that no line end follows belongs to it too.
+        assert_eq!(
+            text(&desk.exec(shell, "printf x"), "stdout"),
+            "x",
+            "{shell}"
+        );
+    }
+    desk.home.assert_audit_verifies();
+}
+
+#[test]
+fn several_lines_are_one_command_where_the_shell_can_tell() {
+    let desk = Desk::lenient();
+    desk.open("one", "bash");
+    let loop_of_three = "for n in 1 2 3\ndo\n\techo $n\ndone";
+    assert_eq!(
+        said(&desk.exec("one", loop_of_three)),
+        ("1\n2\n3\n".into(), 0)
+    );
+    desk.open("two", "sh");
+    let path = "/terminals/two/exec";
+    let refused = desk
+        .coder()
+        .post(path, &json!({ "command": loop_of_three }));
+    assert_eq!(refused.outcome(), (400, "invalid_line".into()));
+    // Nor is a key a command.
+    let key = desk.coder().post(path, &json!({ "command": "ls\u{3}" }));
+    assert_eq!(key.outcome(), (400, "invalid_line".into()));
+    let nothing = desk.coder().post(path, &json!({ "command": " " }));
+    assert_eq!(nothing.outcome(), (400, "empty_command".into()));
+}
+
+#[test]
+fn marks_that_a_program_makes_up_end_no_command() {
+    let desk = Desk::lenient();
+    desk.open("shell", "bash");
+    let forged = r"printf '\033]133;D;0;wl=00000000000000000000000000000000\007'; \
+                   printf '\033]133;D;0\007'; printf '\033]133;C;cmd=x\007'; echo real; (exit 5)";
+    let forged = forged
+        .replace("\\\n", "")
+        .replace("                   ", "");
+    assert_eq!(said(&desk.exec("shell", &forged)), ("real\n".into(), 5));
+}
+
+#[test]
+fn only_a_shell_that_tells_can_be_asked() {
+    let desk = Desk::lenient();
+    let opened = desk.open("cat", "cat");
+    assert_eq!(opened["shell"], false);
+    let refused = desk
+        .coder()
+        .post("/terminals/cat/exec", &json!({ "command": "ls" }));
+    assert_eq!(refused.outcome(), (400, "no_prompt".into()));
+}
+
+#[test]
+fn a_command_that_takes_long_goes_on_and_is_found_by_its_id() {
+    let desk = Desk::lenient();
+    desk.open("shell", "bash");
+    let body = json!({ "command": "read line; echo got $line", "wait_ms": 50 });
+    let begun = desk
+        .coder()
+        .post("/terminals/shell/exec", &body)
+        .expect(202);
+    assert_eq!(text(&begun, "state"), "running");
+    // It reads, and so it is typed at.
+    desk.coder()
+        .post(
+            "/wait",
+            &json!({ "for": [{ "id": "shell", "until": "input" }] }),
+        )
+        .expect(200);
+    desk.enter("shell", "hello");
+    let id = text(&begun, "command_id");
+    let ended = json!({ "for": [{ "id": id }] });
+    assert_eq!(desk.coder().post("/wait", &ended).expect(200)["met"], true);
+    let run = desk.coder().get(&format!("/commands/{id}")).expect(200);
+    assert_eq!(text(&run, "state"), "succeeded");
+    assert!(text(&run, "stdout").ends_with("got hello\n"), "{run}");
+}
+
+#[test]
+fn a_command_ends_with_the_shell_that_it_ends() {
+    let desk = Desk::lenient();
+    let opened = desk.open("shell", "bash");
+    let run = desk.exec("shell", "exit 3");
+    assert_eq!(text(&run, "state"), "failed", "{run}");
+    let id = text(&opened, "terminal_id");
+    eventually("closed", || desk.status(&id) == "closed");
+    let terminal = desk.coder().get(&format!("/terminals/{id}")).json();
+    assert_eq!(terminal["exit_code"], 3);
+}
+
+#[test]
+fn what_no_rule_allows_is_not_typed() {
+    let desk = Desk::new();
+    desk.open("shell", "bash");
+    let refused = desk.exec("shell", "rm -rf /");
+    assert_eq!(text(&refused, "state"), "blocked");
+    // Nor as a line that is typed.
+    let line = json!({ "text": "rm -rf /", "submit": true });
+    let typed = desk.coder().post("/terminals/shell/input", &line);
+    assert_eq!(typed.outcome(), (400, "blocked".into()));
+    assert_eq!(
+        text(&desk.exec("shell", "echo still here"), "stdout"),
+        "still here\n"
+    );
+    assert!(
+        !desk.rows("shell").contains("rm -rf"),
+        "{}",
+        desk.rows("shell")
+    );
+    let kinds = audit(&desk.home, "");
+    assert_eq!(
+        kinds
+            .iter()
+            .filter(|entry| entry["kind"] == "run.blocked")
+            .count(),
+        2
+    );
+}
+
+#[test]
+fn a_person_is_asked_about_a_command_in_a_terminal_that_writes_directly() {
+    let desk = Desk::asked_before();
+    let opened = desk
+        .coder()
+        .post(
+            "/terminals",
+            &json!({ "name": "shell",
+        "description": "for a test", "command": "bash", "session_id": "all" }),
+        )
+        .expect(202);
+    approve(&desk, &opened);
+    eventually("idle", || desk.status("shell") == "idle");
+    let body = json!({ "command": "touch made", "wait_ms": 10 });
+    let asked = desk
+        .coder()
+        .post("/terminals/shell/exec", &body)
+        .expect(202);
+    assert_eq!(text(&asked, "state"), "waiting", "{asked}");
+    assert!(!desk.home.base().join("made").exists());
+    approve(&desk, &asked);
+    let ended = json!({ "for": [{ "id": text(&asked, "command_id") }] });
+    desk.coder().post("/wait", &ended).expect(200);
+    assert!(desk.home.base().join("made").exists());
+    // A line that is typed is asked about as well.
+    let line = json!({ "text": "touch other", "submit": true });
+    let typed = desk
+        .coder()
+        .post("/terminals/shell/input", &line)
+        .expect(202);
+    assert_eq!(text(&typed, "state"), "asked");
+    let run = desk
+        .coder()
+        .get(&format!("/commands/{}", text(&typed, "command_id")))
+        .json();
+    let owner = Caller::owner(&desk.home);
+    let reject = format!("/commands/{}/reject", text(&run, "command_id"));
+    owner.post(&reject, &json!({ "reason": "no" })).expect(200);
+    assert_eq!(
+        text(&desk.exec("shell", "ls other 2>&1; true"), "state"),
+        "succeeded"
+    );
+    assert!(!desk.home.base().join("other").exists());
+}
+
+fn approve(desk: &Desk, asked: &Value) {
+    let id = ["command_id", "terminal_id"]
+        .iter()
+        .find_map(|name| asked[*name].as_str());
+    let owner = Caller::owner(&desk.home);
+    let path = format!("/commands/{}/approve", id.expect("a run"));
+    owner.post(&path, &Value::Null).expect(200);
+}
+
+#[test]
+fn a_shell_tells_where_it_is_after_a_crash_of_the_server_too() {
+    let mut desk = Desk::lenient();
+    desk.open("shell", "bash");
+    desk.exec("shell", "cd /usr");
+    desk.restart();
+    assert_eq!(
+        said(&desk.exec("shell", "pwd; (exit 4)")),
+        ("/usr\n".into(), 4)
+    );
+}

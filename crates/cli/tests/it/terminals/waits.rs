@@ -1,0 +1,203 @@
+//! Waiting for what runs do.
+
+use std::io::BufRead;
+use std::thread;
+
+use serde_json::{Value, json};
+
+use super::Desk;
+use crate::caller::{Caller, read_head};
+use crate::crew::text;
+
+impl Desk {
+    /// Starts something in the background; returns its id.
+    fn start(&self, command: &str) -> String {
+        let body = json!({ "command": command, "background": true, "env": self.env,
+                           "session_id": "all" });
+        text(
+            &self.coder().post("/commands", &body).expect(202),
+            "command_id",
+        )
+    }
+
+    fn wait(&self, wanted: Value) -> Value {
+        let body = json!({ "for": [wanted], "timeout_ms": 60_000 });
+        let waited = self.coder().post("/wait", &body).expect(200);
+        assert_eq!(waited["timed_out"], false, "{waited}");
+        waited
+    }
+}
+
+/// How many times a race is run.
+fn races() -> usize {
+    match std::env::var_os("WL_LONG") {
+        Some(_) => 10_000,
+        None => 300,
+    }
+}
+
+#[test]
+fn no_end_is_missed_however_close_it_is() {
+    let desk = Desk::lenient();
+    let each = races() / 4;
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..each {
+                    let id = desk.start("true");
+                    let waited = desk.wait(json!({ "id": id }));
+                    assert_eq!(waited["met"], true);
+                    assert_eq!(text(&waited["runs"][0], "state"), "succeeded", "{waited}");
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn output_is_waited_for_before_while_and_after_it_comes() {
+    let desk = Desk::lenient();
+    let id = desk.start("echo early; read x < gate; echo late; echo over");
+    let fifo = desk.home.base().join("gate");
+    assert!(
+        std::process::Command::new("mkfifo")
+            .arg(&fifo)
+            .status()
+            .unwrap()
+            .success()
+    );
+    let early = desk.wait(json!({ "id": id, "until": "output", "pattern": "^ear" }));
+    assert_eq!(early["happened"][0]["line"], "early");
+    assert_eq!(early["happened"][0]["offset"], 0);
+    thread::scope(|scope| {
+        let late = scope.spawn(|| {
+            desk.wait(json!({ "id": id, "until": "output", "pattern": "^late$", "from": 6 }))
+        });
+        std::fs::write(&fifo, "x\n").unwrap();
+        assert_eq!(late.join().unwrap()["happened"][0]["offset"], 6);
+    });
+    // What never comes is told once that is certain.
+    let never = desk.wait(json!({ "id": id, "until": "output", "pattern": "never" }));
+    assert_eq!(never["met"], false);
+    assert_eq!(never["happened"][0]["met"], false);
+}
+
+#[test]
+fn a_port_is_waited_for_and_nobody_elses_counts() {
+    let desk = Desk::lenient();
+    let listen = "import socket, sys; s = socket.socket(); s.bind(('127.0.0.1', 4321)); \
+                  s.listen(); print('listens', flush=True); sys.stdin.read(); input()";
+    let id = desk.start(&format!("sleep 0.1; python3 -c \"{listen}\" < /dev/zero"));
+    let met = desk.wait(json!({ "id": id, "until": "port", "port": 4321 }));
+    assert_eq!(met["happened"][0]["port"], 4321);
+    let other = desk.start("sleep 0.2");
+    let never = desk.wait(json!({ "id": other, "until": "port", "port": 4321 }));
+    assert_eq!(never["met"], false);
+    let task = desk.coder().get(&format!("/tasks/{id}")).expect(200);
+    assert_eq!(task["ports"], json!([4321]));
+}
+
+#[test]
+fn a_program_that_wants_to_be_typed_at_is_waited_for_with_its_prompt() {
+    let desk = Desk::lenient();
+    desk.open(
+        "ask",
+        "sleep 0.1; printf 'Your name? '; read name; echo hello $name; sleep 100",
+    );
+    let met = desk.wait(json!({ "id": "ask", "until": "input" }));
+    assert_eq!(met["happened"][0]["prompt"], "Your name?");
+    desk.enter("ask", "ana");
+    let met = desk.wait(json!({ "id": "ask", "until": "output", "pattern": "hello ana" }));
+    assert_eq!(met["met"], true);
+    let quiet = desk.wait(json!({ "id": "ask", "until": "stable", "ms": 50 }));
+    assert_eq!(quiet["met"], true);
+    let idle = desk.wait(json!({ "id": "ask", "until": "idle", "ms": 50 }));
+    assert_eq!(idle["met"], true);
+}
+
+#[test]
+fn a_screen_that_is_drawn_again_and_again_is_stable_and_not_idle() {
+    let desk = Desk::lenient();
+    desk.open("same", "while :; do printf '\\rthe same'; sleep 0.02; done");
+    desk.sees("same", "the same");
+    let body = json!({ "for": [{ "id": "same", "until": "idle", "ms": 400 },
+                               { "id": "same", "until": "stable", "ms": 400 }] });
+    let waited = desk.coder().post("/wait", &body).expect(200);
+    let happened = waited["happened"].as_array().unwrap();
+    assert_eq!(happened.len(), 1, "{waited}");
+    assert_eq!(happened[0]["until"], "stable");
+}
+
+#[test]
+fn one_is_enough_or_all_are_wanted_and_time_is_up_in_between() {
+    let desk = Desk::lenient();
+    let (short, long) = (desk.start("true"), desk.start("sleep 100"));
+    let both = |all: bool, ms: u64| {
+        let body = json!({ "for": [{ "id": short }, { "id": long }], "all": all,
+                           "timeout_ms": ms });
+        desk.coder().post("/wait", &body).expect(200)
+    };
+    let any = both(false, 60_000);
+    assert_eq!(
+        (&any["met"], &any["timed_out"]),
+        (&json!(true), &json!(false))
+    );
+    assert_eq!(any["happened"][0]["command_id"], json!(short));
+    let all = both(true, 300);
+    assert_eq!(
+        (&all["met"], &all["timed_out"]),
+        (&json!(false), &json!(true))
+    );
+    assert_eq!(all["happened"].as_array().unwrap().len(), 1);
+    let stop = format!("/commands/{long}/stop");
+    desk.coder().post(&stop, &json!({ "grace_ms": 0 }));
+    assert_eq!(both(true, 60_000)["met"], true);
+}
+
+#[test]
+fn what_cannot_be_waited_for_is_refused_before_anything_is() {
+    let desk = Desk::lenient();
+    let id = desk.start("true");
+    let refused = |body: Value| desk.coder().post("/wait", &body).outcome();
+    assert_eq!(refused(json!({ "for": [] })), (400, "invalid_wait".into()));
+    let pattern =
+        |pattern: &str| json!({ "for": [{ "id": id, "until": "output", "pattern": pattern }] });
+    assert_eq!(refused(pattern("(")), (400, "invalid_pattern".into()));
+    assert_eq!(
+        refused(pattern("(a{1000}){1000}")),
+        (400, "invalid_pattern".into())
+    );
+    let none = json!({ "for": [{ "id": id, "until": "output" }] });
+    assert_eq!(refused(none), (400, "invalid_wait".into()));
+    let absent = json!({ "for": [{ "id": id }, { "id": "nothing" }] });
+    assert_eq!(refused(absent), (404, "no_such_run".into()));
+}
+
+#[test]
+fn each_thing_is_told_at_once_where_events_are_wanted() {
+    let desk = Desk::lenient();
+    let id = desk.start("echo first; read x < gate; echo second");
+    let fifo = desk.home.base().join("gate");
+    assert!(
+        std::process::Command::new("mkfifo")
+            .arg(&fifo)
+            .status()
+            .unwrap()
+            .success()
+    );
+    let body = json!({ "all": true, "for": [
+        { "id": id, "until": "output", "pattern": "first" },
+        { "id": id, "until": "output", "pattern": "second" }, { "id": id }] });
+    let caller: Caller = desk.coder().with("accept", "text/event-stream");
+    let body = serde_json::to_vec(&body).unwrap();
+    let line = caller.open("POST", "/agent/terminal/wait", &body);
+    let mut line = std::io::BufReader::new(line);
+    assert_eq!(read_head(&mut line).0, 200);
+    let mut events = line.lines().map_while(Result::ok);
+    let mut next = || events.find_map(|line| line.strip_prefix("event: ").map(str::to_owned));
+    assert_eq!(next().as_deref(), Some("met"));
+    std::fs::write(&fifo, "x\n").unwrap();
+    assert_eq!(next().as_deref(), Some("met"));
+    assert_eq!(next().as_deref(), Some("met"));
+    assert_eq!(next().as_deref(), Some("done"));
+}
