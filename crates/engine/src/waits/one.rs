@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use regex::bytes::Regex;
 use weighlock_exec::Item;
-use weighlock_screen::Plain;
+use weighlock_screen::plain;
 use weighlock_store::State;
 
 use super::{Kind, Met, QUIET_MS, Wanted};
@@ -211,8 +211,8 @@ struct Lines {
     /// Where the line begins.
     from: u64,
     at: u64,
-    /// Takes the control sequences of terminals out.
-    plain: Option<Plain>,
+    /// It has the control sequences of terminals in it.
+    terminal: bool,
 }
 
 impl Lines {
@@ -221,7 +221,7 @@ impl Lines {
             line: vec![],
             from,
             at: from,
-            plain: terminal.then(Plain::new),
+            terminal,
         }
     }
 
@@ -236,8 +236,7 @@ impl Lines {
                     self.at = piece.offset;
                     for part in piece.bytes.split_inclusive(|&byte| byte == b'\n') {
                         self.add(part);
-                        if pattern.is_match(&self.line) {
-                            let line = String::from_utf8_lossy(&self.line).into_owned();
+                        if let Some(line) = self.matches(pattern) {
                             return Some((line, self.from));
                         }
                         if part.ends_with(b"\n") {
@@ -251,14 +250,22 @@ impl Lines {
         None
     }
 
+    /// Returns the line as it is now, if it matches.
+    fn matches(&self, pattern: &Regex) -> Option<String> {
+        if !self.terminal {
+            let found = pattern.is_match(&self.line);
+            return found.then(|| String::from_utf8_lossy(&self.line).into_owned());
+        }
+        let seen = plain(&self.line);
+        let seen = seen.trim_end_matches('\n');
+        let found = pattern.is_match(seen.as_bytes());
+        found.then(|| seen.to_owned())
+    }
+
     /// Adds what fits of a part of a line, without its end.
     fn add(&mut self, part: &[u8]) {
         self.at += part.len() as u64;
-        let text = match &mut self.plain {
-            Some(plain) => plain.feed(part).into_bytes(),
-            None => part.to_vec(),
-        };
-        let text = text.strip_suffix(b"\n").unwrap_or(&text);
+        let text = part.strip_suffix(b"\n").unwrap_or(part);
         let room = LINE_BYTES.saturating_sub(self.line.len());
         self.line.extend_from_slice(&text[..text.len().min(room)]);
     }

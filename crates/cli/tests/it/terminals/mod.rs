@@ -11,6 +11,7 @@ mod tasks;
 mod typing;
 mod waits;
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -68,6 +69,16 @@ impl Desk {
         home.set("PATH", SYSTEM);
         let settings = "preset = \"guarded\"\n[effects]\nreview = \"before\"\n";
         Self::at(home, settings, json!({}))
+    }
+
+    /// A file that whoever reads it waits for.
+    fn gate(&self) -> std::path::PathBuf {
+        let gate = self.home.base().join("gate");
+        let made = std::process::Command::new("mkfifo").arg(&gate).status();
+        assert!(made.is_ok_and(|made| made.success()));
+        let open = std::fs::Permissions::from_mode(0o666);
+        std::fs::set_permissions(&gate, open).unwrap();
+        gate
     }
 
     /// Ends the server as a crash would, and starts another.

@@ -32,15 +32,8 @@ impl Desk {
 #[test]
 fn a_task_has_an_id_a_file_and_new_output_since_the_last_call() {
     let desk = Desk::lenient();
+    let gate = desk.gate();
     let run = desk.background("echo one; read x < gate; echo two >&2; exit 3");
-    let fifo = desk.home.base().join("gate");
-    assert!(
-        std::process::Command::new("mkfifo")
-            .arg(&fifo)
-            .status()
-            .unwrap()
-            .success()
-    );
     let task = desk.task(&text(&run, "command_id"));
     let id = text(&task, "task_id");
     assert!(id.starts_with("bash-"), "{id}");
@@ -53,7 +46,7 @@ fn a_task_has_an_id_a_file_and_new_output_since_the_last_call() {
     assert_eq!(text(&desk.new_output(&id, "?from=0"), "output"), "one\n");
     let file = text(&task, "output_file");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "one\n");
-    std::fs::write(&fifo, "x\n").unwrap();
+    std::fs::write(&gate, "x\n").unwrap();
     let ended = desk.new_output(&id, "?block=true");
     assert_eq!(text(&ended, "output"), "two\n");
     assert_eq!(text(&ended["task"], "status"), "failed");

@@ -14,10 +14,7 @@ impl Desk {
     fn start(&self, command: &str) -> String {
         let body = json!({ "command": command, "background": true, "env": self.env,
                            "session_id": "all" });
-        text(
-            &self.coder().post("/commands", &body).expect(202),
-            "command_id",
-        )
+        text(&self.coder().post("/commands", &body).json(), "command_id")
     }
 
     fn wait(&self, wanted: Value) -> Value {
@@ -57,15 +54,8 @@ fn no_end_is_missed_however_close_it_is() {
 #[test]
 fn output_is_waited_for_before_while_and_after_it_comes() {
     let desk = Desk::lenient();
+    let gate = desk.gate();
     let id = desk.start("echo early; read x < gate; echo late; echo over");
-    let fifo = desk.home.base().join("gate");
-    assert!(
-        std::process::Command::new("mkfifo")
-            .arg(&fifo)
-            .status()
-            .unwrap()
-            .success()
-    );
     let early = desk.wait(json!({ "id": id, "until": "output", "pattern": "^ear" }));
     assert_eq!(early["happened"][0]["line"], "early");
     assert_eq!(early["happened"][0]["offset"], 0);
@@ -73,7 +63,7 @@ fn output_is_waited_for_before_while_and_after_it_comes() {
         let late = scope.spawn(|| {
             desk.wait(json!({ "id": id, "until": "output", "pattern": "^late$", "from": 6 }))
         });
-        std::fs::write(&fifo, "x\n").unwrap();
+        std::fs::write(&gate, "x\n").unwrap();
         assert_eq!(late.join().unwrap()["happened"][0]["offset"], 6);
     });
     // What never comes is told once that is certain.
@@ -176,15 +166,8 @@ fn what_cannot_be_waited_for_is_refused_before_anything_is() {
 #[test]
 fn each_thing_is_told_at_once_where_events_are_wanted() {
     let desk = Desk::lenient();
+    let gate = desk.gate();
     let id = desk.start("echo first; read x < gate; echo second");
-    let fifo = desk.home.base().join("gate");
-    assert!(
-        std::process::Command::new("mkfifo")
-            .arg(&fifo)
-            .status()
-            .unwrap()
-            .success()
-    );
     let body = json!({ "all": true, "for": [
         { "id": id, "until": "output", "pattern": "first" },
         { "id": id, "until": "output", "pattern": "second" }, { "id": id }] });
@@ -196,7 +179,7 @@ fn each_thing_is_told_at_once_where_events_are_wanted() {
     let mut events = line.lines().map_while(Result::ok);
     let mut next = || events.find_map(|line| line.strip_prefix("event: ").map(str::to_owned));
     assert_eq!(next().as_deref(), Some("met"));
-    std::fs::write(&fifo, "x\n").unwrap();
+    std::fs::write(&gate, "x\n").unwrap();
     assert_eq!(next().as_deref(), Some("met"));
     assert_eq!(next().as_deref(), Some("met"));
     assert_eq!(next().as_deref(), Some("done"));
