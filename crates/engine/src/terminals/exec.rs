@@ -214,13 +214,7 @@ impl Engine {
         {
             return Report::failed("the terminal was closed before it was typed; nothing was run");
         }
-        let found = || shown.with(|picture| picture.command_from(from));
-        let mut fed = shown.fed.subscribe();
-        tokio::select! {
-            _ = fed.wait_for(|_| found().is_some()) => {}
-            () = live.is_over() => {}
-        }
-        match found() {
+        match ended_from(live, &shown, from).await {
             Some(span) => self.report(terminal, &span, &shown),
             None => Report::failed("the shell ended with it; how it ended is with the terminal"),
         }
@@ -280,6 +274,23 @@ impl Report {
             stderr: format!("weighlock: {why}\n"),
             exit_code: -1,
             ..Self::default()
+        }
+    }
+}
+
+/// Waits for the end of the first command from an offset on; there is none
+/// when the terminal is closed before.
+async fn ended_from(live: &Live, shown: &Shown, from: u64) -> Option<Span> {
+    let mut fed = shown.fed.subscribe();
+    let found = || shown.with(|picture| picture.command_from(from));
+    loop {
+        fed.mark_unchanged();
+        if let Some(span) = found() {
+            return Some(span);
+        }
+        tokio::select! {
+            Ok(()) = fed.changed() => {}
+            () = live.is_over() => return found(),
         }
     }
 }

@@ -85,7 +85,9 @@ impl Shown {
     pub(crate) fn read_diary(&self, dir: &Path) {
         let mut picture = lock(&self.picture);
         picture.read_diary(dir);
-        self.tell(&picture);
+        let size = picture.size;
+        drop(picture);
+        self.tell(size);
     }
 
     /// Shows more; returns what the terminal answers.
@@ -93,18 +95,21 @@ impl Shown {
         let mut picture = lock(&self.picture);
         picture.read_diary(dir);
         let answers = picture.feed(items, answer_from);
-        self.tell(&picture);
         let shell = picture.shell.as_ref();
-        self.fed.send_replace(Fed {
+        let fed = Fed {
             offset: picture.offset,
             at: Instant::now(),
             prompt: shell.is_some_and(|shell| shell.spans.waits()),
-        });
+        };
+        let size = picture.size;
+        // Whoever is told may look at once.
+        drop(picture);
+        self.tell(size);
+        self.fed.send_replace(fed);
         answers
     }
 
-    fn tell(&self, picture: &Picture) {
-        let size = picture.size;
+    fn tell(&self, size: Size) {
         self.size
             .send_if_modified(|known| std::mem::replace(known, size) != size);
     }
