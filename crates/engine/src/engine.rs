@@ -161,6 +161,7 @@ impl Engine {
         engine.read_deadlines()?;
         engine.recover().await?;
         engine.recover_held().await?;
+        engine.settle_typed().await?;
         engine.begin_unbegun().await?;
         engine.watch_deadlines();
         let _ = swept.await;

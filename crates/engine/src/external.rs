@@ -43,7 +43,11 @@ impl Engine {
     ) -> Result<Run, Error> {
         let mut command = self.command(&case, permit, &beginning);
         command.started_at = Some(self.clock.micros());
+        let mut detail = Run::from_command(command.clone()).detail;
+        detail.in_terminal = case.request.in_terminal.clone();
+        command.detail = stored(detail);
         let told = json!({ "command": command.command, "cwd": command.cwd, "executor": "external",
+                           "in_terminal": case.request.in_terminal,
                            "approved_by": command.approved_by, "approval": command.approval });
         let entry = self.entry_of("run.started", &command.requested_by, &command, told);
         self.record_start(command.clone(), beginning.still(), case.key(), entry)

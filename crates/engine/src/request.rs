@@ -110,6 +110,8 @@ pub struct Request {
     pub keep: bool,
     /// The requester runs it itself, and reports what it did.
     pub external: bool,
+    /// It is typed at the shell of this terminal: the id of its run.
+    pub in_terminal: Option<String>,
     /// The client's own name for this request: made twice, it runs once.
     pub key: Option<String>,
     /// When a person is asked, where that is not to be as the sandbox has it;
@@ -133,6 +135,7 @@ impl Request {
             agent: None,
             shell: None,
             external: false,
+            in_terminal: None,
             key: None,
             review: None,
             preview: false,

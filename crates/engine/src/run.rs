@@ -232,7 +232,15 @@ impl Engine {
         beginning: Beginning,
     ) -> Result<Run, Error> {
         if case.request.external {
-            return self.hand_over(case, &permit, beginning).await;
+            let (terminal, who) = (
+                case.request.in_terminal.clone(),
+                case.request.principal.clone(),
+            );
+            let run = self.hand_over(case, &permit, beginning).await?;
+            if let Some(terminal) = terminal {
+                tokio::spawn(Arc::clone(self).type_at(terminal, run.clone(), who));
+            }
+            return Ok(run);
         }
         let plan = self.plan(case, &permit, beginning)?;
         self.start(plan, permit).await

@@ -97,6 +97,9 @@ pub struct Detail {
     /// A plain file that its output is also written to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_file: Option<String>,
+    /// The terminal at whose shell it was typed: the id of its run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub in_terminal: Option<String>,
     /// Where the shell that goes on was afterwards.
     pub cwd_after: Option<String>,
     /// Which walls a failed run has met, as its output suggests.

@@ -85,6 +85,15 @@ impl Spans {
         matches!(&self.walk.stage, Stage::Typing(typed) if typed.ended.is_none())
     }
 
+    /// Whether a command runs, as far as the shell has told.
+    pub fn runs(&self) -> bool {
+        match &self.walk.stage {
+            Stage::Away => false,
+            Stage::Typing(typed) => typed.ended.is_some(),
+            Stage::Running { .. } => true,
+        }
+    }
+
     /// The shell's working directory at its last prompt.
     pub fn directory(&self) -> Option<&Path> {
         self.walk.directory.as_deref()

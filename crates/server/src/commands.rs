@@ -552,8 +552,6 @@ pub(crate) fn view(engine: &Engine, run: Run) -> Result<CommandView, Problem> {
 
 fn request(new: NewCommand, principal: Principal) -> Request {
     Request {
-        principal,
-        command: new.command,
         description: new.description,
         session: new.session_id,
         sandbox: new.sandbox_id,
@@ -562,7 +560,6 @@ fn request(new: NewCommand, principal: Principal) -> Request {
         agent: new.agent,
         shell: new.shell.map(Shell::from),
         external: new.executor == Some(Executor::External),
-        key: None,
         input: match new.stdin {
             Some(text) => Input::Text(text.into_bytes()),
             None if new.stdin_open => Input::Open,
@@ -575,6 +572,7 @@ fn request(new: NewCommand, principal: Principal) -> Request {
         keep: new.keep,
         review: new.review,
         preview: new.preview,
+        ..Request::new(principal, new.command)
     }
 }
 

@@ -11,7 +11,9 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weighlock_engine::{Engine, Outcome, Request, ScreenView, Sent, Size, TerminalView, Typed};
+use weighlock_engine::{
+    Engine, Outcome, Request, Run, ScreenView, Sent, Size, TerminalView, Typed,
+};
 
 use crate::commands::{CommandView, view};
 use crate::output::blocking;
@@ -21,6 +23,11 @@ use crate::system::{Body, Id, Params, Who};
 
 /// Lines of history that are told at once, at the most.
 const MAX_LINES: usize = 10_000;
+
+/// How long one in the foreground is waited for when nothing is said, and at
+/// the most.
+const TIMEOUT_MS: u64 = 20_000;
+const MAX_TIMEOUT_MS: u64 = 300_000;
 
 /// A terminal to be opened.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -53,6 +60,13 @@ pub struct NewTerminal {
     /// Lines; 24 if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rows: Option<u16>,
+    /// Wait for its end, answer with its output, and close it.
+    #[serde(default)]
+    pub foreground: bool,
+    /// How long to wait for that, in milliseconds: 20 seconds when not given,
+    /// 5 minutes at the most. It is closed then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
 }
 
 /// What is typed at a terminal, in this order.
@@ -164,9 +178,17 @@ pub(crate) async fn open(
         sandbox: new.sandbox_id,
         cwd: new.cwd,
         env: new.env.into_iter().collect(),
-        ..Request::new(who, new.command)
+        ..Request::new(who.clone(), new.command)
     };
-    match engine.open_terminal(request, &new.name, size).await? {
+    let opened = engine.open_terminal(request, &new.name, size).await?;
+    if let (true, Outcome::Running(run)) = (new.foreground, &opened) {
+        let time = new.timeout_ms.unwrap_or(TIMEOUT_MS).min(MAX_TIMEOUT_MS);
+        let run = engine
+            .see_through(run, Duration::from_millis(time), &who)
+            .await?;
+        return blocking(move || Ok(Json(seen(&engine, run)?).into_response())).await;
+    }
+    match opened {
         Outcome::Running(run) | Outcome::Waiting(run) => {
             let shown = blocking(move || Ok(Json(engine.terminal_view(run)))).await?;
             Ok((StatusCode::ACCEPTED, shown).into_response())
@@ -177,14 +199,33 @@ pub(crate) async fn open(
     }
 }
 
+/// A run with what its terminal showed, as text.
+fn seen(engine: &Engine, run: Run) -> Result<CommandView, Problem> {
+    let shown = engine.transcript(&run)?;
+    let view = view(engine, run)?;
+    Ok(match view.text {
+        Some(_) => CommandView {
+            text: Some(shown),
+            ..view
+        },
+        None => CommandView {
+            stdout: Some(shown),
+            ..view
+        },
+    })
+}
+
 pub(crate) fn open_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("openTerminal")
         .summary("Open a terminal")
         .description(
             "Judged like any command. Answers 202 with the terminal, which goes on or waits for a \
-             person; 200 with the run if the policy refuses it.",
+             person; 200 with the run if the policy refuses it, or with its output if it was \
+             to be waited for.",
         )
-        .response_with::<200, Json<CommandView>, _>(|res| res.description("It was refused"))
+        .response_with::<200, Json<CommandView>, _>(|res| {
+            res.description("It was refused, or has ended")
+        })
         .response_with::<202, Json<TerminalView>, _>(|res| res.description("It is open, or waits"))
 }
 

@@ -32,6 +32,8 @@ pub(crate) struct Kept {
     keep: bool,
     external: bool,
     #[serde(default)]
+    in_terminal: Option<String>,
+    #[serde(default)]
     review: Option<Review>,
     #[serde(default)]
     preview: bool,
@@ -75,6 +77,7 @@ impl Kept {
             background: request.background,
             keep: request.keep,
             external: request.external,
+            in_terminal: request.in_terminal.clone(),
             review: request.review,
             preview: request.preview,
         }
@@ -125,6 +128,7 @@ impl Engine {
             background: kept.background,
             keep: kept.keep,
             external: kept.external,
+            in_terminal: kept.in_terminal,
             review: kept.review,
             preview: kept.preview,
             ..Request::new(principal, "")

@@ -8,9 +8,9 @@ use serde_json::json;
 use weighlock_marks::Span;
 use weighlock_policy::{Settled, Verdict};
 use weighlock_screen::{paste, plain};
-use weighlock_store::State;
+use weighlock_store::{Filter, State};
 
-use super::input::Sent;
+use super::input::{Line, Sent};
 use super::keyboard::mark;
 use super::show::Shown;
 use crate::engine::Engine;
@@ -27,6 +27,12 @@ use crate::view::Run;
 /// output has all.
 const MOST: usize = 1024 * 1024;
 
+/// How long a shell takes to show its prompt, at the most.
+const MOMENT: Duration = Duration::from_secs(2);
+
+/// Why something was not typed.
+const CLOSED: &str = "the terminal was closed before it was typed; nothing was run";
+
 /// How much of a log is read at a time.
 const STEP: usize = 256 * 1024;
 
@@ -42,49 +48,42 @@ impl Engine {
     ) -> Result<Outcome, Error> {
         let live = self.terminal_of(terminal, who)?;
         let shown = shell_of(&live)?;
+        shown.settled().await;
         check_line(command, &shown)?;
-        let run = match self.permitted(&live, terminal, command, who).await? {
-            Outcome::Running(run) | Outcome::Waiting(run) => run,
-            refused => return Ok(refused),
+        let begun = self.permitted(&live, terminal, command, who).await?;
+        let (Outcome::Running(run) | Outcome::Waiting(run)) = begun else {
+            return Ok(begun);
         };
-        let id = run.command_id.clone();
-        tokio::spawn(Arc::clone(self).type_when_permitted(
-            live,
-            terminal.clone(),
-            run,
-            who.clone(),
-        ));
-        let run = self.recall(&id)?;
         Ok(Outcome::from(self.wait_settled(run, wait).await?))
     }
 
-    /// Judges a line that is typed at a shell's prompt. Returns what became of
-    /// it if it is not to be typed like anything else.
+    /// Judges a line that is typed at a shell's prompt.
     pub(super) async fn judge_line(
         self: &Arc<Self>,
         live: &Arc<Live>,
         terminal: &Run,
         line: &str,
         who: &Principal,
-    ) -> Result<Option<Sent>, Error> {
+    ) -> Result<Line, Error> {
         let Ok(shown) = shell_of(live) else {
-            return Ok(None);
+            return Ok(Line::NoCommand);
         };
+        shown.settled().await;
         if !shown.fed.borrow().prompt || check_line(line, &shown).is_err() {
-            return Ok(None);
+            return Ok(Line::NoCommand);
         }
         let case = self.case_in(live, terminal, line, who).await?;
         match case.judged.judgement.verdict {
-            Verdict::Auto => Ok(None),
-            Verdict::Ask if terminal.detail.is_on_copy() => Ok(None),
+            Verdict::Auto => Ok(Line::Allowed),
+            Verdict::Ask if terminal.detail.is_on_copy() => Ok(Line::Allowed),
             Verdict::Ask => match self.exec(terminal, line, Some(Duration::ZERO), who).await? {
-                Outcome::Waiting(run) => Ok(Some(Sent::Asked(Box::new(run)))),
+                Outcome::Waiting(run) => Ok(Line::Settled(Sent::Asked(Box::new(run)))),
                 Outcome::Refused(run) => Err(refused(run)),
-                Outcome::Running(_) | Outcome::Ended(_) => Ok(Some(Sent::Typed)),
+                Outcome::Running(_) | Outcome::Ended(_) => Ok(Line::Settled(Sent::Typed)),
             },
             Verdict::Reject => match self.refuse(&case).await? {
                 Outcome::Refused(run) => Err(refused(run)),
-                _ => Ok(None),
+                _ => Ok(Line::NoCommand),
             },
         }
     }
@@ -106,6 +105,7 @@ impl Engine {
             description: name.map(|terminal| format!("in terminal {}", terminal.name)),
             cwd,
             external: true,
+            in_terminal: Some(terminal.command_id.clone()),
             ..Request::new(who.clone(), command)
         };
         // A shell can go where no run may begin; what it does there is judged
@@ -141,30 +141,42 @@ impl Engine {
             Settled::Asked(question) if terminal.detail.is_on_copy() => question.tried(),
             Settled::Asked(_) => return self.ask(case, None).await,
         };
-        let run = self.hand_over(case, &permit, Beginning::New).await?;
+        let run = self.begin_case(case, permit, Beginning::New).await?;
         Ok(Outcome::Running(run))
     }
 
-    /// Types a command once it may be, and records how it ended.
-    async fn type_when_permitted(
-        self: Arc<Self>,
-        live: Arc<Live>,
-        terminal: Run,
-        run: Run,
-        who: Principal,
-    ) {
-        let run = match run.state {
-            State::Running => run,
-            _ => match self.wait(&run, None).await {
-                Ok(run) if run.state == State::Running => run,
-                // Refused, expired or taken back: it has its end.
-                _ => return,
-            },
+    /// Types a permitted command at a terminal, and records how it ended.
+    pub(crate) async fn type_at(self: Arc<Self>, terminal: String, run: Run, who: Principal) {
+        let found = self.recall(&terminal);
+        let found = found.and_then(|terminal| Ok((self.terminal_of(&terminal, &who)?, terminal)));
+        let report = match found {
+            Ok((live, terminal)) => self.type_command(&live, &terminal, &run, &who).await,
+            Err(_) => Report::failed(CLOSED),
         };
-        let report = self.type_command(&live, &terminal, &run, &who).await;
         if let Err(error) = self.finalize(&run.command_id, report, &who).await {
             tracing::warn!(run = run.command_id, %error, "cannot record a command's end");
         }
+    }
+
+    /// Settles what was typed at a terminal when an earlier server ended.
+    pub(crate) async fn settle_typed(self: &Arc<Self>) -> Result<(), Error> {
+        let running = self.store.list(&Filter {
+            state: Some(State::Running),
+            limit: usize::MAX >> 1,
+            ..Filter::default()
+        })?;
+        for command in running {
+            let run = Run::from_command(command);
+            if run.detail.in_terminal.is_none() {
+                continue;
+            }
+            let who = Principal::library(run.requested_by.clone());
+            let report = Report::failed(
+                "the server ended while it ran; the terminal goes on, and shows what became of it",
+            );
+            self.finalize(&run.command_id, report, &who).await?;
+        }
+        Ok(())
     }
 
     async fn type_command(
@@ -175,8 +187,12 @@ impl Engine {
         who: &Principal,
     ) -> Report {
         let Ok(shown) = shell_of(live) else {
-            return Report::failed("the terminal was closed before it was typed; nothing was run");
+            return Report::failed(CLOSED);
         };
+        // A person may have put another text in its place.
+        if let Err(error) = check_line(&run.command, &shown) {
+            return Report::failed(&error.to_string());
+        }
         let _one = live.at_prompt.lock().await;
         let ready = async {
             loop {
@@ -193,7 +209,7 @@ impl Engine {
         tokio::select! {
             () = ready => {}
             () = live.is_over() => {
-                return Report::failed("the terminal was closed before it was typed; nothing was run");
+                return Report::failed(CLOSED);
             }
         }
         let from = shown.fed.borrow().offset;
@@ -212,7 +228,7 @@ impl Engine {
             .await
             .is_err()
         {
-            return Report::failed("the terminal was closed before it was typed; nothing was run");
+            return Report::failed(CLOSED);
         }
         match ended_from(live, &shown, from).await {
             Some(span) => self.report(terminal, &span, &shown),
@@ -275,6 +291,16 @@ impl Report {
             exit_code: -1,
             ..Self::default()
         }
+    }
+}
+
+impl Shown {
+    /// Waits until the shell is at its prompt or runs something, as it is
+    /// after a moment: between the two it says nothing.
+    async fn settled(&self) {
+        let mut fed = self.fed.subscribe();
+        let settled = fed.wait_for(|fed| fed.prompt || fed.busy);
+        let _ = tokio::time::timeout(MOMENT, settled).await;
     }
 }
 

@@ -48,10 +48,13 @@ impl Engine {
     ) -> Result<Sent, Error> {
         let live = self.terminal_of(run, who)?;
         let bytes = typed.bytes(&live, run).await?;
-        if let Some(line) = typed.line()
-            && let Some(sent) = self.judge_line(&live, run, line, who).await?
-        {
-            return Ok(sent);
+        let mut judged = false;
+        if let Some(line) = typed.line() {
+            match self.judge_line(&live, run, line, who).await? {
+                Line::Settled(sent) => return Ok(sent),
+                Line::Allowed => judged = true,
+                Line::NoCommand => {}
+            }
         }
         let hidden = { live.job.terminal().await.ok_or_else(|| ended(run))? }.hidden;
         let said = match hidden {
@@ -59,6 +62,7 @@ impl Engine {
             false => json!({
                 "text": String::from_utf8_lossy(&bytes[..bytes.len().min(RECORDED)]),
                 "bytes": bytes.len(),
+                "judged": judged,
             }),
         };
         self.record_terminal("terminal.input", run, who, said)
@@ -192,6 +196,16 @@ impl Typed {
         }
         Ok(bytes)
     }
+}
+
+/// What a line is, before it is typed.
+pub(super) enum Line {
+    /// A command that may run.
+    Allowed,
+    /// Not a command, as far as anybody can tell: the walls are the limit.
+    NoCommand,
+    /// It is not to be typed now.
+    Settled(Sent),
 }
 
 /// What became of something that was typed.

@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use weighlock_exec::Size;
+use weighlock_exec::{Size, Text};
 use weighlock_store::State;
 
 use crate::engine::Engine;
@@ -40,6 +40,9 @@ const MAX_NAME: usize = 64;
 
 /// How long what runs in a terminal that is closed has to end in order.
 const GRACE: Duration = Duration::from_millis(500);
+
+/// How long one may take to be gone.
+const CLOSE_WITHIN: Duration = Duration::from_secs(10);
 
 /// What a hung-up line is told as.
 const HANG_UP: i32 = 1;
@@ -89,6 +92,30 @@ impl Engine {
             size,
         });
         self.run(request).await
+    }
+
+    /// Waits for the end of a terminal, at most for a time, and closes it.
+    pub async fn see_through(
+        &self,
+        run: &Run,
+        time: Duration,
+        who: &Principal,
+    ) -> Result<Run, Error> {
+        let ended = self.wait(run, Some(time)).await?;
+        if ended.open && ended.ended_at.is_none() {
+            self.close_terminal(run, who).await?;
+        }
+        self.closed(run, CLOSE_WITHIN).await
+    }
+
+    /// Returns what a terminal has shown, as text without colours.
+    pub fn transcript(&self, run: &Run) -> Result<String, Error> {
+        let excerpt = self.excerpt(run, None)?;
+        let shown = match excerpt.text {
+            Text::Joined(text) => text,
+            Text::Streams { stdout, .. } => stdout,
+        };
+        Ok(weighlock_screen::plain(shown.as_bytes()))
     }
 
     /// Lists the terminals that somebody may see; of one session, if it is

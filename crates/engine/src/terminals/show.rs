@@ -42,6 +42,8 @@ pub(crate) struct Fed {
     pub(crate) at: Instant,
     /// Its shell waits for a command.
     pub(crate) prompt: bool,
+    /// A command runs in its shell.
+    pub(crate) busy: bool,
 }
 
 /// A screen with all that leads to it.
@@ -71,6 +73,7 @@ impl Shown {
                 offset: 0,
                 at: Instant::now(),
                 prompt: false,
+                busy: false,
             }),
             size: watch::Sender::new(size),
         }
@@ -100,6 +103,7 @@ impl Shown {
             offset: picture.offset,
             at: Instant::now(),
             prompt: shell.is_some_and(|shell| shell.spans.waits()),
+            busy: shell.is_some_and(|shell| shell.spans.runs()),
         };
         let size = picture.size;
         // Whoever is told may look at once.

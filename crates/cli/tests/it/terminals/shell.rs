@@ -231,3 +231,48 @@ fn a_shell_tells_where_it_is_after_a_crash_of_the_server_too() {
         ("/usr\n".into(), 4)
     );
 }
+
+#[test]
+fn a_crash_of_the_server_loses_no_command_in_a_terminal() {
+    let mut desk = Desk::asked_before();
+    let opened = desk
+        .coder()
+        .post(
+            "/terminals",
+            &json!({ "name": "shell",
+        "description": "for a test", "command": "bash", "session_id": "all" }),
+        )
+        .expect(202);
+    approve(&desk, &opened);
+    eventually("idle", || desk.status("shell") == "idle");
+    let exec = |desk: &Desk, command: &str| {
+        let body = json!({ "command": command, "wait_ms": 10 });
+        desk.coder()
+            .post("/terminals/shell/exec", &body)
+            .expect(202)
+    };
+    let waiting = exec(&desk, "touch made");
+    desk.restart();
+    // What waited for an answer is typed once there is one.
+    approve(&desk, &waiting);
+    let ended = |desk: &Desk, run: &Value| {
+        let id = text(run, "command_id");
+        desk.coder()
+            .post("/wait", &json!({ "for": [{ "id": id }] }))
+            .expect(200);
+        desk.coder().get(&format!("/commands/{id}")).json()
+    };
+    assert_eq!(text(&ended(&desk, &waiting), "state"), "succeeded");
+    assert!(desk.home.base().join("made").exists());
+    // What ran has an end that says what is known.
+    let running = exec(&desk, "sleep 1000");
+    eventually("busy", || desk.status("shell") == "busy");
+    desk.restart();
+    let lost = ended(&desk, &running);
+    assert_eq!(text(&lost, "state"), "failed");
+    assert!(
+        text(&lost, "stderr").contains("the server ended while it ran"),
+        "{lost}"
+    );
+    desk.home.assert_audit_verifies();
+}

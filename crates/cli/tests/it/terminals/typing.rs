@@ -133,3 +133,27 @@ fn the_command_line_opens_types_shows_and_closes() {
         say(&["term"]).1.starts_with("No terminal is open.")
     });
 }
+
+#[test]
+fn one_in_the_foreground_is_waited_for_and_closed() {
+    let desk = Desk::lenient();
+    let open = |command: &str, more: Value| {
+        let mut body = json!({ "name": "front", "description": "for a test", "command": command,
+                               "session_id": "all", "foreground": true, "env": desk.env });
+        body.as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        desk.coder().post("/terminals", &body).expect(200)
+    };
+    let ended = open("printf '10%%\\r99%%\\n'; tty; exit 4", json!({}));
+    assert_eq!(text(&ended, "stdout"), "99%\n/dev/pts/0\n");
+    assert_eq!(ended["exit_code"], 4);
+    // Its name is free again, also when time was up before its end.
+    let late = open("echo begun; sleep 1000", json!({ "timeout_ms": 500 }));
+    assert_eq!(text(&late, "stdout"), "begun\n");
+    assert_eq!(text(&late, "state"), "killed");
+    assert_eq!(
+        desk.coder().get("/terminals").json()["terminals"],
+        json!([])
+    );
+}
