@@ -164,8 +164,7 @@ fn reported_output_is_removed_like_any_other_and_no_more_than_that() {
             };
             let report = Report {
                 stdout: format!("{n}\n").repeat(KEPT / format!("{n}\n").len()),
-                stderr: String::new(),
-                exit_code: 0,
+                ..Report::default()
             };
             let coder = desk.who("coder");
             let done = desk
