@@ -63,8 +63,8 @@ impl Engine {
         };
         self.record_terminal("terminal.input", run, who, said)
             .await?;
-        if live.keyboard.is_taken() {
-            return live.keyboard.hold(&bytes).map(Sent::Held);
+        if let Some(sent) = live.keyboard.hold(&bytes)? {
+            return Ok(sent);
         }
         if let Some(line) = typed.line().filter(|_| !hidden) {
             mark(&live, "command", brief(line)).await;

@@ -15,7 +15,7 @@ mod viewer;
 
 pub use self::input::{Sent, Typed};
 pub(crate) use self::keyboard::Keyboard;
-pub use self::keyboard::{ControlView, Hand};
+pub use self::keyboard::{ControlView, Hand, KeyboardTimes};
 pub(crate) use self::show::{Shown, show_from};
 pub(crate) use self::startup::{keep_nonce, startup};
 pub use self::view::{CursorView, ScreenView, TerminalView};
