@@ -107,7 +107,7 @@ impl Engine {
     }
 
     /// Shows what the diary says before there is more output.
-    pub(super) fn look_into_diary(&self, live: &Live, run: &Run) {
+    pub(crate) fn look_into_diary(&self, live: &Live, run: &Run) {
         if let Some(shown) = &live.shown {
             shown.read_diary(&self.dir_of(&run.command_id));
         }

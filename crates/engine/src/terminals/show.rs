@@ -189,6 +189,8 @@ impl Picture {
             }
             self.offset = end_of(item);
         }
+        // One that came after all output would wait for more.
+        self.resize_at(self.offset);
         answers
     }
 
