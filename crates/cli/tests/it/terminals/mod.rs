@@ -1,11 +1,15 @@
 //! Terminals over the wire: real programs at a real terminal, driven by what
 //! it shows.
 
+mod attach;
+mod keyboard;
 mod many;
 mod others;
 mod programs;
+mod streams;
 mod survive;
 mod typing;
+mod watcher;
 
 use std::path::Path;
 
@@ -75,6 +79,25 @@ impl Desk {
 
     fn coder(&self) -> Caller {
         Caller::owner(&self.home).bearing(&self.agent)
+    }
+
+    /// Somebody else, by name.
+    fn other(&self, name: &str, role: &str) -> Caller {
+        let own = json!({ "default_sandbox": "default" });
+        let token = add(&self.home, name, role, own);
+        Caller::owner(&self.home).bearing(&token)
+    }
+
+    /// A terminal as its owner is told of it.
+    fn told(&self, name: &str) -> Value {
+        self.coder().get(&format!("/terminals/{name}")).expect(200)
+    }
+
+    /// Its columns and rows.
+    fn size(&self, name: &str) -> (u64, u64) {
+        let told = self.told(name);
+        let number = |name: &str| told[name].as_u64().expect("a number");
+        (number("columns"), number("rows"))
     }
 
     /// Opens a terminal, in a session that all of them share.
