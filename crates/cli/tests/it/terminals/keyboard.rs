@@ -249,13 +249,33 @@ fn who_may_not_operate_takes_no_keyboard() {
     let stranger = desk.other("stranger", "agent");
     let said = Watcher::try_at(&stranger, "cat", "").err();
     assert_eq!(said.expect("refused").outcome(), (404, "not_found".into()));
-    let foreign = desk.ana().with("origin", "http://evil.example");
-    let said = Watcher::try_at(&foreign, "cat", "").err();
-    assert_eq!(
-        said.expect("refused").outcome(),
-        (403, "foreign_origin".into())
-    );
     assert!(desk.turns().is_empty());
+}
+
+#[test]
+fn no_page_elsewhere_watches_or_types_through_a_browser() {
+    let home = Home::new();
+    let server = home.serve(&["--listen", "127.0.0.1:0"]);
+    let token = add(&home, "ana", "operator", json!({}));
+    let owner = Caller::owner(&home);
+    let body = json!({ "name": "cat", "description": "for a test", "command": "cat" });
+    owner.post("/terminals", &body).expect(202);
+    let ana = Caller::stranger(&server).bearing(&token);
+    let own = format!("http://{}", server.address());
+    let refused = |who: &Caller| {
+        Watcher::try_at(who, "cat", "")
+            .err()
+            .map(|said| said.outcome())
+    };
+    let foreign = Some((403, "foreign_origin".to_owned()));
+    for origin in ["http://evil.example", "null", "http://127.0.0.1:1"] {
+        assert_eq!(refused(&ana.with("origin", origin)), foreign, "{origin}");
+    }
+    let rebound = ana.with("host", "evil.example");
+    assert_eq!(refused(&rebound), foreign);
+    let nobody = Caller::stranger(&server).with("origin", &own);
+    assert_eq!(refused(&nobody), Some((401, "no_token".to_owned())));
+    assert_eq!(refused(&ana.with("origin", &own)), None);
 }
 
 #[test]
