@@ -30,6 +30,9 @@ const ALIVE_EVERY: Duration = Duration::from_secs(15);
 /// Whoever says nothing for so long, or takes nothing, is gone.
 const GONE_AFTER: Duration = Duration::from_secs(30);
 
+/// How long they have to hang up when there is no more to be said.
+const GOODBYE: Duration = Duration::from_secs(5);
+
 /// How long whoever was let in counts as let in, while much is sent.
 const WELCOME_FOR: Duration = Duration::from_secs(1);
 
@@ -349,10 +352,18 @@ impl Watching {
                 },
             };
             if went_on.is_err() || !self.is_welcome().await {
-                let _ = self.send(Message::Close(None)).await;
-                return;
+                return self.part().await;
             }
         }
+    }
+
+    /// Says goodbye, and waits until they do. Gone at once, what we said last
+    /// could be lost with what they say now.
+    async fn part(mut self) {
+        self.hand = None;
+        let _ = self.send(Message::Close(None)).await;
+        let heard = async { while let Some(Ok(_)) = self.socket.recv().await {} };
+        let _ = tokio::time::timeout(GOODBYE, heard).await;
     }
 
     async fn is_welcome(&mut self) -> bool {

@@ -66,7 +66,7 @@ pub(crate) async fn attach(paths: &Paths, name: &str, take: bool) -> Result<Left
     let mode = Mode::enter()?;
     let mut keys = keys();
     if take {
-        attached.take().await?;
+        attached.take().await;
     }
     let left = loop {
         let next = attached.next_moment();
@@ -173,7 +173,7 @@ impl Attached {
                     self.told = self.came;
                     self.line
                         .say(&ViewerMessage::Ack { offset: self.came })
-                        .await?;
+                        .await;
                 }
             }
             Heard::Snapshot {
@@ -207,7 +207,7 @@ impl Attached {
                 self.typing = yours;
                 self.control = control;
                 if let Some(keys) = self.taking.take_if(|_| yours) {
-                    self.line.press(&keys).await?;
+                    self.line.press(&keys).await;
                 }
             }
             Heard::Said(text) => self.say(text),
@@ -232,7 +232,7 @@ impl Attached {
                         Typed::More => {}
                         Typed::Enter => {
                             let note = note.text();
-                            self.give(Some(note)).await?;
+                            self.give(Some(note)).await;
                         }
                         // Goes on typing.
                         Typed::GivenUp => self.asked = Asked::Nothing,
@@ -241,7 +241,7 @@ impl Attached {
                 }
                 Asked::Next(_) => {
                     self.asked = Asked::Nothing;
-                    if let Some(left) = self.speak(byte).await? {
+                    if let Some(left) = self.speak(byte).await {
                         return Ok(Some(left));
                     }
                     after
@@ -253,12 +253,12 @@ impl Attached {
                 Asked::Nothing if for_program => {
                     let ours = rest.iter().position(|&byte| byte == OURS);
                     let (keys, after) = rest.split_at(ours.unwrap_or(rest.len()));
-                    self.type_in(keys).await?;
+                    self.type_in(keys).await;
                     after
                 }
                 Asked::Nothing => {
                     match byte {
-                        b't' | b'T' => self.take().await?,
+                        b't' | b'T' => self.take().await,
                         // Ctrl C.
                         b'q' | 3 => return Ok(Some(Left::Detached)),
                         _ => {}
@@ -272,15 +272,15 @@ impl Attached {
     }
 
     /// Does what the key after Ctrl ] means.
-    async fn speak(&mut self, byte: u8) -> Result<Option<Left>, Failure> {
+    async fn speak(&mut self, byte: u8) -> Option<Left> {
         match byte {
-            b'd' => return Ok(Some(Left::Detached)),
+            b'd' => return Some(Left::Detached),
             b'n' if self.has_keys() => self.asked = Asked::Note(Note::new("")),
-            b't' if !self.has_keys() => self.take().await?,
-            OURS if self.has_keys() => self.type_in(&[OURS]).await?,
-            _ => self.give(None).await?,
+            b't' if !self.has_keys() => self.take().await,
+            OURS if self.has_keys() => self.type_in(&[OURS]).await,
+            _ => self.give(None).await,
         }
-        Ok(None)
+        None
     }
 
     /// Whether keys are for the program: at once, or as soon as we may type.
@@ -288,33 +288,30 @@ impl Attached {
         self.typing || self.taking.is_some()
     }
 
-    async fn type_in(&mut self, keys: &[u8]) -> Result<(), Failure> {
+    async fn type_in(&mut self, keys: &[u8]) {
         match &mut self.taking {
             Some(before) => before.extend_from_slice(keys),
-            None => self.line.press(keys).await?,
+            None => self.line.press(keys).await,
         }
-        Ok(())
     }
 
-    async fn take(&mut self) -> Result<(), Failure> {
+    async fn take(&mut self) {
         self.taking = Some(vec![]);
         let size = window();
         let take = ViewerMessage::Take {
             columns: Some(size.columns),
             rows: Some(size.rows),
         };
-        self.line.say(&take).await
+        self.line.say(&take).await;
     }
 
-    async fn give(&mut self, note: Option<String>) -> Result<(), Failure> {
+    async fn give(&mut self, note: Option<String>) {
         self.asked = Asked::Nothing;
-        if !self.has_keys() {
-            return Ok(());
+        if self.has_keys() {
+            (self.typing, self.taking) = (false, None);
+            let give = ViewerMessage::Give { note, drop: false };
+            self.line.say(&give).await;
         }
-        (self.typing, self.taking) = (false, None);
-        self.line
-            .say(&ViewerMessage::Give { note, drop: false })
-            .await
     }
 
     async fn window_changed(&mut self) -> Result<(), Failure> {
@@ -322,7 +319,7 @@ impl Attached {
             let Size { columns, rows } = window();
             self.line
                 .say(&ViewerMessage::Resize { columns, rows })
-                .await?;
+                .await;
         }
         self.canvas = Canvas::default();
         self.changed().await
@@ -348,7 +345,7 @@ impl Attached {
         let now = Instant::now();
         if matches!(self.asked, Asked::Next(until) if now >= until) {
             self.asked = Asked::Nothing;
-            self.give(None).await?;
+            self.give(None).await;
         }
         self.notice.take_if(|(_, until)| now >= *until);
         self.changed().await
@@ -406,7 +403,7 @@ impl Attached {
 
     /// Hands back what we have, if we can.
     async fn leave(&mut self) {
-        let _ = self.give(None).await;
+        self.give(None).await;
         self.line.close().await;
     }
 }

@@ -67,9 +67,9 @@ impl Watcher {
 
     /// Takes the keyboard, and waits until it has it.
     #[track_caller]
-    pub(super) fn take(&mut self, columns: u16, rows: u16) {
+    pub(super) fn take(&mut self, columns: u16, rows: u16) -> Value {
         self.say(json!({ "type": "take", "columns": columns, "rows": rows }));
-        self.control(true);
+        self.control(true)
     }
 
     /// Waits until the keyboard is its own, or is not.
