@@ -243,7 +243,7 @@ fn a_server_that_dies_is_a_clear_error() {
         sees(&tty, if options.is_empty() { WATCHING } else { TYPING });
         desk.kill();
         assert_left(&mut tty, 1, "error: the connection to the server broke");
-        assert!(tty.screen().contains("the terminal goes on"));
+        tty.expect("the terminal goes on");
         // And it does; nobody has its keyboard any more.
         desk.serve();
         desk.enter("cat", "still there");
@@ -281,7 +281,7 @@ fn without_a_terminal_it_says_what_to_do_instead() {
     );
     let mut tty = desk.attach("no-such", &[]);
     assert_eq!(tty.end(), Some(1));
-    assert!(tty.screen().contains("no terminal `no-such`"));
+    tty.expect("no terminal `no-such`");
     assert!(!tty.screen().contains('\x1b'), "{:?}", tty.screen());
     // Drawn into a file, it would be no use to anybody.
     let words = ["-c", "exec \"$@\" > drawn", "sh"];
@@ -441,14 +441,17 @@ fn a_shell_with_a_past_grows_and_shrinks_as_it_does_for_the_server() {
 #[test]
 fn a_flood_is_watched_and_left_at_any_time() {
     let desk = Desk::new();
-    desk.open("flood", "yes a line that says nothing new");
+    let flood = desk.open("flood", "yes a line that says nothing new");
     let mut tty = desk.attach("flood", &[]);
     sees(&tty, "a line that says nothing new");
     tty.send("t");
     sees(&tty, TYPING);
-    tty.send("\x03");
-    assert_left(&mut tty, 0, "flood has ended (signal 2).");
+    tty.send(&format!("{OURS}d"));
+    assert_left(&mut tty, 0, "flood goes on.");
     assert_only_ours(&tty.screen());
+    desk.is_back("flood");
+    desk.close("flood");
+    desk.ended(&flood);
 }
 
 #[test]
@@ -464,10 +467,6 @@ fn one_that_waits_for_a_person_is_not_there_yet() {
     assert_eq!(text(&opened, "status"), "waiting", "{opened}");
     let mut tty = desk.attach("later", &[]);
     assert_eq!(tty.end(), Some(1));
-    assert!(
-        tty.screen().contains("later waits for approval"),
-        "{}",
-        tty.screen()
-    );
+    tty.expect("later waits for approval");
     assert!(tty.is_usual());
 }

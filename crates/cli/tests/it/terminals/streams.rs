@@ -115,14 +115,15 @@ fn who_never_acknowledges_is_sent_the_window_and_then_the_screen() {
     let mut watcher = Watcher::at(&desk.coder(), "shell");
     watcher.until("snapshot");
     let from = watcher.at;
-    desk.enter(
-        "shell",
-        "yes a line that says nothing | head -c 2000000; echo; echo end",
-    );
-    desk.shows("shell", "the end", |rows| {
-        rows.trim_end().ends_with("\nend\n>")
-    });
+    let flood = |bytes: u64| {
+        let line = format!("clear; yes nothing new | head -c {bytes}; echo; echo $(({bytes} + 1))");
+        desk.enter("shell", &line);
+        let end = format!("\n{}\n>", bytes + 1);
+        desk.shows("shell", "the end", |rows| rows.trim_end().ends_with(&end));
+    };
+    flood(WINDOW + 1);
     watcher.until_at(from + WINDOW);
+    flood(8 * WINDOW);
     // Not one byte more than the window comes.
     watcher.say(json!({ "type": "nonsense" }));
     watcher.until("error");
