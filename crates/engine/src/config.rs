@@ -9,6 +9,7 @@ use weighlock_store::Durability;
 use crate::policy::PolicyFiles;
 use crate::sandbox::{Review, Sandbox};
 use crate::session::OnClose;
+use crate::terminals::KeyboardTimes;
 
 /// Everything that can be set, in the order a command meets it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,6 +45,8 @@ pub struct Config {
     pub login_path: bool,
     /// How long a terminal may be open.
     pub terminal_age: Duration,
+    /// How long the keyboard of a terminal is somebody's who does not use it.
+    pub keyboard: KeyboardTimes,
     /// How long what a shell leaves running may go on when it is kept.
     pub keep: Duration,
     /// Bytes of output kept of one run.
@@ -134,6 +137,7 @@ impl Config {
                 .collect(),
             login_path: true,
             terminal_age: Duration::from_secs(24 * 3600),
+            keyboard: KeyboardTimes::default(),
             keep: Duration::from_secs(3600),
             output_per_run: 64 * MIB,
             output_total: 4096 * MIB,

@@ -83,7 +83,8 @@ pub use sandboxes::{Files, Guard, LimitsInfo, NewSandbox, SandboxInfo, SandboxPa
 pub use session::{OnClose, SessionView};
 pub use tasks::{ProcessView, TaskOutput, TaskView};
 pub use terminals::{
-    ControlView, CursorView, Hand, ScreenView, Sent, Sight, TerminalView, Typed, Viewer,
+    ControlView, CursorView, Hand, KeyboardTimes, ScreenView, Sent, Sight, TerminalView, Typed,
+    Viewer,
 };
 pub use view::{
     Detail, LayerView, LeftRunning, LimitsView, Load, OutputView, Reason, Run, SandboxView,

@@ -69,7 +69,10 @@ impl Engine {
                 let live = Live::new(job, self.config.output_per_run, place, None, vec![]);
                 let run = Run::from_command(command.clone());
                 let live = Arc::new(live.with_terminal(&run, self.kept_nonce(&run)));
+                self.settle_keyboard(&live, &run).await;
                 self.lives.insert(&command.id, Arc::clone(&live));
+                // One that has written nothing has its size nevertheless.
+                self.look_into_diary(&live, &run);
                 let answered = live.job.status().output.bytes();
                 show_from(&self, &live, &run, answered);
                 let marked = self.forgery.is_marked();

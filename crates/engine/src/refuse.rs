@@ -10,7 +10,7 @@ use crate::error::{Error, brief};
 use crate::inbox::Kept;
 use crate::principal::Principal;
 use crate::run::{Case, Outcome};
-use crate::view::{Detail, Reason, Run, explained, stored};
+use crate::view::{Detail, Reason, Run, TerminalDetail, explained, stored};
 
 impl Engine {
     /// Records that the policy said no.
@@ -91,6 +91,7 @@ impl Engine {
             shell: case.judged.shell.name().into(),
             warnings: case.judged.warnings.clone(),
             sandbox: Some(case.view.clone()),
+            terminal: request.terminal().map(TerminalDetail::from),
             ..Detail::default()
         };
         Command {

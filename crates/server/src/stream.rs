@@ -28,6 +28,12 @@ use crate::system::{Id, Params, of_kind};
 /// a line that is gone.
 const ALIVE_EVERY: Duration = Duration::from_secs(15);
 
+/// Whoever says nothing for so long, or takes nothing, is gone.
+const GONE_AFTER: Duration = Duration::from_secs(30);
+
+/// How long they have to hang up when there is no more to be said.
+const GOODBYE: Duration = Duration::from_secs(5);
+
 /// How long whoever was let in counts as let in, while much is sent.
 const WELCOME_FOR: Duration = Duration::from_secs(1);
 
@@ -107,7 +113,7 @@ pub(crate) async fn follow(
         guest,
         looked: Instant::now(),
         ready: VecDeque::new(),
-        cut: [vec![], vec![]],
+        cut: Default::default(),
         over: false,
     };
     let stream = futures_util::stream::unfold(telling, |mut telling| async move {
@@ -139,9 +145,16 @@ struct Telling {
     follow: Follow,
     looked: Instant,
     ready: VecDeque<SseEvent>,
-    /// The beginning of a character, of either stream.
-    cut: [Vec<u8>; 2],
+    cut: [Cut; 2],
     over: bool,
+}
+
+/// The beginning of a character of one stream, whose rest is still to come.
+#[derive(Default)]
+struct Cut {
+    /// Of its first byte.
+    offset: u64,
+    bytes: Vec<u8>,
 }
 
 impl Telling {
@@ -153,15 +166,18 @@ impl Telling {
             if self.over {
                 return None;
             }
+            let items = self.follow.next().await.ok()?;
+            // After the wait: they may not be welcome any more.
             if self.looked.elapsed() >= WELCOME_FOR {
                 if !self.guest.is_welcome().await {
                     return None;
                 }
                 self.looked = Instant::now();
             }
-            match self.follow.next().await.ok()? {
-                Some(items) => self.tell(items),
+            match items {
+                Some(items) => items.into_iter().for_each(|item| self.tell(item)),
                 None => {
+                    self.tell_cut();
                     let over = self.engine.closed(&self.run, Duration::MAX).await;
                     let run = over.unwrap_or_else(|_| self.run.clone());
                     self.over = true;
@@ -171,32 +187,52 @@ impl Telling {
         }
     }
 
-    fn tell(&mut self, items: Vec<Item>) {
-        for item in items {
-            let told = match item {
-                Item::Gap { from, to } => {
-                    event("gap", Some(to), &json!({ "from": from, "to": to }))
-                }
-                Item::Piece(piece) => {
-                    let cut = &mut self.cut[piece.stream as usize];
-                    let offset = piece.offset - cut.len() as u64;
-                    cut.extend_from_slice(&piece.bytes);
-                    let whole = whole_characters(cut);
-                    let text = String::from_utf8_lossy(&cut[..whole]).into_owned();
-                    let stream = match piece.stream {
-                        Stream::Stdout => "stdout",
-                        Stream::Stderr => "stderr",
-                    };
-                    cut.drain(..whole);
-                    let told = json!({ "offset": offset, "bytes": whole, "stream": stream,
-                                       "text": text });
-                    // Whoever comes back gets the cut character whole.
-                    let next = piece.offset + piece.bytes.len() as u64 - cut.len() as u64;
-                    event("output", Some(next), &told)
-                }
-            };
-            self.ready.push_back(told);
+    fn tell(&mut self, item: Item) {
+        let piece = match item {
+            Item::Piece(piece) => piece,
+            Item::Gap { from, to } => {
+                self.tell_cut();
+                let told = json!({ "from": from, "to": to });
+                self.ready.push_back(event("gap", Some(to), &told));
+                return;
+            }
+        };
+        let cut = &mut self.cut[piece.stream as usize];
+        if cut.bytes.is_empty() {
+            cut.offset = piece.offset;
         }
+        cut.bytes.extend_from_slice(&piece.bytes);
+        let (offset, whole) = (cut.offset, whole_characters(&cut.bytes));
+        let bytes: Vec<u8> = cut.bytes.drain(..whole).collect();
+        let end = piece.offset + piece.bytes.len() as u64;
+        cut.offset = end - cut.bytes.len() as u64;
+        if !bytes.is_empty() {
+            self.tell_output(piece.stream, offset, &bytes, end);
+        }
+    }
+
+    /// Tells of characters whose rest never came.
+    fn tell_cut(&mut self) {
+        for stream in [Stream::Stdout, Stream::Stderr] {
+            let Cut { offset, bytes } = std::mem::take(&mut self.cut[stream as usize]);
+            if !bytes.is_empty() {
+                self.tell_output(stream, offset, &bytes, offset + bytes.len() as u64);
+            }
+        }
+    }
+
+    fn tell_output(&mut self, stream: Stream, offset: u64, bytes: &[u8], end: u64) {
+        let name = match stream {
+            Stream::Stdout => "stdout",
+            Stream::Stderr => "stderr",
+        };
+        let told = json!({ "offset": offset, "bytes": bytes.len(), "stream": name,
+                           "text": String::from_utf8_lossy(bytes) });
+        // Whoever comes back gets a cut character whole.
+        let cut = self.cut.iter().filter(|cut| !cut.bytes.is_empty());
+        let next = cut.map(|cut| cut.offset).min().unwrap_or(end);
+        let output = event("output", Some(next), &told);
+        self.ready.push_back(output);
     }
 }
 
@@ -250,6 +286,7 @@ pub(crate) async fn watch(
             socket,
             guest,
             looked: Instant::now(),
+            heard: Instant::now(),
             hand: None,
             sent: 0,
             came: 0,
@@ -283,6 +320,8 @@ struct Watching {
     guest: Guest,
     socket: WebSocket,
     looked: Instant,
+    /// When they said something last, if only that they are there.
+    heard: Instant,
     /// The keyboard, once they have taken it.
     hand: Option<Hand>,
     /// Output was sent up to this offset.
@@ -300,14 +339,15 @@ impl Watching {
         let mut viewer = self.engine.watch(&self.run, from);
         self.sent = from.unwrap_or(0);
         self.came = self.sent;
+        let mut alive = tokio::time::interval(ALIVE_EVERY);
         loop {
-            let room = self.sent.saturating_sub(self.came) < WINDOW;
+            let room = WINDOW.saturating_sub(self.sent.saturating_sub(self.came));
             let went_on = tokio::select! {
                 said = self.socket.recv() => match said {
                     Some(Ok(message)) => self.hear(message).await,
                     _ => Err(Gone),
                 },
-                sight = viewer.next(room) => match sight {
+                sight = viewer.next(room as usize) => match sight {
                     Ok(Some(sight)) => self.show(sight).await,
                     Ok(None) => Err(Gone),
                     Err(error) => {
@@ -315,16 +355,24 @@ impl Watching {
                         Err(Gone)
                     }
                 },
-                () = tokio::time::sleep(ALIVE_EVERY) => {
-                    let alive = Message::Ping(Bytes::new());
-                    self.socket.send(alive).await.map_err(|_| Gone)
-                }
+                _ = alive.tick() => match self.heard.elapsed() < GONE_AFTER {
+                    true => self.send(Message::Ping(Bytes::new())).await,
+                    false => Err(Gone),
+                },
             };
             if went_on.is_err() || !self.is_welcome().await {
-                let _ = self.socket.send(Message::Close(None)).await;
-                return;
+                return self.part().await;
             }
         }
+    }
+
+    /// Says goodbye, and waits until they do. Gone at once, what we said last
+    /// could be lost with what they say now.
+    async fn part(mut self) {
+        self.hand = None;
+        let _ = self.send(Message::Close(None)).await;
+        let heard = async { while let Some(Ok(_)) = self.socket.recv().await {} };
+        let _ = tokio::time::timeout(GOODBYE, heard).await;
     }
 
     async fn is_welcome(&mut self) -> bool {
@@ -336,14 +384,17 @@ impl Watching {
     }
 
     async fn show(&mut self, sight: Sight) -> Result<(), Gone> {
+        // They may have been shown nothing for a while.
+        if !self.is_welcome().await {
+            return Err(Gone);
+        }
         let message = match sight {
             Sight::Output { offset, bytes } => {
                 self.sent = offset + bytes.len() as u64;
                 let mut message = Vec::with_capacity(OFFSET_BYTES + bytes.len());
                 message.extend_from_slice(&offset.to_be_bytes());
                 message.extend_from_slice(&bytes);
-                let sent = self.socket.send(Message::Binary(message.into())).await;
-                return sent.map_err(|_| Gone);
+                return self.send(Message::Binary(message.into())).await;
             }
             Sight::Snapshot {
                 offset,
@@ -356,7 +407,12 @@ impl Watching {
                         "rows": size.rows, "skipped": skipped,
                         "data": String::from_utf8_lossy(&bytes) })
             }
-            Sight::Gap { from, to } => json!({ "type": "gap", "from": from, "to": to }),
+            Sight::Gap { from, to } => {
+                // Nobody can say that it came.
+                self.sent = to;
+                self.came += to - from;
+                json!({ "type": "gap", "from": from, "to": to })
+            }
             Sight::Resized(size) => {
                 json!({ "type": "resize", "columns": size.columns, "rows": size.rows })
             }
@@ -376,8 +432,15 @@ impl Watching {
     }
 
     async fn say(&mut self, message: Value) -> Result<(), Gone> {
-        let message = Message::Text(message.to_string().into());
-        self.socket.send(message).await.map_err(|_| Gone)
+        self.send(Message::Text(message.to_string().into())).await
+    }
+
+    async fn send(&mut self, message: Message) -> Result<(), Gone> {
+        let sent = tokio::time::timeout(GONE_AFTER, self.socket.send(message)).await;
+        match sent {
+            Ok(Ok(())) => Ok(()),
+            _ => Err(Gone),
+        }
     }
 
     async fn fail(&mut self, problem: Problem) -> Result<(), Gone> {
@@ -387,6 +450,7 @@ impl Watching {
     }
 
     async fn hear(&mut self, message: Message) -> Result<(), Gone> {
+        self.heard = Instant::now();
         let said = match message {
             Message::Text(text) => match serde_json::from_str(&text) {
                 Ok(said) => said,

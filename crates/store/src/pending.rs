@@ -79,6 +79,20 @@ impl Store {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
+    /// Lists all that may begin some day, oldest first: held ones, and those
+    /// that wait for an answer.
+    pub fn pending_commands(&self) -> Result<Vec<Command>, Error> {
+        let sql = format!(
+            "SELECT {COLUMNS} FROM pending_requests CROSS JOIN terminal_commands \
+             USING (command_id) WHERE state IN ('held', 'waiting') \
+             ORDER BY pending_requests.command_id"
+        );
+        let reader = self.lock_reader();
+        let mut query = reader.prepare_cached(&sql)?;
+        let rows = query.query_map([], command::read)?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
     /// Recalls the request that a command would be started from.
     pub fn pending_request(&self, command_id: &str) -> Result<Option<String>, Error> {
         let reader = self.lock_reader();

@@ -7,12 +7,11 @@ use weighlock_screen::{Modes, Screen};
 
 use crate::client::Failure;
 use crate::effect::has_colors;
-use crate::term;
-use crate::text::fit;
 
 /// What the line below says.
 pub(super) struct Status {
-    pub(super) left: String,
+    /// No wider than the window.
+    pub(super) text: String,
     /// The person's keys go to the program.
     pub(super) typing: bool,
 }
@@ -27,9 +26,13 @@ pub(super) struct Canvas {
 }
 
 impl Canvas {
-    /// Draws what is not drawn yet.
-    pub(super) fn draw(&mut self, screen: &Screen, status: &Status) -> Result<(), Failure> {
-        let window = term::size();
+    /// Draws what is not drawn yet, in a window of so many rows and columns.
+    pub(super) fn draw(
+        &mut self,
+        screen: &Screen,
+        status: &Status,
+        window: (usize, usize),
+    ) -> Result<(), Failure> {
         let mut out = String::from("\x1b[?2026h\x1b[?25l");
         if window != self.window {
             *self = Self {
@@ -52,7 +55,7 @@ impl Canvas {
             put(&mut out, at, "");
         }
         self.rows = rows;
-        self.bottom(&mut out, status, height, width);
+        self.bottom(&mut out, status, height);
         self.keys(&mut out, &view.modes, status.typing);
         let row = usize::from(view.cursor.row).checked_sub(first);
         let column = usize::from(view.cursor.column);
@@ -66,14 +69,15 @@ impl Canvas {
         written.map_err(|error| Failure::new(format!("cannot draw: {error}"), ""))
     }
 
-    fn bottom(&mut self, out: &mut String, status: &Status, height: usize, width: usize) {
-        let text = fit(&status.left, width);
+    fn bottom(&mut self, out: &mut String, status: &Status, height: usize) {
         let style = match (status.typing, has_colors(&io::stdout())) {
             // Violet, as everything that a person does by hand.
             (true, true) => "\x1b[0;1;97;48;5;55m",
             _ => "\x1b[0;7m",
         };
-        let line = format!("{style}{text}\x1b[K\x1b[0m");
+        // Erased before: behind a line as wide as the window, the cursor still
+        // is on its last character.
+        let line = format!("{style}\x1b[K{}\x1b[0m", status.text);
         if line != self.status {
             let _ = write!(out, "\x1b[{};1H{line}", height + 1);
             self.status = line;

@@ -1,5 +1,7 @@
 //! What a viewer and the server say to each other.
 
+use std::time::Duration;
+
 use futures_util::{SinkExt, StreamExt};
 use serde::Deserialize;
 use tokio::net::UnixStream;
@@ -7,11 +9,15 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::http::HeaderValue;
-use weighlock_engine::{ControlView, Run, Size};
+use weighlock_engine::{ControlView, Run, Size, TerminalView};
 use weighlock_server::{OFFSET_BYTES, ProblemDocument, ViewerMessage};
 
 use crate::client::{self, Client, Failure, TOKEN, escape};
 use crate::paths::Paths;
+use crate::text::safe;
+
+/// How long the server has to do what it was told last.
+const LAST_WORD: Duration = Duration::from_secs(2);
 
 /// A line to the server.
 pub(super) struct Line(WebSocketStream<UnixStream>);
@@ -34,6 +40,8 @@ pub(super) enum Heard {
         yours: bool,
     },
     Said(String),
+    /// What we asked for was not done.
+    Refused(String),
     Exit(String),
 }
 
@@ -77,7 +85,13 @@ impl Line {
         // It starts the server if none runs, and says best what is wrong.
         let mut client = Client::open(paths).await?;
         let path = format!("/terminals/{}", escape(name));
-        let _: serde_json::Value = client.get(&path).await?;
+        let terminal: TerminalView = client.get(&path).await?;
+        if terminal.status == "waiting" {
+            return Err(Failure::new(
+                format!("{} waits for approval; nothing runs in it yet", safe(name)),
+                "`weighlock inbox` shows what waits",
+            ));
+        }
         let stream = client::connect(&paths.socket).await;
         let stream = stream.map_err(|error| broken(&error))?;
         let uri = format!("ws://localhost/agent/terminal{path}/stream");
@@ -124,20 +138,24 @@ impl Line {
         }
     }
 
-    pub(super) async fn say(&mut self, message: &ViewerMessage) -> Result<(), Failure> {
+    /// Says something. Whether the line is broken is heard from the other end,
+    /// after what that has said before.
+    pub(super) async fn say(&mut self, message: &ViewerMessage) {
         let text = serde_json::to_string(message).expect("plain data");
-        let sent = self.0.send(Message::Text(text.into())).await;
-        sent.map_err(|error| broken(&error))
+        let _ = self.0.send(Message::Text(text.into())).await;
     }
 
     /// Types.
-    pub(super) async fn press(&mut self, bytes: &[u8]) -> Result<(), Failure> {
-        let sent = self.0.send(Message::Binary(bytes.to_vec().into())).await;
-        sent.map_err(|error| broken(&error))
+    pub(super) async fn press(&mut self, bytes: &[u8]) {
+        let _ = self.0.send(Message::Binary(bytes.to_vec().into())).await;
     }
 
+    /// Hangs up, once the server has heard everything. Gone at once, it could
+    /// fail to say something first, and would not listen any more.
     pub(super) async fn close(&mut self) {
         let _ = self.0.close(None).await;
+        let heard = async { while let Some(Ok(_)) = self.0.next().await {} };
+        let _ = tokio::time::timeout(LAST_WORD, heard).await;
     }
 }
 
@@ -155,11 +173,13 @@ fn heard(written: Written) -> Heard {
             data,
             skipped,
         },
-        Written::Gap { from, to } => Heard::Said(format!("{} bytes are not kept", to - from)),
+        Written::Gap { from, to } => {
+            Heard::Said(format!("{} bytes are not kept", to.saturating_sub(from)))
+        }
         Written::Resize { columns, rows } => Heard::Resized(Size { columns, rows }),
         Written::Control { yours, control } => Heard::Control { control, yours },
         Written::Held { text } => Heard::Said(text),
-        Written::Error { detail } => Heard::Said(detail),
+        Written::Error { detail } => Heard::Refused(detail),
         Written::Exit { run } => Heard::Exit(match (run.exit_code, run.signal) {
             (Some(code), _) => format!("exit {code}"),
             (None, Some(signal)) => format!("signal {signal}"),

@@ -21,10 +21,11 @@ use self::draw::{Canvas, Status};
 use self::line::{Heard, Line};
 use self::mode::Mode;
 use crate::client::Failure;
+use crate::line::{Line as Note, Typed};
 use crate::paths::Paths;
 use crate::signals::{Signals, listen};
 use crate::term;
-use crate::text::safe;
+use crate::text::{fit, safe};
 
 /// Ctrl ], by which a person speaks to us and not to the program.
 const OURS: u8 = 0x1d;
@@ -40,6 +41,10 @@ const ACK_EVERY: u64 = 64 * 1024;
 
 /// How long something is said that passes.
 const NOTICE: Duration = Duration::from_secs(4);
+
+/// Lines above the screen. When it grows they are seen, so there are as many as
+/// the server has.
+const SCROLLBACK: usize = 1000;
 
 /// How it was left.
 pub(crate) enum Left {
@@ -61,7 +66,7 @@ pub(crate) async fn attach(paths: &Paths, name: &str, take: bool) -> Result<Left
     let mode = Mode::enter()?;
     let mut keys = keys();
     if take {
-        attached.take().await?;
+        attached.take().await;
     }
     let left = loop {
         let next = attached.next_moment();
@@ -114,6 +119,8 @@ struct Attached {
     control: ControlView,
     /// The keyboard is ours.
     typing: bool,
+    /// We have asked for the keyboard, and this was typed since.
+    taking: Option<Vec<u8>>,
     asked: Asked,
     /// Something that is said for a while.
     notice: Option<(String, Instant)>,
@@ -130,7 +137,7 @@ enum Asked {
     /// The key after Ctrl ].
     Next(Instant),
     /// A note for whoever types next.
-    Note(String),
+    Note(Note),
 }
 
 impl Attached {
@@ -147,6 +154,7 @@ impl Attached {
             canvas: Canvas::default(),
             control: ControlView::default(),
             typing: false,
+            taking: None,
             asked: Asked::Nothing,
             notice: None,
             came: 0,
@@ -161,11 +169,11 @@ impl Attached {
             Heard::Output { offset, bytes } => {
                 let _the_server_answers = self.screen.feed(&bytes);
                 self.came = offset + bytes.len() as u64;
-                if self.came - self.told >= ACK_EVERY {
+                if self.came.saturating_sub(self.told) >= ACK_EVERY {
                     self.told = self.came;
                     self.line
                         .say(&ViewerMessage::Ack { offset: self.came })
-                        .await?;
+                        .await;
                 }
             }
             Heard::Snapshot {
@@ -193,12 +201,20 @@ impl Attached {
             }
             Heard::Control { control, yours } => {
                 if self.typing && !yours {
+                    self.asked = Asked::Nothing;
                     self.say("you are not typing any more".into());
                 }
                 self.typing = yours;
                 self.control = control;
+                if let Some(keys) = self.taking.take_if(|_| yours) {
+                    self.line.press(&keys).await;
+                }
             }
             Heard::Said(text) => self.say(text),
+            Heard::Refused(text) => {
+                self.taking = None;
+                self.say(text);
+            }
             Heard::Exit(how) => return Ok(Some(Left::Ended { how })),
         }
         self.changed().await?;
@@ -207,71 +223,95 @@ impl Attached {
 
     /// Takes keys: ours, or the program's.
     async fn press(&mut self, bytes: &[u8]) -> Result<Option<Left>, Failure> {
-        for (at, &byte) in bytes.iter().enumerate() {
-            match &mut self.asked {
-                Asked::Nothing if byte == OURS => {
-                    self.asked = Asked::Next(Instant::now() + NEXT_KEY);
+        let mut rest = bytes;
+        while let Some((&byte, after)) = rest.split_first() {
+            let for_program = self.has_keys();
+            rest = match &mut self.asked {
+                Asked::Note(note) => {
+                    match note.take(rest) {
+                        Typed::More => {}
+                        Typed::Enter => {
+                            let note = note.text();
+                            self.give(Some(note)).await;
+                        }
+                        // Goes on typing.
+                        Typed::GivenUp => self.asked = Asked::Nothing,
+                    }
+                    &[]
                 }
-                Asked::Nothing if self.typing => {
-                    let ours = bytes[at..].iter().position(|&byte| byte == OURS);
-                    let end = ours.map_or(bytes.len(), |ours| at + ours);
-                    self.line.press(&bytes[at..end]).await?;
-                    return match ours {
-                        Some(_) => Box::pin(self.press(&bytes[end..])).await,
-                        None => Ok(None),
-                    };
-                }
-                Asked::Nothing => match byte {
-                    b't' | b'T' => self.take().await?,
-                    // Ctrl C.
-                    b'q' | 3 => return Ok(Some(Left::Detached)),
-                    _ => {}
-                },
                 Asked::Next(_) => {
                     self.asked = Asked::Nothing;
-                    match byte {
-                        b'd' => return Ok(Some(Left::Detached)),
-                        b'n' if self.typing => self.asked = Asked::Note(String::new()),
-                        b't' if !self.typing => self.take().await?,
-                        OURS if self.typing => self.line.press(&[OURS]).await?,
-                        _ => self.give(None).await?,
+                    if let Some(left) = self.speak(byte).await {
+                        return Ok(Some(left));
                     }
+                    after
                 }
-                Asked::Note(note) => match byte {
-                    b'\r' | b'\n' => {
-                        let note = std::mem::take(note);
-                        self.asked = Asked::Nothing;
-                        self.give(Some(note)).await?;
+                Asked::Nothing if byte == OURS => {
+                    self.asked = Asked::Next(Instant::now() + NEXT_KEY);
+                    after
+                }
+                Asked::Nothing if for_program => {
+                    let ours = rest.iter().position(|&byte| byte == OURS);
+                    let (keys, after) = rest.split_at(ours.unwrap_or(rest.len()));
+                    self.type_in(keys).await;
+                    after
+                }
+                Asked::Nothing => {
+                    match byte {
+                        b't' | b'T' => self.take().await,
+                        // Ctrl C.
+                        b'q' | 3 => return Ok(Some(Left::Detached)),
+                        _ => {}
                     }
-                    // Escape: goes on typing.
-                    0x1b => self.asked = Asked::Nothing,
-                    0x7f | 8 => drop(note.pop()),
-                    byte if byte >= b' ' => note.push(char::from(byte)),
-                    _ => {}
-                },
-            }
+                    after
+                }
+            };
         }
         self.changed().await?;
         Ok(None)
     }
 
-    async fn take(&mut self) -> Result<(), Failure> {
+    /// Does what the key after Ctrl ] means.
+    async fn speak(&mut self, byte: u8) -> Option<Left> {
+        match byte {
+            b'd' => return Some(Left::Detached),
+            b'n' if self.has_keys() => self.asked = Asked::Note(Note::new("")),
+            b't' if !self.has_keys() => self.take().await,
+            OURS if self.has_keys() => self.type_in(&[OURS]).await,
+            _ => self.give(None).await,
+        }
+        None
+    }
+
+    /// Whether keys are for the program: at once, or as soon as we may type.
+    fn has_keys(&self) -> bool {
+        self.typing || self.taking.is_some()
+    }
+
+    async fn type_in(&mut self, keys: &[u8]) {
+        match &mut self.taking {
+            Some(before) => before.extend_from_slice(keys),
+            None => self.line.press(keys).await,
+        }
+    }
+
+    async fn take(&mut self) {
+        self.taking = Some(vec![]);
         let size = window();
         let take = ViewerMessage::Take {
             columns: Some(size.columns),
             rows: Some(size.rows),
         };
-        self.line.say(&take).await
+        self.line.say(&take).await;
     }
 
-    async fn give(&mut self, note: Option<String>) -> Result<(), Failure> {
-        if !self.typing {
-            return Ok(());
+    async fn give(&mut self, note: Option<String>) {
+        self.asked = Asked::Nothing;
+        if self.has_keys() {
+            (self.typing, self.taking) = (false, None);
+            let give = ViewerMessage::Give { note, drop: false };
+            self.line.say(&give).await;
         }
-        self.typing = false;
-        self.line
-            .say(&ViewerMessage::Give { note, drop: false })
-            .await
     }
 
     async fn window_changed(&mut self) -> Result<(), Failure> {
@@ -279,7 +319,7 @@ impl Attached {
             let Size { columns, rows } = window();
             self.line
                 .say(&ViewerMessage::Resize { columns, rows })
-                .await?;
+                .await;
         }
         self.canvas = Canvas::default();
         self.changed().await
@@ -305,7 +345,7 @@ impl Attached {
         let now = Instant::now();
         if matches!(self.asked, Asked::Next(until) if now >= until) {
             self.asked = Asked::Nothing;
-            self.give(None).await?;
+            self.give(None).await;
         }
         self.notice.take_if(|(_, until)| now >= *until);
         self.changed().await
@@ -318,23 +358,33 @@ impl Attached {
             return Ok(());
         }
         (self.stale, self.drawn) = (false, Instant::now());
-        let status = self.status();
-        self.canvas.draw(&self.screen, &status)
+        let window = term::size_of(std::io::stdout());
+        let status = self.status(window.1);
+        self.canvas.draw(&self.screen, &status, window)
     }
 
-    fn status(&self) -> Status {
+    fn status(&self, width: usize) -> Status {
         let said = self.notice.as_ref().map(|(text, _)| text.clone());
         let text = match (&self.asked, said) {
-            (Asked::Note(note), _) => format!("note: {}▏ Enter hands back", safe(note)),
-            (Asked::Next(_), _) if self.typing => {
+            (Asked::Note(note), _) => {
+                let (before, after) = ("note: ", "  Enter hands back");
+                let room = width.saturating_sub(before.len() + after.len());
+                return Status {
+                    text: format!("{before}{}{after}", note.drawn(room)),
+                    typing: self.typing,
+                };
+            }
+            (Asked::Next(_), _) if self.has_keys() => {
                 "handing back — n adds a note · d detaches · Ctrl ] types Ctrl ]".into()
             }
             (Asked::Next(_), _) => "d detaches · t takes over".into(),
             (_, Some(said)) => safe(&said),
             (_, None) => self.whose_turn(),
         };
+        // What one can do is said first: there may be no room for a name.
+        let text = format!("{text} · {}", safe(&self.name));
         Status {
-            left: format!("{}  {text}", safe(&self.name)),
+            text: fit(&text, width),
             typing: self.typing,
         }
     }
@@ -353,14 +403,14 @@ impl Attached {
 
     /// Hands back what we have, if we can.
     async fn leave(&mut self) {
-        let _ = self.give(None).await;
+        self.give(None).await;
         self.line.close().await;
     }
 }
 
 /// How large the program's terminal is while we type: the last line is ours.
 fn window() -> Size {
-    let (rows, columns) = term::size();
+    let (rows, columns) = term::size_of(std::io::stdout());
     let fits = |size: usize| size.clamp(2, 500) as u16;
     Size {
         columns: fits(columns),
@@ -371,5 +421,5 @@ fn window() -> Size {
 fn screen(size: Size) -> Screen {
     let size = weighlock_screen::Size::new(size.columns, size.rows);
     let usual = || weighlock_screen::Size::new(80, 24).expect("a usual size");
-    Screen::new(size.unwrap_or_else(|_| usual()), 0)
+    Screen::new(size.unwrap_or_else(|_| usual()), SCROLLBACK)
 }

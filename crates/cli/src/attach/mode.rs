@@ -5,17 +5,16 @@ use std::io::{self, Write};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 
 use crate::client::Failure;
+use crate::full_screen::FullScreen;
 
-/// The other screen, empty.
-const ENTER: &str = "\x1b[?1049h\x1b[2J\x1b[H";
-
-/// All that we may have set, as it was; and the screen from before.
-const LEAVE: &str = "\x1b[0m\x1b[?1l\x1b[?2004l\x1b[?25h\x1b[?1049l";
+/// All that we may have set, as it was.
+const LEAVE: &str = "\x1b[0m\x1b[?1l\x1b[?2004l";
 
 /// Every key comes at once and nothing is shown by itself, as long as this
 /// lives.
 pub(super) struct Mode {
     before: Termios,
+    _screen: FullScreen,
 }
 
 impl Mode {
@@ -27,21 +26,18 @@ impl Mode {
         let mut raw = before.clone();
         raw.make_raw();
         tcsetattr(io::stdin(), OptionalActions::Now, &raw).map_err(failed)?;
-        write(ENTER);
-        Ok(Self { before })
+        Ok(Self {
+            before,
+            _screen: FullScreen::enter(),
+        })
     }
 }
 
 impl Drop for Mode {
     fn drop(&mut self) {
-        write(LEAVE);
+        // Whoever has closed the window misses nothing.
+        let mut out = io::stdout();
+        let _ = out.write_all(LEAVE.as_bytes());
         let _ = tcsetattr(io::stdin(), OptionalActions::Now, &self.before);
     }
-}
-
-/// Whoever has closed the window misses nothing.
-fn write(text: &str) {
-    let mut out = io::stdout();
-    let _ = out.write_all(text.as_bytes());
-    let _ = out.flush();
 }

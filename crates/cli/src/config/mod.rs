@@ -84,6 +84,8 @@ fn parse(written: &str, state_dir: &Path, base: PathBuf) -> Result<Settings, Str
             *to = time;
         }
     };
+    set(&mut engine.keyboard.idle, raw.terminals.keyboard_idle);
+    set(&mut engine.keyboard.lost, raw.terminals.keyboard_lost);
     set(&mut engine.keep, raw.limits.keep);
     set(&mut engine.output_age, raw.output.age);
     set(&mut engine.effects.undo_age, raw.effects.undo_age);

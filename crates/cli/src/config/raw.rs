@@ -22,6 +22,7 @@ pub(super) struct Raw {
     pub(super) policy: RawPolicy,
     pub(super) approvals: RawApprovals,
     pub(super) sessions: RawSessions,
+    pub(super) terminals: RawTerminals,
     pub(super) sandbox: BTreeMap<String, RawSandbox>,
     pub(super) effects: RawEffects,
     pub(super) limits: RawLimits,
@@ -90,6 +91,13 @@ pub(super) struct RawApprovals {
 #[serde(deny_unknown_fields, default)]
 pub(super) struct RawSessions {
     pub(super) on_close: Option<OnClose>,
+}
+
+#[derive(Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct RawTerminals {
+    pub(super) keyboard_idle: Option<Time>,
+    pub(super) keyboard_lost: Option<Time>,
 }
 
 #[derive(Debug, Default, PartialEq, Deserialize)]

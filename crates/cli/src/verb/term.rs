@@ -1,6 +1,7 @@
 //! `weighlock term`: commands that are typed at.
 
 use std::ffi::OsString;
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -257,7 +258,7 @@ async fn open(client: &mut Client, args: Open) -> Result<(), Failure> {
 }
 
 async fn attach(paths: &Paths, name: &str, take: bool) -> Result<(), Failure> {
-    if !term::is_there() {
+    if !term::is_there() || !std::io::stdout().is_terminal() {
         return Err(Failure::new(
             "there is no terminal to show it on; nothing was done",
             "`weighlock term screen NAME` prints what it shows",

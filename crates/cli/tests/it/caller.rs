@@ -8,6 +8,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::tungstenite::http::HeaderName;
+use tokio_tungstenite::tungstenite::{self, HandshakeError, WebSocket};
 
 use crate::support::{Home, Server};
 
@@ -118,6 +121,25 @@ impl Caller {
         // A server that refuses what it is sent need not read it all.
         let _ = line.write_all(body);
         line
+    }
+
+    /// Asks for a WebSocket; or returns what was answered instead.
+    pub(crate) fn upgrade(&self, path: &str) -> Result<WebSocket<Box<dyn Line>>, Said> {
+        let uri = format!("ws://localhost/agent/terminal{path}");
+        let mut request = uri.into_client_request().unwrap();
+        for (name, value) in &self.headers {
+            let name: HeaderName = name.parse().unwrap();
+            request.headers_mut().insert(name, value.parse().unwrap());
+        }
+        match tungstenite::client(request, self.connect()) {
+            Ok((line, _)) => Ok(line),
+            Err(HandshakeError::Failure(tungstenite::Error::Http(answer))) => Err(Said {
+                status: answer.status().as_u16(),
+                head: String::new(),
+                bytes: answer.body().clone().unwrap_or_default(),
+            }),
+            Err(error) => panic!("no answer: {error}"),
+        }
     }
 
     fn connect(&self) -> Box<dyn Line> {

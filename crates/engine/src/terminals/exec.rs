@@ -201,7 +201,7 @@ impl Engine {
                 if fed.wait_for(|fed| fed.prompt).await.is_err() {
                     return;
                 }
-                if !live.keyboard.is_taken() {
+                if live.keyboard.is_free() {
                     return;
                 }
             }

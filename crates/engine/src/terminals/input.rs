@@ -67,8 +67,8 @@ impl Engine {
         };
         self.record_terminal("terminal.input", run, who, said)
             .await?;
-        if live.keyboard.is_taken() {
-            return live.keyboard.hold(&bytes).map(Sent::Held);
+        if let Some(sent) = live.keyboard.hold(&bytes)? {
+            return Ok(sent);
         }
         if let Some(line) = typed.line().filter(|_| !hidden) {
             mark(&live, "command", brief(line)).await;
@@ -111,7 +111,7 @@ impl Engine {
     }
 
     /// Shows what the diary says before there is more output.
-    pub(super) fn look_into_diary(&self, live: &Live, run: &Run) {
+    pub(crate) fn look_into_diary(&self, live: &Live, run: &Run) {
         if let Some(shown) = &live.shown {
             shown.read_diary(&self.dir_of(&run.command_id));
         }

@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::sync::watch;
 use tokio::time::Instant;
-use weighlock_exec::{Mark, Size};
+use weighlock_exec::{Diary, Happened, Mark, Size, What};
 
-use super::input::MOST;
+use super::input::{MOST, Sent};
 use super::{check_size, ended};
 use crate::engine::Engine;
 use crate::error::Error;
@@ -20,14 +20,34 @@ use crate::live::Live;
 use crate::principal::{Principal, Right};
 use crate::view::{Run, time};
 
-/// Without a key for so long, the keyboard is given back.
-const UNTOUCHED: Duration = Duration::from_secs(5 * 60);
-
-/// So long before that, whoever has it is told.
+/// So long before the keyboard is given back by itself, whoever has it is told.
 const WARNING: Duration = Duration::from_secs(60);
 
-/// Whoever has lost their connection may come back for so long.
-const LOST: Duration = Duration::from_secs(30);
+/// Letters of a note: what one person tells another in passing.
+const NOTE: usize = 2000;
+
+/// What a mark says after the name of whoever took the keyboard.
+const TOOK: &str = " took over";
+
+/// How long a keyboard is somebody's who does not use it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeyboardTimes {
+    /// Without a key for so long, it is given back.
+    pub idle: Duration,
+    /// Whoever has lost their connection may come back for so long.
+    pub lost: Duration,
+}
+
+impl Default for KeyboardTimes {
+    fn default() -> Self {
+        Self {
+            // Long enough to look something up.
+            idle: Duration::from_secs(5 * 60),
+            // Long enough to load a page again.
+            lost: Duration::from_secs(30),
+        }
+    }
+}
 
 /// What is known about who types.
 #[derive(Default)]
@@ -43,6 +63,8 @@ pub(crate) struct Turn {
     said: Option<String>,
     /// What others have typed since.
     held: Vec<u8>,
+    /// It was given back, and what others have typed is being typed.
+    catching_up: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -53,6 +75,8 @@ struct Holder {
     before: Size,
     /// It is given back then, if nothing happens.
     until: Instant,
+    /// It is being given back.
+    leaving: bool,
 }
 
 /// Who types at a terminal.
@@ -89,15 +113,15 @@ impl Keyboard {
         self.0.subscribe()
     }
 
-    /// Returns whether somebody has taken it.
-    pub(crate) fn is_taken(&self) -> bool {
-        self.0.borrow().holder.is_some()
+    /// Returns whether nobody has taken it, and nothing waits to be typed.
+    pub(crate) fn is_free(&self) -> bool {
+        self.0.borrow().is_free()
     }
 
-    /// Waits until nobody has taken it.
+    /// Waits until that is so.
     pub(crate) async fn free(&self) {
         let mut changes = self.0.subscribe();
-        let _ = changes.wait_for(|state| state.holder.is_none()).await;
+        let _ = changes.wait_for(Turn::is_free).await;
     }
 
     /// Refuses what cannot be held.
@@ -110,17 +134,24 @@ impl Keyboard {
         }
     }
 
-    /// Keeps what somebody else types until it is given back; returns what to
-    /// tell them.
-    pub(super) fn hold(&self, bytes: &[u8]) -> Result<String, Error> {
-        let mut said = None;
+    /// Keeps what somebody types while another has the keyboard, or while what
+    /// was kept is being typed. Returns what became of it, unless it can be
+    /// typed now.
+    pub(super) fn hold(&self, bytes: &[u8]) -> Result<Option<Sent>, Error> {
+        let mut sent = None;
         let mut full = false;
         self.0.send_if_modified(|state| {
+            if state.is_free() {
+                return false;
+            }
             full = state.held.len() + bytes.len() > MOST;
             if !full {
                 state.held.extend_from_slice(bytes);
+                sent = Some(match state.catching_up {
+                    true => Sent::Typed,
+                    false => Sent::Held(state.view().text.unwrap_or_default()),
+                });
             }
-            said = state.view().text;
             !full
         });
         match full {
@@ -129,35 +160,91 @@ impl Keyboard {
                 "so much input is held already that no more fits; this was not sent".into(),
                 "wait until the keyboard is given back",
             )),
-            false => Ok(said.unwrap_or_default()),
+            false => Ok(sent),
         }
     }
 
-    fn touch(&self) {
+    fn touch(&self, idle: Duration) {
         self.0.send_if_modified(|state| {
             let holder = state.holder.as_mut();
             holder.is_some_and(|holder| {
                 let warned = holder.is_near();
-                holder.until = Instant::now() + UNTOUCHED;
+                holder.until = Instant::now() + idle;
                 warned
             })
         });
     }
 
     /// Gives it back early, unless whoever had it is there again.
-    fn lose(&self, times: u64) {
+    fn lose(&self, times: u64, after: Duration) {
         self.0.send_if_modified(|state| {
             let holder = state.holder.as_mut().filter(|_| state.times == times);
-            let lost = Instant::now() + LOST;
+            let lost = Instant::now() + after;
             holder.is_some_and(|holder| {
                 holder.until = holder.until.min(lost);
                 true
             })
         });
     }
+
+    /// Begins to give it back. Returns who had it, for one who may do so.
+    fn leave(&self, times: u64) -> Option<Holder> {
+        let mut left = None;
+        self.0.send_if_modified(|state| {
+            let holder = state.holder.as_mut().filter(|_| state.times == times);
+            if let Some(holder) = holder.filter(|holder| !holder.leaving) {
+                holder.leaving = true;
+                left = Some(holder.clone());
+            }
+            false
+        });
+        left
+    }
+
+    /// It could not be given back after all.
+    fn stay(&self, times: u64) {
+        self.0.send_if_modified(|state| {
+            let holder = state.holder.as_mut().filter(|_| state.times == times);
+            holder.is_some_and(|holder| std::mem::take(&mut holder.leaving))
+        });
+    }
+
+    /// Is nobody's from now on. What others have typed is typed next, or
+    /// dropped.
+    fn let_go(&self, times: u64, said: String, drop_held: bool) {
+        self.0.send_if_modified(|state| {
+            let given = state.holder.take_if(|_| state.times == times).is_some();
+            if given {
+                state.said = Some(said);
+                if drop_held {
+                    state.held.clear();
+                }
+                state.catching_up = !state.held.is_empty();
+            }
+            given
+        });
+    }
+
+    /// Returns what is to be typed now of what others have typed.
+    fn catch_up(&self) -> Option<Vec<u8>> {
+        let mut held = vec![];
+        self.0.send_if_modified(|state| {
+            if state.holder.is_none() {
+                held = std::mem::take(&mut state.held);
+            }
+            // Who takes it meanwhile holds up the rest.
+            state.catching_up &= !held.is_empty();
+            true
+        });
+        Some(held).filter(|held| !held.is_empty())
+    }
 }
 
 impl Turn {
+    fn is_free(&self) -> bool {
+        self.holder.is_none() && !self.catching_up
+    }
+
     fn view(&self) -> ControlView {
         let holder = self.holder.as_ref();
         let typing = holder.map(|holder| {
@@ -219,11 +306,19 @@ impl Engine {
                 name: who.name().to_owned(),
                 since: self.clock.micros(),
                 before,
-                until: Instant::now() + UNTOUCHED,
+                until: Instant::now() + self.config.keyboard.idle,
+                leaving: false,
             });
             true
         });
         let times = times.map_err(|by| Error::KeyboardTaken { by })?;
+        // Before anything that may fail: it is given back in any case.
+        tokio::spawn(mind(
+            Arc::clone(self),
+            Arc::clone(&live),
+            run.clone(),
+            times,
+        ));
         let hand = Hand {
             engine: Arc::clone(self),
             run: run.clone(),
@@ -231,42 +326,101 @@ impl Engine {
         };
         self.record_terminal("terminal.taken", run, who, json!({}))
             .await?;
-        mark(&live, "taken", format!("{} took over", who.name())).await;
+        mark(&live, "taken", format!("{}{TOOK}", who.name())).await;
         if let Some(size) = size {
             live.job.resize(size).await.map_err(|_| ended(run))?;
             self.look_into_diary(&live, run);
         }
-        tokio::spawn(mind(Arc::clone(self), live, run.clone(), times));
         Ok(hand)
     }
 
-    /// Gives the keyboard back, with what others have typed meanwhile.
-    async fn give_back(&self, live: &Live, run: &Run, times: u64, said: Said) -> Result<(), Error> {
-        let known = live.keyboard.0.borrow().clone();
-        let Some(holder) = known.holder.filter(|_| known.times == times) else {
+    /// Gives the keyboard back, and types what others have typed meanwhile.
+    async fn give_back(
+        &self,
+        live: &Arc<Live>,
+        run: &Run,
+        times: u64,
+        said: Said,
+    ) -> Result<(), Error> {
+        let Some(holder) = live.keyboard.leave(times) else {
             return Ok(());
         };
-        let told = json!({ "note": said.note, "why": said.why, "held_bytes": known.held.len(),
-                           "dropped": said.drop_held });
+        let told = json!({ "note": said.note, "why": said.why, "dropped": said.drop_held,
+                           "held_bytes": live.keyboard.view().held_bytes });
         let entry = self.terminal_entry("terminal.given_back", run, &holder.name, told);
-        self.store.record(vec![entry]).await?;
-        let mut held = vec![];
-        live.keyboard.0.send_if_modified(|state| {
-            let given = state.holder.take_if(|_| state.times == times).is_some();
-            if given {
-                state.said = Some(said.text(&holder.name));
-                held = std::mem::take(&mut state.held);
-            }
-            given
-        });
-        mark(live, "given_back", said.text(&holder.name)).await;
+        if let Err(error) = self.store.record(vec![entry]).await {
+            live.keyboard.stay(times);
+            return Err(error.into());
+        }
+        let text = said.text(&holder.name);
+        mark(live, "given_back", text.clone()).await;
         let _ = live.job.resize(holder.before).await;
         self.look_into_diary(live, run);
-        if !said.drop_held && !held.is_empty() {
-            let _ = live.job.feed(&held).await;
-        }
+        live.keyboard.let_go(times, text, said.drop_held);
+        // A program that does not read may take its time.
+        let live = Arc::clone(live);
+        tokio::spawn(async move {
+            while let Some(held) = live.keyboard.catch_up() {
+                let _ = live.job.feed(&held).await;
+            }
+        });
         Ok(())
     }
+
+    /// Gives back a keyboard that somebody had when an earlier server ended.
+    pub(crate) async fn settle_keyboard(&self, live: &Live, run: &Run) {
+        let Some(terminal) = &run.detail.terminal else {
+            return;
+        };
+        // One that cannot be read costs a size, not the terminal.
+        let diary = Diary::default().news(&self.dir_of(&run.command_id));
+        let Some(left) = left_taken(&diary.unwrap_or_default(), terminal.size()) else {
+            return;
+        };
+        let why = "had it when the server ended; what others typed meanwhile is lost";
+        let said = Said {
+            why: Some(why),
+            ..Said::default()
+        };
+        let told = json!({ "why": why });
+        let entry = self.terminal_entry("terminal.given_back", run, &left.name, told);
+        if let Err(error) = self.store.record(vec![entry]).await {
+            tracing::warn!(run = run.command_id, %error, "cannot tell of a keyboard");
+        }
+        let text = said.text(&left.name);
+        mark(live, "given_back", text.clone()).await;
+        let _ = live.job.resize(left.before).await;
+        live.keyboard.0.send_modify(|state| state.said = Some(text));
+    }
+}
+
+/// A keyboard that nobody has given back.
+#[derive(Debug, PartialEq, Eq)]
+struct LeftTaken {
+    name: String,
+    /// The size to be restored.
+    before: Size,
+}
+
+/// Returns who has the keyboard at the end of a diary.
+fn left_taken(diary: &[Happened], mut size: Size) -> Option<LeftTaken> {
+    let mut taken = None;
+    for happened in diary {
+        match &happened.what {
+            What::Resized(to) => size = *to,
+            What::Marked(mark) if mark.kind == "taken" => {
+                let name = mark.text.strip_suffix(TOOK).unwrap_or(&mark.text);
+                // Whoever takes it again had the terminal at their size before.
+                taken.get_or_insert(LeftTaken {
+                    name: name.to_owned(),
+                    before: size,
+                });
+            }
+            What::Marked(mark) if mark.kind == "given_back" => taken = None,
+            What::Marked(_) => {}
+        }
+    }
+    taken
 }
 
 /// How a keyboard is given back.
@@ -295,7 +449,7 @@ impl Hand {
         if !self.is_held() {
             return Err(Error::KeyboardGivenBack);
         }
-        live.keyboard.touch();
+        live.keyboard.touch(self.engine.config.keyboard.idle);
         live.job.feed(bytes).await.map_err(|_| ended(&self.run))
     }
 
@@ -314,7 +468,7 @@ impl Hand {
     /// Gives it back, with a note for whoever types next. What others have
     /// typed meanwhile is typed now, or dropped.
     pub async fn give(self, note: Option<String>, drop_held: bool) -> Result<(), Error> {
-        let note = note.map(|note| note.trim().to_owned());
+        let note = note.map(|note| note.trim().chars().take(NOTE).collect::<String>());
         let said = Said {
             note: note.filter(|note| !note.is_empty()),
             drop_held,
@@ -329,7 +483,8 @@ impl Hand {
     pub fn is_held(&self) -> bool {
         self.live().is_ok_and(|live| {
             let turn = live.keyboard.0.borrow();
-            turn.holder.is_some() && turn.times == self.times
+            let holder = turn.holder.as_ref().filter(|_| turn.times == self.times);
+            holder.is_some_and(|holder| !holder.leaving)
         })
     }
 
@@ -342,7 +497,8 @@ impl Hand {
 impl Drop for Hand {
     fn drop(&mut self) {
         if let Ok(live) = self.live() {
-            live.keyboard.lose(self.times);
+            live.keyboard
+                .lose(self.times, self.engine.config.keyboard.lost);
         }
     }
 }
@@ -351,23 +507,23 @@ impl Drop for Hand {
 async fn mind(engine: Arc<Engine>, live: Arc<Live>, run: Run, times: u64) {
     let mut changes = live.keyboard.0.subscribe();
     loop {
-        let until = {
+        let (until, leaving) = {
             let state = changes.borrow_and_update();
             let holder = state.holder.as_ref().filter(|_| state.times == times);
             match holder {
                 None => return,
-                Some(holder) => holder.until,
+                Some(holder) => (holder.until, holder.leaving),
             }
         };
         let warn = until.checked_sub(WARNING).unwrap_or(until);
         tokio::select! {
             _ = changes.changed() => {}
             () = live.is_over() => return,
-            () = tokio::time::sleep_until(warn), if Instant::now() < warn => {
+            () = tokio::time::sleep_until(warn), if !leaving && Instant::now() < warn => {
                 // Whoever has it is told how long it lasts.
                 live.keyboard.0.send_modify(|_| {});
             }
-            () = tokio::time::sleep_until(until) => {
+            () = tokio::time::sleep_until(until), if !leaving => {
                 let why = Some("did not type for a while, or is gone");
                 let said = Said { why, ..Said::default() };
                 if engine.give_back(&live, &run, times, said).await.is_err() {
@@ -383,4 +539,53 @@ pub(super) async fn mark(live: &Live, kind: &str, text: String) {
     let kind = kind.to_owned();
     // One that is over has no keeper to write it down.
     let _ = live.job.note(Mark { kind, text }).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OWN: Size = Size {
+        columns: 80,
+        rows: 24,
+    };
+    const THEIRS: Size = Size {
+        columns: 100,
+        rows: 40,
+    };
+
+    fn left(story: &[What]) -> Option<(String, Size)> {
+        let diary: Vec<Happened> = { story.iter() }
+            .map(|what| Happened {
+                micros: 0,
+                offset: 0,
+                what: what.clone(),
+            })
+            .collect();
+        left_taken(&diary, OWN).map(|left| (left.name, left.before))
+    }
+
+    fn marked(kind: &str, text: &str) -> What {
+        What::Marked(Mark {
+            kind: kind.into(),
+            text: text.into(),
+        })
+    }
+
+    #[test]
+    fn a_diary_says_who_has_the_keyboard_and_what_size_to_restore() {
+        let taken = || marked("taken", "ana took over");
+        let given = || marked("given_back", "ana handed back.");
+        let ana = |size| Some(("ana".to_owned(), size));
+        assert_eq!(left(&[]), None);
+        assert_eq!(left(&[taken(), What::Resized(THEIRS)]), ana(OWN));
+        let again = [What::Resized(THEIRS), taken(), What::Resized(OWN), taken()];
+        assert_eq!(left(&again), ana(THEIRS));
+        assert_eq!(
+            left(&[taken(), What::Resized(THEIRS), given(), What::Resized(OWN)]),
+            None
+        );
+        let stopped = [taken(), given(), What::Resized(THEIRS), taken()];
+        assert_eq!(left(&stopped), ana(THEIRS));
+    }
 }

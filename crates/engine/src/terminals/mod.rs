@@ -15,7 +15,7 @@ mod viewer;
 
 pub use self::input::{Sent, Typed};
 pub(crate) use self::keyboard::Keyboard;
-pub use self::keyboard::{ControlView, Hand};
+pub use self::keyboard::{ControlView, Hand, KeyboardTimes};
 pub(crate) use self::show::{Shown, show_from};
 pub(crate) use self::startup::{keep_nonce, startup};
 pub use self::view::{CursorView, ScreenView, TerminalView};
@@ -26,7 +26,6 @@ use std::time::Duration;
 
 use serde_json::json;
 use weighlock_exec::{Size, Text};
-use weighlock_store::State;
 
 use crate::engine::Engine;
 use crate::error::{Error, brief};
@@ -216,10 +215,8 @@ impl Engine {
     /// All that run, or wait for an answer so that they may.
     fn open_terminals(&self) -> Result<Vec<Run>, Error> {
         let open = self.store.open_commands()?.into_iter();
-        let unbegun = self.store.unbegun()?.into_iter();
-        let unbegun = unbegun.map(|(command, _)| command);
-        let waiting = unbegun.filter(|command| command.state == State::Waiting);
-        let runs = open.chain(waiting).map(Run::from_command);
+        let pending = self.store.pending_commands()?.into_iter();
+        let runs = open.chain(pending).map(Run::from_command);
         Ok(runs.filter(|run| run.detail.terminal.is_some()).collect())
     }
 }

@@ -198,6 +198,8 @@ impl Picture {
             }
             self.offset = end_of(item);
         }
+        // One that came after all output would wait for more.
+        self.resize_at(self.offset);
         answers
     }
 

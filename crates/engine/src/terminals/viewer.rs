@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use tokio::sync::watch;
-use weighlock_exec::{Item, Size};
+use weighlock_exec::{Diary, Item, Size, What};
 
 use super::keyboard::{ControlView, Turn};
 use super::show::{Picture, Shown, last_picture};
@@ -63,8 +63,13 @@ pub struct Viewer {
     engine: Arc<Engine>,
     run: Run,
     follow: Follow,
+    diary: Diary,
+    /// Sizes that it gets later in the output.
+    sizes: VecDeque<(u64, Size)>,
     /// What comes next, in order.
     ready: VecDeque<Sight>,
+    /// Who types, if that is to be told. It can be at any time.
+    control: Option<ControlView>,
     /// Where the viewer is; not known before the first screen.
     at: Option<u64>,
     /// All of the output is wanted, however long it takes.
@@ -106,34 +111,43 @@ impl Engine {
             })
         });
         let control = live.as_ref().map(|watched| watched.live.keyboard.view());
-        let control = control.filter(|control| control.taken_by.is_some());
-        Viewer {
+        let mut viewer = Viewer {
             engine: Arc::clone(self),
             follow: self.follow(run.clone(), from.unwrap_or(0), Until::Closed),
             run: run.clone(),
-            ready: control.map(Sight::Control).into_iter().collect(),
+            diary: Diary::default(),
+            sizes: VecDeque::new(),
+            ready: VecDeque::new(),
+            control: control.filter(|control| control.taken_by.is_some()),
             at: from,
             exact: from.is_some(),
             live,
             stage: Stage::On,
+        };
+        if let Some(from) = from {
+            let terminal = run.detail.terminal.clone().unwrap_or_default();
+            viewer.read_diary();
+            let size = viewer.size_at(from).unwrap_or(terminal.size());
+            viewer.ready.push_back(Sight::Resized(size));
         }
+        viewer
     }
 }
 
 impl Viewer {
-    /// Waits for the next thing to be seen. While `room` is false no output is
-    /// wanted, but all else is told. Nothing comes after the end.
-    pub async fn next(&mut self, room: bool) -> Result<Option<Sight>, Error> {
+    /// Waits for the next thing to be seen. No more than `room` bytes of output
+    /// are wanted; without any room, only who types is told. Nothing comes
+    /// after the end.
+    pub async fn next(&mut self, room: usize) -> Result<Option<Sight>, Error> {
         loop {
-            if !room && self.ready.iter().all(is_output) {
-                // Only what is small may come.
-                if let Some(sight) = self.aside().await {
-                    return Ok(Some(sight));
-                }
+            if let Some(control) = self.control.take() {
+                return Ok(Some(Sight::Control(control)));
+            }
+            if room == 0 {
+                self.turn().await;
                 continue;
             }
-            let next = { self.ready.iter() }.position(|sight| room || !is_output(sight));
-            if let Some(sight) = next.and_then(|at| self.ready.remove(at)) {
+            if let Some(sight) = self.pop(room) {
                 return Ok(Some(sight));
             }
             match self.stage {
@@ -146,6 +160,22 @@ impl Viewer {
             }
             self.see().await?;
         }
+    }
+
+    /// Returns what is ready, and of output no more than there is room for.
+    fn pop(&mut self, room: usize) -> Option<Sight> {
+        if let Some(Sight::Output { offset, bytes }) = self.ready.front_mut()
+            && bytes.len() > room
+        {
+            let rest = bytes.split_off(room);
+            let now = Sight::Output {
+                offset: *offset,
+                bytes: std::mem::replace(bytes, rest),
+            };
+            *offset += room as u64;
+            return Some(now);
+        }
+        self.ready.pop_front()
     }
 
     fn is_behind(&self) -> bool {
@@ -164,18 +194,21 @@ impl Viewer {
             let bytes = picture.screen.snapshot(SCROLLBACK);
             (picture.offset, picture.size, bytes)
         };
+        let dir = self.engine.dir_of(&self.run.command_id);
+        // Before the screen is looked at: it has all sizes that we know of.
+        self.read_diary();
         let (offset, size, bytes) = match &self.live {
-            Some(watched) => watched.shown.with(taken),
+            Some(watched) => {
+                watched.shown.read_diary(&dir);
+                watched.shown.with(taken)
+            }
             None => {
                 let terminal = self.run.detail.terminal.clone().unwrap_or_default();
-                let (log, dir) = (
-                    self.engine.log(&self.run),
-                    self.engine.dir_of(&self.run.command_id),
-                );
-                let picture = last_picture(&log, &dir, terminal.size());
+                let picture = last_picture(&self.engine.log(&self.run), &dir, terminal.size());
                 taken(&mut picture.map_err(|source| Error::File { path: dir, source })?)
             }
         };
+        self.size_at(offset);
         let skipped = self.at.map_or(0, |at| offset.saturating_sub(at));
         self.at = Some(offset);
         let run = self.run.clone();
@@ -198,14 +231,8 @@ impl Viewer {
         let (size, control) = (&mut watched.size, &mut watched.control);
         tokio::select! {
             biased;
-            Ok(()) = size.changed() => {
-                let size = *size.borrow_and_update();
-                self.ready.push_back(Sight::Resized(size));
-            }
-            Ok(()) = control.changed() => {
-                control.mark_unchanged();
-                self.ready.push_back(Sight::Control(watched.live.keyboard.view()));
-            }
+            Ok(()) = size.changed() => self.take(Some(vec![])),
+            Ok(()) = control.changed() => self.control = Some(watched.live.keyboard.view()),
             items = self.follow.next() => {
                 let items = items?;
                 self.take(items);
@@ -214,19 +241,14 @@ impl Viewer {
         Ok(())
     }
 
-    /// Waits for what is no output.
-    async fn aside(&mut self) -> Option<Sight> {
+    /// Waits until somebody else types.
+    async fn turn(&mut self) {
         let Some(watched) = &mut self.live else {
             return std::future::pending().await;
         };
-        let (size, control) = (&mut watched.size, &mut watched.control);
-        tokio::select! {
-            Ok(()) = size.changed() => Some(Sight::Resized(*size.borrow_and_update())),
-            Ok(()) = control.changed() => {
-                control.mark_unchanged();
-                Some(Sight::Control(watched.live.keyboard.view()))
-            }
-            else => std::future::pending().await,
+        match watched.control.changed().await {
+            Ok(()) => self.control = Some(watched.live.keyboard.view()),
+            Err(_) => std::future::pending().await,
         }
     }
 
@@ -240,31 +262,64 @@ impl Viewer {
         Sight::Exit(Box::new(run.unwrap_or_else(|_| self.run.clone())))
     }
 
+    /// Makes output ready, with each change of size where it came.
     fn take(&mut self, items: Option<Vec<Item>>) {
         let Some(items) = items else {
             self.stage = Stage::Ending;
             return;
         };
-        self.at = items.last().map(end_of);
+        // After the output was read: the diary has every size up to its end.
+        self.read_diary();
+        self.at = items.last().map(end_of).or(self.at);
         for item in items {
-            match (item, self.ready.back_mut()) {
-                // Written in many small steps, and seen at once.
-                (Item::Piece(piece), Some(Sight::Output { bytes, .. })) => {
-                    bytes.extend_from_slice(&piece.bytes);
+            match item {
+                Item::Piece(piece) => self.write(piece.offset, piece.bytes),
+                Item::Gap { from, to } => {
+                    self.ready.push_back(Sight::Gap { from, to });
                 }
-                (Item::Piece(piece), _) => self.ready.push_back(Sight::Output {
-                    offset: piece.offset,
-                    bytes: piece.bytes,
-                }),
-                (Item::Gap { from, to }, _) => self.ready.push_back(Sight::Gap { from, to }),
+            }
+        }
+        let at = self.at.unwrap_or(0);
+        if let Some(size) = self.size_at(at) {
+            self.ready.push_back(Sight::Resized(size));
+        }
+    }
+
+    fn write(&mut self, mut offset: u64, mut bytes: Vec<u8>) {
+        while !bytes.is_empty() {
+            if let Some(size) = self.size_at(offset) {
+                self.ready.push_back(Sight::Resized(size));
+            }
+            let next = self.sizes.front().map_or(u64::MAX, |(at, _)| *at);
+            let until = usize::try_from(next - offset).unwrap_or(usize::MAX);
+            let later = bytes.split_off(until.min(bytes.len()));
+            let length = bytes.len() as u64;
+            match self.ready.back_mut() {
+                // Written in many small steps, and seen at once.
+                Some(Sight::Output { bytes: before, .. }) => before.append(&mut bytes),
+                _ => self.ready.push_back(Sight::Output { offset, bytes }),
+            }
+            offset += length;
+            bytes = later;
+        }
+    }
+
+    fn read_diary(&mut self) {
+        let dir = self.engine.dir_of(&self.run.command_id);
+        // One that cannot be read costs a size, not the output.
+        for happened in self.diary.news(&dir).unwrap_or_default() {
+            if let What::Resized(size) = happened.what {
+                self.sizes.push_back((happened.offset, size));
             }
         }
     }
-}
 
-fn is_output(sight: &Sight) -> bool {
-    matches!(
-        sight,
-        Sight::Snapshot { .. } | Sight::Output { .. } | Sight::Gap { .. }
-    )
+    /// Returns the size that it is given up to an offset, if it is given one.
+    fn size_at(&mut self, offset: u64) -> Option<Size> {
+        let mut last = None;
+        while let Some((_, size)) = self.sizes.pop_front_if(|(at, _)| *at <= offset) {
+            last = Some(size);
+        }
+        last
+    }
 }

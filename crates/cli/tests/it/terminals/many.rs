@@ -47,7 +47,7 @@ impl Cost {
 }
 
 impl Desk {
-    fn server_pid(&self) -> u32 {
+    pub(super) fn server_pid(&self) -> u32 {
         self.server.as_ref().expect("a server").child.id()
     }
 
@@ -68,7 +68,7 @@ impl Desk {
     }
 
     /// How many bytes a terminal has written.
-    fn written(&self, terminal: &Value) -> u64 {
+    pub(super) fn written(&self, terminal: &Value) -> u64 {
         let path = format!("/commands/{}", text(terminal, "terminal_id"));
         let run = self.coder().get(&path).expect(200);
         run["output"]["bytes"].as_u64().expect("a number")
@@ -218,7 +218,7 @@ fn ticks(pid: u32) -> u64 {
 }
 
 /// Bytes of memory that a process has, shared ones too.
-fn resident(pid: u32) -> u64 {
+pub(super) fn resident(pid: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     kilobytes(&status, "VmRSS:").expect("it has memory")
 }

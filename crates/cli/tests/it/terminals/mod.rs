@@ -1,15 +1,19 @@
 //! Terminals over the wire: real programs at a real terminal, driven by what
 //! it shows.
 
+mod attach;
+mod keyboard;
 mod many;
 mod others;
 mod programs;
 mod recorded;
 mod shell;
+mod streams;
 mod survive;
 mod tasks;
 mod typing;
 mod waits;
+mod watcher;
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -99,6 +103,25 @@ impl Desk {
 
     fn coder(&self) -> Caller {
         Caller::owner(&self.home).bearing(&self.agent)
+    }
+
+    /// Somebody else, by name.
+    fn other(&self, name: &str, role: &str) -> Caller {
+        let own = json!({ "default_sandbox": "default" });
+        let token = add(&self.home, name, role, own);
+        Caller::owner(&self.home).bearing(&token)
+    }
+
+    /// A terminal as its owner is told of it.
+    fn told(&self, name: &str) -> Value {
+        self.coder().get(&format!("/terminals/{name}")).expect(200)
+    }
+
+    /// Its columns and rows.
+    fn size(&self, name: &str) -> (u64, u64) {
+        let told = self.told(name);
+        let number = |name: &str| told[name].as_u64().expect("a number");
+        (number("columns"), number("rows"))
     }
 
     /// Opens a terminal, in a session that all of them share.

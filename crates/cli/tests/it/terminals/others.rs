@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Desk;
-use crate::caller::{Caller, Said, add};
+use crate::caller::{Caller, Said};
 use crate::crew::text;
 use crate::support::eventually;
 
@@ -37,15 +37,6 @@ fn asked_of_run(id: &str) -> Vec<(&'static str, String, Value)> {
         ("POST", at("/stdin"), json!({})),
         ("POST", at("/stop"), json!({})),
     ]
-}
-
-impl Desk {
-    /// Somebody else, by name.
-    fn other(&self, name: &str, role: &str) -> Caller {
-        let own = json!({ "default_sandbox": "default" });
-        let token = add(&self.home, name, role, own);
-        Caller::owner(&self.home).bearing(&token)
-    }
 }
 
 /// Names and ids of the terminals that somebody is told of.
