@@ -181,7 +181,7 @@ pub(crate) async fn open(
         ..Request::new(who.clone(), new.command)
     };
     let opened = engine.open_terminal(request, &new.name, size).await?;
-    if let (true, Outcome::Running(run)) = (new.foreground, &opened) {
+    if let (true, Outcome::Running(run) | Outcome::Ended(run)) = (new.foreground, &opened) {
         let time = new.timeout_ms.unwrap_or(TIMEOUT_MS).min(MAX_TIMEOUT_MS);
         let run = engine
             .see_through(run, Duration::from_millis(time), &who)
