@@ -44,6 +44,7 @@ impl Engine {
             self.store.forget_logins(now).await?;
             self.tidy_effects().await?;
             self.tidy_recordings();
+            self.tidy_output_files();
         }
         let oldest = self.steady_now() - self.config.output_age.as_micros() as i64;
         loop {

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::fs::OpenOptions;
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -284,6 +284,26 @@ impl Engine {
 
     fn tasks_dir(&self, session: &str) -> PathBuf {
         self.config.state_dir.join("tasks").join(session)
+    }
+
+    /// Removes the files that no output is kept for any more: of tasks that
+    /// wrote nothing, or never began.
+    pub(crate) fn tidy_output_files(&self) {
+        let old = |path: &Path| {
+            let written = path.metadata().and_then(|meta| meta.modified());
+            let age = written.map(|written| SystemTime::now().duration_since(written));
+            matches!(age, Ok(Ok(age)) if age > self.config.output_age.max(self.config.times().max))
+        };
+        let below = |dir: PathBuf| std::fs::read_dir(dir).into_iter().flatten().flatten();
+        for session in below(self.config.state_dir.join("tasks")) {
+            for file in below(session.path()) {
+                if old(&file.path()) {
+                    let _ = std::fs::remove_file(file.path());
+                }
+            }
+            // Only where nothing is left.
+            let _ = std::fs::remove_dir(session.path());
+        }
     }
 
     /// Removes the file that a run's output was also written to.

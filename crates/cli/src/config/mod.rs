@@ -84,6 +84,7 @@ fn parse(written: &str, state_dir: &Path, base: PathBuf) -> Result<Settings, Str
             *to = time;
         }
     };
+    set(&mut engine.terminal_age, raw.terminals.max_age);
     set(&mut engine.keyboard.idle, raw.terminals.keyboard_idle);
     set(&mut engine.keyboard.lost, raw.terminals.keyboard_lost);
     set(&mut engine.keep, raw.limits.keep);

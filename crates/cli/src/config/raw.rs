@@ -96,6 +96,7 @@ pub(super) struct RawSessions {
 #[derive(Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct RawTerminals {
+    pub(super) max_age: Option<Time>,
     pub(super) keyboard_idle: Option<Time>,
     pub(super) keyboard_lost: Option<Time>,
 }

@@ -169,16 +169,7 @@ fn what_no_rule_allows_is_not_typed() {
 #[test]
 fn a_person_is_asked_about_a_command_in_a_terminal_that_writes_directly() {
     let desk = Desk::asked_before();
-    let opened = desk
-        .coder()
-        .post(
-            "/terminals",
-            &json!({ "name": "shell",
-        "description": "for a test", "command": "bash", "session_id": "all" }),
-        )
-        .expect(202);
-    approve(&desk, &opened);
-    eventually("idle", || desk.status("shell") == "idle");
+    approved_shell(&desk);
     let body = json!({ "command": "touch made", "wait_ms": 10 });
     let asked = desk
         .coder()
@@ -211,6 +202,20 @@ fn a_person_is_asked_about_a_command_in_a_terminal_that_writes_directly() {
     assert!(!desk.home.base().join("other").exists());
 }
 
+/// Opens a shell that a person has to allow, and does.
+fn approved_shell(desk: &Desk) {
+    let opened = desk
+        .coder()
+        .post(
+            "/terminals",
+            &json!({ "name": "shell",
+        "description": "for a test", "command": "bash", "session_id": "all" }),
+        )
+        .expect(202);
+    approve(desk, &opened);
+    eventually("idle", || desk.status("shell") == "idle");
+}
+
 fn approve(desk: &Desk, asked: &Value) {
     let id = ["command_id", "terminal_id"]
         .iter()
@@ -235,16 +240,7 @@ fn a_shell_tells_where_it_is_after_a_crash_of_the_server_too() {
 #[test]
 fn a_crash_of_the_server_loses_no_command_in_a_terminal() {
     let mut desk = Desk::asked_before();
-    let opened = desk
-        .coder()
-        .post(
-            "/terminals",
-            &json!({ "name": "shell",
-        "description": "for a test", "command": "bash", "session_id": "all" }),
-        )
-        .expect(202);
-    approve(&desk, &opened);
-    eventually("idle", || desk.status("shell") == "idle");
+    approved_shell(&desk);
     let exec = |desk: &Desk, command: &str| {
         let body = json!({ "command": command, "wait_ms": 10 });
         desk.coder()
