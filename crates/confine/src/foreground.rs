@@ -2,6 +2,7 @@
 //! at.
 
 use std::fs;
+use std::os::unix::fs::{FileExt, MetadataExt};
 
 use rustix::process::Pid;
 
@@ -50,7 +51,7 @@ fn is_in_front(pid: u32) -> bool {
     }
 }
 
-/// Whether it waits for its input and nothing else: by reading it, or by
+/// Whether it waits for its terminal and nothing else: by reading it, or by
 /// waiting until there is something, as programs do that edit lines.
 fn reads(pid: u32) -> bool {
     if fs::read_to_string(format!("/proc/{pid}/wchan")).is_ok_and(|at| at == "n_tty_read") {
@@ -67,15 +68,56 @@ fn reads(pid: u32) -> bool {
     let Some(number) = words.first().and_then(|word| word.parse().ok()) else {
         return false;
     };
-    match number {
-        libc::SYS_read => argument(1) == Some(0),
-        // Of the first descriptor alone.
-        libc::SYS_pselect6 => argument(1) == Some(1),
-        libc::SYS_ppoll => argument(2) == Some(1),
+    let (Some(first), Some(second)) = (argument(1), argument(2)) else {
+        return false;
+    };
+    let waits_for = match number {
+        libc::SYS_read => Some(vec![first]),
+        libc::SYS_pselect6 => selected(pid, first, second),
+        libc::SYS_ppoll => polled(pid, first, second),
         #[cfg(target_arch = "x86_64")]
-        libc::SYS_select => argument(1) == Some(1),
+        libc::SYS_select => selected(pid, first, second),
         #[cfg(target_arch = "x86_64")]
-        libc::SYS_poll => argument(2) == Some(1),
-        _ => false,
-    }
+        libc::SYS_poll => polled(pid, first, second),
+        _ => return false,
+    };
+    waits_for.is_some_and(|all| !all.is_empty() && all.iter().all(|&fd| is_terminal(pid, fd)))
+}
+
+/// More descriptors than this no program waits for that only reads keys.
+const MOST_DESCRIPTORS: u64 = 64;
+
+/// The descriptors in an array of `pollfd`.
+fn polled(pid: u32, at: u64, count: u64) -> Option<Vec<u64>> {
+    let bytes = memory(pid, at, count.min(MOST_DESCRIPTORS + 1) * 8)?;
+    let entries = bytes.chunks_exact(8);
+    let fds = entries.map(|entry| i32::from_ne_bytes(entry[..4].try_into().expect("4 bytes")));
+    // Negative ones are passed over.
+    Some(fds.filter_map(|fd| u64::try_from(fd).ok()).collect())
+}
+
+/// The descriptors in the first set of a `select`.
+fn selected(pid: u32, count: u64, at: u64) -> Option<Vec<u64>> {
+    let count = count.min(1024);
+    let bytes = memory(pid, at, count.div_ceil(64) * 8)?;
+    let is_set = |fd: &u64| {
+        let byte = bytes[(fd / 8) as usize];
+        byte >> (fd % 8) & 1 == 1
+    };
+    Some((0..count).filter(is_set).collect())
+}
+
+fn memory(pid: u32, at: u64, length: u64) -> Option<Vec<u8>> {
+    let file = fs::File::open(format!("/proc/{pid}/mem")).ok()?;
+    let mut bytes = vec![0; length as usize];
+    file.read_exact_at(&mut bytes, at).ok()?;
+    Some(bytes)
+}
+
+/// Whether a descriptor of a process is a terminal such as runs have.
+fn is_terminal(pid: u32, fd: u64) -> bool {
+    /// Numbers that the kernel gives the devices in `/dev/pts`, and `/dev/tty`.
+    const MAJORS: [u32; 9] = [5, 136, 137, 138, 139, 140, 141, 142, 143];
+    let file = fs::metadata(format!("/proc/{pid}/fd/{fd}"));
+    file.is_ok_and(|file| MAJORS.contains(&rustix::fs::major(file.rdev())))
 }

@@ -200,7 +200,11 @@ impl Engine {
         };
         found.retain(|command| who.sees(&command.requested_by, command.sandbox.as_deref()));
         match (found.pop(), found.pop()) {
-            (None, _) => Err(Error::NoSuchRun { id: brief(id) }),
+            // A terminal has a name as well.
+            (None, _) => match self.terminal_called(id, who)? {
+                Some(run) => Ok(self.freshen(run)),
+                None => Err(Error::NoSuchRun { id: brief(id) }),
+            },
             (Some(_), Some(_)) => Err(Error::Ambiguous { id: brief(id) }),
             (Some(command), None) => Ok(self.freshen(Run::from_command(command))),
         }
@@ -297,13 +301,20 @@ impl Engine {
         if run.requested_by != by.name() {
             by.check(Right::Operate)?;
         }
-        let live = self.lives.get(&run.command_id).ok_or_else(ended)?;
+        let typed = run.detail.in_terminal.is_some() && run.state == State::Running;
+        let live = self.lives.get(&run.command_id);
+        if live.is_none() && !typed {
+            return Err(ended());
+        }
         let entry = Entry {
             owner: Some(run.requested_by.clone()),
             sandbox: run.sandbox_id.clone(),
             ..self.entry("run.stop", by.name(), Some(&run.command_id), json!({}))
         };
         self.store.record(vec![entry]).await?;
+        let Some(live) = live else {
+            return self.stop_typed(run, by).await;
+        };
         lock(&live.stopped_by).get_or_insert_with(|| by.name().to_owned());
         live.job.stop(interrupt, grace).await.map_err(|_| ended())
     }

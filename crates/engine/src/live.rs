@@ -1,7 +1,9 @@
 //! Runs that are under way.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use weighlock_exec::Job;
@@ -10,6 +12,9 @@ use weighlock_marks::Nonce;
 use crate::terminals::{Keyboard, Shown};
 use crate::view::Run;
 use crate::walls::Guarded;
+
+/// How long what is typed may wait for a program that does not read.
+const TAKEN_WITHIN: Duration = Duration::from_secs(2);
 
 /// One run under way.
 pub(crate) struct Live {
@@ -25,6 +30,8 @@ pub(crate) struct Live {
     pub(crate) shown: Option<Arc<Shown>>,
     /// Who types at it.
     pub(crate) keyboard: Keyboard,
+    /// How much output there was when somebody last typed the end of a line.
+    pub(crate) entered: AtomicU64,
     /// Held while a command is typed at its shell, up to its end.
     pub(crate) at_prompt: tokio::sync::Mutex<()>,
     /// The run as it began, if it is a terminal.
@@ -55,6 +62,7 @@ impl Live {
             below,
             shown: None,
             keyboard: Keyboard::default(),
+            entered: AtomicU64::new(0),
             at_prompt: tokio::sync::Mutex::default(),
             terminal: None,
             _place: place,
@@ -76,6 +84,17 @@ impl Live {
             terminal: Some(of.clone()),
             ..self
         }
+    }
+
+    /// Types at its terminal.
+    pub(crate) async fn type_keys(&self, bytes: &[u8]) -> std::io::Result<()> {
+        if bytes.contains(&b'\r') || bytes.contains(&b'\n') {
+            let seen = self.job.status().output.bytes();
+            self.entered.fetch_max(seen, Ordering::Relaxed);
+        }
+        let fed = tokio::time::timeout(TAKEN_WITHIN, self.job.feed(bytes)).await;
+        // What is on its way stays there, and comes before what follows.
+        fed.unwrap_or_else(|_| Err(std::io::ErrorKind::TimedOut.into()))
     }
 
     /// Waits until nothing of it is left.

@@ -87,13 +87,15 @@ impl Engine {
         at: Option<Duration>,
         reveal: bool,
     ) -> Result<Recording, Error> {
+        // One at a time: they are large, and the next finds what this one made.
+        let _one = crate::live::lock(&self.recording);
         let made = self.made(run, reveal)?;
-        let read = || made.read(at);
-        read().map_err(|error| self.no_recording(run, error))
+        made.read(at).map_err(|error| self.no_recording(run, error))
     }
 
     /// Returns what is in a run's recording.
     pub fn recording_index(&self, run: &Run) -> Result<RecordingIndex, Error> {
+        let _one = crate::live::lock(&self.recording);
         let made = self.made(run, false)?;
         let index = made
             .index()
@@ -117,16 +119,17 @@ impl Engine {
     /// Makes a recording, unless it was made lately.
     fn made(&self, run: &Run, reveal: bool) -> Result<Made, Error> {
         let dir = self.config.state_dir.join("recordings");
-        let name = match reveal {
-            true => format!("{}.revealed", run.command_id),
-            false => run.command_id.clone(),
-        };
+        let mut name = run.command_id.clone();
+        if reveal {
+            name.push_str(".revealed");
+        }
+        if run.open {
+            name.push_str(".open");
+        }
         let made = Made {
             cast: dir.join(format!("{name}.cast")),
             frames: dir.join(format!("{name}.frames")),
         };
-        // One at a time: they are large, and the second finds the first's.
-        let _one = crate::live::lock(&self.recording);
         if !run.open && made.cast.exists() && made.frames.exists() {
             return Ok(made);
         }

@@ -13,7 +13,8 @@ declare __weighlock_seen= __weighlock_text=
 # On lines of their own, as some DEBUG traps look for the exact name there.
 # Tracing (`set -x`) stays silent; marks go where bash writes its prompts.
 declare -r __weighlock_first=$'{\n__weighlock_done\n} 3>&2 2>/dev/null'
-declare -r __weighlock_last=$'{\n__weighlock_prompt\n} 3>&2 2>/dev/null'
+# A line means what is written in it, and not what was before it (`!!`).
+declare -r __weighlock_last=$'{\n__weighlock_prompt\n} 3>&2 2>/dev/null\nset +H'
 declare -r __weighlock_ps0='$({ __weighlock_output; } 2>/dev/null)'
 declare -r __weighlock_ps1='\[${__weighlock_input-}\]'
 
@@ -104,4 +105,5 @@ $__weighlock_last"
 if [[ -r ~/.bashrc ]]; then
     . ~/.bashrc
 fi
+set +H
 __weighlock_mend

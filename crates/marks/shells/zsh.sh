@@ -30,6 +30,8 @@ __weighlock_precmd() {
         PS1=${PS1//$input/}$input
         # Users do export their prompt; no program shall find the nonce in it.
         typeset -g +x PS1 PROMPT_EOL_MARK
+        # A line means what is written in it, and not what was before it (`!!`).
+        typeset -g histchars=
         # Output begins after the user's own preexec functions.
         preexec_functions=(${preexec_functions:#__weighlock_preexec} __weighlock_preexec)
         __weighlock_encode $PWD

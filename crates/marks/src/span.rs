@@ -58,6 +58,8 @@ impl Spans {
                 directory: None,
                 stage: Stage::Away,
                 end: offset,
+                done: None,
+                asked: 0,
             },
         }
     }
@@ -85,6 +87,17 @@ impl Spans {
         matches!(&self.walk.stage, Stage::Typing(typed) if typed.ended.is_none())
     }
 
+    /// Where the shell was last done with something, and its `$?` then; with a
+    /// line that was no command, too.
+    pub fn done(&self) -> Option<(u64, Option<i32>)> {
+        self.walk.done
+    }
+
+    /// Where the last prompt ends: the first, or one for the rest of a command.
+    pub fn asked(&self) -> u64 {
+        self.walk.asked
+    }
+
     /// Whether a command runs, as far as the shell has told.
     pub fn runs(&self) -> bool {
         match &self.walk.stage {
@@ -106,6 +119,10 @@ struct Walk {
     stage: Stage,
     /// Where the bytes seen end.
     end: u64,
+    /// Where the shell was last done with something, and its `$?` then.
+    done: Option<(u64, Option<i32>)>,
+    /// Where its last prompt ends.
+    asked: u64,
 }
 
 #[derive(Debug)]
@@ -149,6 +166,7 @@ impl Walk {
         match sign {
             Sign::Prompt => self.ended(at.start, None),
             Sign::Input { quiet } => {
+                self.asked = at.end;
                 self.input(quiet);
                 None
             }
@@ -157,7 +175,10 @@ impl Walk {
                 self.stage = Stage::Running { start, command };
                 None
             }
-            Sign::Done { exit } => self.ended(at.start, exit),
+            Sign::Done { exit } => {
+                self.done = Some((at.start, exit));
+                self.ended(at.start, exit)
+            }
             Sign::Directory(directory) => {
                 self.directory = Some(directory);
                 None

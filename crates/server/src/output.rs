@@ -14,6 +14,7 @@ use bytes::Bytes;
 use futures_util::StreamExt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use tokio::sync::Semaphore;
 use weighlock_engine::{Engine, Follow, Item, Line, RecordingIndex, Run, Stream, Until};
 
 use crate::auth::Guest;
@@ -365,6 +366,8 @@ async fn send_recording(
             "give seconds from the beginning",
         )
     })?;
+    // Whoever goes away meanwhile has none made.
+    let _turn = RECORDING.acquire().await;
     let made = blocking(move || Ok(engine.recording(&run, at, params.reveal)?)).await?;
     let head = (!made.head.is_empty()).then(|| Ok(Bytes::from(made.head)));
     let rest = futures_util::stream::unfold(made.file, |file| async move {
@@ -380,6 +383,9 @@ async fn send_recording(
     let body = HttpBody::from_stream(futures_util::stream::iter(head).chain(rest));
     Ok((StatusCode::OK, [(header::CONTENT_TYPE, CAST)], body).into_response())
 }
+
+/// Recordings are made one by one.
+static RECORDING: Semaphore = Semaphore::const_new(1);
 
 /// How much of a recording is read at a time.
 const RECORDING_STEP: u64 = 256 * 1024;
@@ -404,6 +410,7 @@ pub(crate) async fn recording_index(
     Id(id): Id,
 ) -> Result<Json<RecordingIndex>, Problem> {
     let run = engine.find(&id, &who)?;
+    let _turn = RECORDING.acquire().await;
     blocking(move || Ok(Json(engine.recording_index(&run)?))).await
 }
 
@@ -413,6 +420,7 @@ pub(crate) async fn terminal_recording_index(
     Id(id): Id,
 ) -> Result<Json<RecordingIndex>, Problem> {
     let run = engine.find_terminal(&id, &who)?;
+    let _turn = RECORDING.acquire().await;
     blocking(move || Ok(Json(engine.recording_index(&run)?))).await
 }
 

@@ -150,7 +150,14 @@ fn sign(task: &TaskView) -> String {
 
 fn age(task: &TaskView) -> String {
     let since = task.started_at.as_deref().map(when::seconds_since);
-    since.map_or(String::new(), |seconds| duration(seconds as f64 * 1000.0))
+    let ended = task
+        .ended_at
+        .as_deref()
+        .filter(|_| task.status != "running");
+    let over = ended.map_or(0, when::seconds_since);
+    since.map_or(String::new(), |seconds| {
+        duration(seconds.saturating_sub(over) as f64 * 1000.0)
+    })
 }
 
 fn ports(ports: &[u16]) -> String {

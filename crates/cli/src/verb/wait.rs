@@ -20,13 +20,16 @@ const TIMED_OUT: u8 = 124;
 
 /// Wait until runs end, say something, listen, or want to be typed at
 #[derive(clap::Args)]
-#[command(before_help = "Examples:
+#[command(
+    before_help = "Examples:
   weighlock wait r_7f3k                          until it has ended
   weighlock wait r_7f3k r_8a1c --all             until both have
   weighlock wait dev-server --until port:3000 --timeout 10s
   weighlock wait dev-server --until 'output:ready in \\d+'
   weighlock wait shell --until input             until it wants to be typed at
-  weighlock wait build --until idle:5s")]
+  weighlock wait build --until idle:5s",
+    after_help = "Ends with 0 when it is enough, 1 when that cannot happen any more, 124 when time was up."
+)]
 pub(crate) struct Args {
     /// Runs, tasks or terminals
     #[arg(required = true, value_name = "ID")]

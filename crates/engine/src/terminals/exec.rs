@@ -2,6 +2,7 @@
 //! typed at its prompt, and on record with what they said.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use serde_json::json;
@@ -12,7 +13,7 @@ use weighlock_store::{Filter, State};
 
 use super::input::{Line, Sent};
 use super::keyboard::mark;
-use super::show::Shown;
+use super::show::{Fed, Shown};
 use crate::engine::Engine;
 use crate::error::{Error, brief};
 use crate::external::Report;
@@ -25,7 +26,15 @@ use crate::view::Run;
 
 /// How much of what a command said is on record with it; the terminal's own
 /// output has all.
-const MOST: usize = 1024 * 1024;
+const MOST: u64 = 512 * 1024;
+
+/// The signal of Ctrl C.
+const INTERRUPT: i32 = 2;
+
+/// A shell that is found waiting so often, with so much time in between, and
+/// runs nothing, wants the rest of a command.
+const WANTS_MORE: Duration = Duration::from_millis(250);
+const ASKED: u32 = 3;
 
 /// How long a shell takes to show its prompt, at the most.
 const MOMENT: Duration = Duration::from_secs(2);
@@ -69,19 +78,26 @@ impl Engine {
             return Ok(Line::NoCommand);
         };
         shown.settled().await;
-        if !shown.fed.borrow().prompt || check_line(line, &shown).is_err() {
+        if !live.is_new(&shown.fed.borrow()) {
             return Ok(Line::NoCommand);
         }
-        let case = self.case_in(live, terminal, line, who).await?;
-        match case.judged.judgement.verdict {
-            Verdict::Auto => Ok(Line::Allowed),
-            Verdict::Ask if terminal.detail.is_on_copy() => Ok(Line::Allowed),
-            Verdict::Ask => match self.exec(terminal, line, Some(Duration::ZERO), who).await? {
-                Outcome::Waiting(run) => Ok(Line::Settled(Sent::Asked(Box::new(run)))),
-                Outcome::Refused(run) => Err(refused(run)),
-                Outcome::Running(_) | Outcome::Ended(_) => Ok(Line::Settled(Sent::Typed)),
-            },
-            Verdict::Reject => match self.refuse(&case).await? {
+        check_line(line, &shown)?;
+        let mut case = self.case_in(live, terminal, line, who).await?;
+        let direct = !terminal.detail.is_on_copy();
+        match case.judged.judgement.settle() {
+            Settled::Allowed(permit) if direct && permit.read_only() && may_evaluate(line) => {
+                Err(unknown_values())
+            }
+            Settled::Allowed(_) => Ok(Line::Allowed),
+            Settled::Asked(_) if !direct => Ok(Line::Allowed),
+            Settled::Asked(_) => {
+                match self.exec(terminal, line, Some(Duration::ZERO), who).await? {
+                    Outcome::Waiting(run) => Ok(Line::Settled(Sent::Asked(Box::new(run)))),
+                    Outcome::Refused(run) => Err(refused(run)),
+                    Outcome::Running(_) | Outcome::Ended(_) => Ok(Line::Settled(Sent::Typed)),
+                }
+            }
+            Settled::Refused => match self.refuse(&case).await? {
                 Outcome::Refused(run) => Err(refused(run)),
                 _ => Ok(Line::NoCommand),
             },
@@ -134,7 +150,12 @@ impl Engine {
         {
             return self.hold(case, &pause).await;
         }
+        let direct = !terminal.detail.is_on_copy();
         let permit = match case.judged.judgement.settle() {
+            // What a person's rule allows may be anything.
+            Settled::Allowed(permit) if direct && permit.read_only() && may_evaluate(command) => {
+                return Err(unknown_values());
+            }
             Settled::Allowed(permit) => permit,
             Settled::Refused => return self.refuse(&case).await,
             // All that it changes is asked about when the terminal is closed.
@@ -153,7 +174,12 @@ impl Engine {
             Ok((live, terminal)) => self.type_command(&live, &terminal, &run, &who).await,
             Err(_) => Report::failed(CLOSED),
         };
-        if let Err(error) = self.finalize(&run.command_id, report, &who).await {
+        let done = self.finalize(&run.command_id, report, &who).await;
+        // One that was stopped has its end.
+        if let Err(error) = done.or_else(|error| match error {
+            Error::Final { .. } => self.recall(&run.command_id),
+            error => Err(error),
+        }) {
             tracing::warn!(run = run.command_id, %error, "cannot record a command's end");
         }
     }
@@ -198,7 +224,7 @@ impl Engine {
             loop {
                 live.keyboard.free().await;
                 let mut fed = shown.fed.subscribe();
-                if fed.wait_for(|fed| fed.prompt).await.is_err() {
+                if fed.wait_for(|fed| live.is_new(fed)).await.is_err() {
                     return;
                 }
                 if live.keyboard.is_free() {
@@ -222,21 +248,41 @@ impl Engine {
             return Report::failed("it could not be recorded; nothing was run");
         }
         mark(live, "command", brief(&run.command)).await;
-        if live
-            .job
-            .feed(&[text, b"\r".to_vec()].concat())
-            .await
-            .is_err()
-        {
+        let keys = [shown.clearing(), text, b"\r".to_vec()].concat();
+        if live.type_keys(&keys).await.is_err() {
             return Report::failed(CLOSED);
         }
-        match ended_from(live, &shown, from).await {
-            Some(span) => self.report(terminal, &span, &shown),
-            None => Report::failed("the shell ended with it; how it ended is with the terminal"),
+        let mut told = self.waiters.wait_for(&run.command_id);
+        let ended = tokio::select! {
+            ended = ended_from(live, &shown, from) => ended,
+            // Somebody has stopped it.
+            () = told.told() => Ended::Closed,
+        };
+        match ended {
+            Ended::Done(span) if is_another(&span, &run.command) => {
+                Report::failed("the shell ran something else than what was judged")
+            }
+            Ended::Done(span) => self.report(live, terminal, &span, &shown).await,
+            Ended::Unfinished(span) => Report {
+                stderr: "weighlock: the shell waits for the rest of it (is a quote left open?); \
+                         it was taken back\n"
+                    .into(),
+                ..self.report(live, terminal, &span, &shown).await
+            },
+            Ended::Closed => {
+                Report::failed("the shell ended with it; how it ended is with the terminal")
+            }
         }
     }
 
-    fn report(&self, terminal: &Run, span: &Span, shown: &Shown) -> Report {
+    async fn report(&self, live: &Live, terminal: &Run, span: &Span, shown: &Shown) -> Report {
+        // It tells its directory with the prompt that comes next.
+        let mut fed = shown.fed.subscribe();
+        let next = fed.wait_for(|fed| fed.prompt.is_some_and(|at| at >= span.output.end));
+        tokio::select! {
+            _ = tokio::time::timeout(MOMENT, next) => {}
+            () = live.is_over() => {}
+        }
         let cwd = shown.with(|picture| picture.directory().map(|dir| dir.display().to_string()));
         Report {
             stdout: self
@@ -248,25 +294,68 @@ impl Engine {
         }
     }
 
-    /// Returns what a command wrote, as it is seen.
+    /// Returns what a command wrote, as it is seen: of much, the beginning and
+    /// the end.
     fn written_by(&self, terminal: &Run, span: &Span) -> std::io::Result<String> {
+        let length = span.output.end - span.output.start;
+        if length <= 2 * MOST {
+            let bytes = self.bytes_of(terminal, span, span.output.clone())?;
+            return Ok(plain(own_lines(span, &bytes)));
+        }
+        let (head, tail) = (span.output.start + MOST, span.output.end - MOST);
+        let head = self.bytes_of(terminal, span, span.output.start..head)?;
+        let tail = self.bytes_of(terminal, span, tail..span.output.end)?;
+        Ok(format!(
+            "{}\n[{} bytes left out here: the terminal's own output has them]\n{}",
+            plain(own_lines(span, &head)),
+            length - 2 * MOST,
+            plain(&tail)
+        ))
+    }
+
+    fn bytes_of(
+        &self,
+        terminal: &Run,
+        span: &Span,
+        range: std::ops::Range<u64>,
+    ) -> std::io::Result<Vec<u8>> {
         let log = self.log(terminal);
-        let (mut bytes, mut from) = (vec![], span.output.start);
-        while from < span.output.end && bytes.len() < MOST {
+        let part = Span {
+            output: range.clone(),
+            ..span.clone()
+        };
+        let (mut bytes, mut from) = (vec![], range.start);
+        while from < range.end {
             let items = log.read(from, STEP)?;
             let Some(last) = items.last() else { break };
             for item in &items {
                 if let weighlock_exec::Item::Piece(piece) = item {
-                    bytes.extend_from_slice(span.cut(&piece.bytes, piece.offset));
+                    bytes.extend_from_slice(part.cut(&piece.bytes, piece.offset));
                 }
             }
             from = end_of(last);
         }
-        let mut text = plain(&bytes);
-        if bytes.len() >= MOST {
-            text.push_str("\n[cut: the terminal's own output has the rest]\n");
+        Ok(bytes)
+    }
+
+    /// Stops a command that was typed at a terminal: what is in its foreground
+    /// is interrupted, and nobody waits for it any more.
+    pub(crate) async fn stop_typed(&self, run: &Run, by: &Principal) -> Result<(), Error> {
+        let terminal = run.detail.in_terminal.as_deref().unwrap_or_default();
+        if let Some(live) = self.lives.get(terminal) {
+            let _ = live.job.signal(INTERRUPT).await;
         }
-        Ok(text)
+        let now = self.wait(run, Some(MOMENT)).await?;
+        if now.state != State::Running {
+            return Ok(());
+        }
+        let owner = Principal::library(run.requested_by.clone());
+        let report = Report::failed(&format!(
+            "stopped by {}; it may still run in the terminal",
+            by.name()
+        ));
+        self.finalize(&run.command_id, report, &owner).await?;
+        Ok(())
     }
 
     /// Waits for a command that may have to be permitted first.
@@ -295,30 +384,110 @@ impl Report {
 }
 
 impl Shown {
+    /// Keys that clear what is on the line already, which nobody has judged.
+    fn clearing(&self) -> Vec<u8> {
+        let edits = self.with(|picture| picture.screen.view().modes.bracketed_paste);
+        match edits {
+            // To the end of the line, and then all of it.
+            true => vec![0x05, 0x15],
+            false => vec![0x15],
+        }
+    }
+
     /// Waits until the shell is at its prompt or runs something, as it is
     /// after a moment: between the two it says nothing.
     async fn settled(&self) {
         let mut fed = self.fed.subscribe();
-        let settled = fed.wait_for(|fed| fed.prompt || fed.busy);
+        let settled = fed.wait_for(|fed| fed.prompt.is_some() || fed.busy);
         let _ = tokio::time::timeout(MOMENT, settled).await;
     }
 }
 
-/// Waits for the end of the first command from an offset on; there is none
-/// when the terminal is closed before.
-async fn ended_from(live: &Live, shown: &Shown, from: u64) -> Option<Span> {
+/// How waiting for a command came out.
+enum Ended {
+    Done(Span),
+    /// The shell wanted more, and was interrupted.
+    Unfinished(Span),
+    Closed,
+}
+
+/// Waits for the end of the first command from an offset on.
+async fn ended_from(live: &Live, shown: &Shown, from: u64) -> Ended {
     let mut fed = shown.fed.subscribe();
     let found = || shown.with(|picture| picture.command_from(from));
+    let keeper = live.job.status().keeper.pid;
+    let (mut interrupted, mut asked) = (false, 0);
     loop {
-        fed.mark_unchanged();
+        let now = *fed.borrow_and_update();
         if let Some(span) = found() {
-            return Some(span);
+            return match interrupted {
+                true => Ended::Unfinished(span),
+                false => Ended::Done(span),
+            };
         }
+        // It reads, and neither runs anything nor is done.
+        let more = now.prompt.is_some() && !interrupted;
         tokio::select! {
             Ok(()) = fed.changed() => {}
-            () = live.is_over() => return found(),
+            () = live.is_over() => return found().map_or(Ended::Closed, Ended::Done),
+            () = tokio::time::sleep(WANTS_MORE), if more => {
+                asked = match weighlock_confine::waits_for_input(keeper) {
+                    true => asked + 1,
+                    false => 0,
+                };
+                if asked == ASKED {
+                    interrupted = true;
+                    let _ = live.job.signal(INTERRUPT).await;
+                }
+            }
         }
     }
+}
+
+/// Whether the shell says that it ran another text.
+fn is_another(span: &Span, judged: &str) -> bool {
+    // Of several lines the shell remembers one.
+    let told = { span.command.as_ref() }.filter(|_| span.exact && !judged.contains('\n'));
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    told.is_some_and(|told| match told.whole {
+        true => words(&told.text) != words(judged),
+        false => !judged.starts_with(&told.text),
+    })
+}
+
+/// What was typed is shown before what it says, where the shell did not tell
+/// where that begins.
+fn own_lines<'a>(span: &Span, bytes: &'a [u8]) -> &'a [u8] {
+    if span.exact || span.command.is_some() || span.directory.is_some() {
+        return bytes;
+    }
+    let line = memchr::memchr(b'\n', bytes).map_or(bytes.len(), |at| at + 1);
+    &bytes[line..]
+}
+
+impl Live {
+    /// Whether a prompt is there that nobody has typed at yet.
+    fn is_new(&self, fed: &Fed) -> bool {
+        let entered = self.entered.load(Ordering::Relaxed);
+        fed.prompt.is_some_and(|at| at > entered || entered == 0)
+    }
+}
+
+/// Whether a shell may take the value of a variable for something to run:
+/// where numbers are expected. Nobody knows what the shell keeps in it.
+fn may_evaluate(command: &str) -> bool {
+    ["((", "[[", "${", "$["]
+        .iter()
+        .any(|part| command.contains(part))
+}
+
+fn unknown_values() -> Error {
+    Error::invalid(
+        "invalid_line",
+        "it may run what is in a variable of the shell, which nobody has judged; nothing was sent"
+            .into(),
+        "use it without `((`, `[[`, `${` and `$[`, or run it as a command of its own",
+    )
 }
 
 /// Returns the screen of a shell that tells where it is.

@@ -48,15 +48,15 @@ impl Engine {
     ) -> Result<Sent, Error> {
         let live = self.terminal_of(run, who)?;
         let bytes = typed.bytes(&live, run).await?;
+        let hidden = { live.job.terminal().await.ok_or_else(|| ended(run))? }.hidden;
         let mut judged = false;
-        if let Some(line) = typed.line() {
+        if let Some(line) = typed.line().filter(|_| !hidden) {
             match self.judge_line(&live, run, line, who).await? {
                 Line::Settled(sent) => return Ok(sent),
                 Line::Allowed => judged = true,
                 Line::NoCommand => {}
             }
         }
-        let hidden = { live.job.terminal().await.ok_or_else(|| ended(run))? }.hidden;
         let said = match hidden {
             true => json!({ "hidden": true }),
             false => json!({
@@ -73,7 +73,7 @@ impl Engine {
         if let Some(line) = typed.line().filter(|_| !hidden) {
             mark(&live, "command", brief(line)).await;
         }
-        live.job.feed(&bytes).await.map_err(|_| send_failed(run))?;
+        live.type_keys(&bytes).await.map_err(|_| send_failed(run))?;
         Ok(Sent::Typed)
     }
 
@@ -152,16 +152,13 @@ impl Engine {
 }
 
 impl Typed {
-    /// The line that it is, if it is one and nothing else.
+    /// The line that it is, or the lines, if it is nothing else.
     fn line(&self) -> Option<&str> {
         let text = self.text.as_deref().or(self.paste.as_deref())?;
         let alone = self.keys.is_empty() && (self.text.is_none() || self.paste.is_none());
-        let line = match text.strip_suffix('\n') {
-            Some(line) => line.strip_suffix('\r').unwrap_or(line),
-            None if self.submit => text,
-            None => return None,
-        };
-        (alone && !line.is_empty() && !line.contains('\n')).then_some(line)
+        let line = text.trim_end_matches(['\n', '\r']);
+        let ends = self.submit || text.contains(['\n', '\r']);
+        (alone && ends && !line.is_empty()).then_some(line)
     }
 
     async fn bytes(&self, live: &Live, run: &Run) -> Result<Vec<u8>, Error> {

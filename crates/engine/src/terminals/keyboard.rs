@@ -361,7 +361,7 @@ impl Engine {
         let live = Arc::clone(live);
         tokio::spawn(async move {
             while let Some(held) = live.keyboard.catch_up() {
-                let _ = live.job.feed(&held).await;
+                let _ = live.type_keys(&held).await;
             }
         });
         Ok(())
@@ -450,7 +450,7 @@ impl Hand {
             return Err(Error::KeyboardGivenBack);
         }
         live.keyboard.touch(self.engine.config.keyboard.idle);
-        live.job.feed(bytes).await.map_err(|_| ended(&self.run))
+        live.type_keys(bytes).await.map_err(|_| ended(&self.run))
     }
 
     /// Gives the terminal the size that the person has.

@@ -26,6 +26,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use weighlock_exec::{Size, Text};
+use weighlock_store::Filter;
 
 use crate::engine::Engine;
 use crate::error::{Error, brief};
@@ -39,6 +40,9 @@ const MAX_NAME: usize = 64;
 
 /// How long what runs in a terminal that is closed has to end in order.
 const GRACE: Duration = Duration::from_millis(500);
+
+/// How many of the newest runs are looked through for one that was closed.
+const LOOKED_THROUGH: usize = 500;
 
 /// How long one may take to be gone.
 const CLOSE_WITHIN: Duration = Duration::from_secs(10);
@@ -137,22 +141,12 @@ impl Engine {
     /// Finds a terminal by the id of its run, or by its name if only one of
     /// that name can be seen.
     pub fn find_terminal(&self, id: &str, who: &Principal) -> Result<Run, Error> {
-        let wanted = |run: &Run| {
-            let terminal = run.detail.terminal.as_ref();
-            let named = terminal.is_some_and(|terminal| terminal.name == id);
-            (named || run.command_id == id)
-                && who.sees(&run.requested_by, run.sandbox_id.as_deref())
-        };
-        let mut found = self.lives.terminals(wanted);
-        // No name begins like an id; and what runs comes before what waits.
-        if found.is_empty() && !id.starts_with("r_") {
-            found = self.open_terminals()?;
-            found.retain(wanted);
-        }
-        match (found.pop(), found.pop()) {
-            (Some(run), None) => return Ok(run),
-            (Some(_), Some(_)) => return Err(Error::Ambiguous { id: brief(id) }),
-            (None, _) => {}
+        let sees = |run: &Run| who.sees(&run.requested_by, run.sandbox_id.as_deref());
+        let mut found = self
+            .lives
+            .terminals(|run| run.command_id == id && sees(run));
+        if let Some(run) = found.pop() {
+            return Ok(run);
         }
         let none = || Error::NoSuchTerminal { name: brief(id) };
         let run = self.find(id, who).map_err(|error| match error {
@@ -162,6 +156,41 @@ impl Engine {
         match run.detail.terminal {
             Some(_) => Ok(run),
             None => Err(none()),
+        }
+    }
+
+    /// Finds a terminal by its name: one that runs or waits, or else the last
+    /// that was closed lately.
+    pub(crate) fn terminal_called(
+        &self,
+        name: &str,
+        who: &Principal,
+    ) -> Result<Option<Run>, Error> {
+        // No name begins like an id.
+        if name.starts_with("r_") {
+            return Ok(None);
+        }
+        let wanted = |run: &Run| {
+            let terminal = run.detail.terminal.as_ref();
+            terminal.is_some_and(|terminal| terminal.name == name)
+                && who.sees(&run.requested_by, run.sandbox_id.as_deref())
+        };
+        let mut found = self.lives.terminals(wanted);
+        if found.is_empty() {
+            found = self.open_terminals()?;
+            found.retain(wanted);
+        }
+        if found.is_empty() {
+            let newest = self.store.list(&Filter {
+                limit: LOOKED_THROUGH,
+                ..Filter::default()
+            })?;
+            let mut newest = newest.into_iter().map(Run::from_command);
+            return Ok(newest.find(wanted));
+        }
+        match (found.pop(), found.pop()) {
+            (Some(_), Some(_)) => Err(Error::Ambiguous { id: brief(name) }),
+            (found, _) => Ok(found),
         }
     }
 

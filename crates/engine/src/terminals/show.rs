@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use weighlock_exec::{Diary, Item, Log, Size, What};
 use weighlock_marks::{Nonce, Span, Spans};
 use weighlock_screen::Screen;
@@ -21,6 +21,9 @@ const SCROLLBACK: usize = 1000;
 
 /// How much of a log is shown at a time.
 const STEP: usize = 256 * 1024;
+
+/// Answers that wait for a program to listen; more are not given.
+const ANSWERS: usize = 64;
 
 /// Commands of a shell that are remembered after they have ended.
 const REMEMBERED: usize = 16;
@@ -40,8 +43,8 @@ pub(crate) struct Fed {
     pub(crate) offset: u64,
     /// Since then.
     pub(crate) at: Instant,
-    /// Its shell waits for a command.
-    pub(crate) prompt: bool,
+    /// Where the prompt ends at which its shell waits for a command.
+    pub(crate) prompt: Option<u64>,
     /// A command runs in its shell.
     pub(crate) busy: bool,
 }
@@ -72,7 +75,7 @@ impl Shown {
             fed: watch::Sender::new(Fed {
                 offset: 0,
                 at: Instant::now(),
-                prompt: false,
+                prompt: None,
                 busy: false,
             }),
             size: watch::Sender::new(size),
@@ -102,7 +105,7 @@ impl Shown {
         let fed = Fed {
             offset: picture.offset,
             at: Instant::now(),
-            prompt: shell.is_some_and(|shell| shell.spans.waits()),
+            prompt: shell.and_then(ShellMarks::prompt),
             busy: shell.is_some_and(|shell| shell.spans.runs()),
         };
         let size = picture.size;
@@ -150,9 +153,21 @@ impl Picture {
     }
 
     /// Returns the first command that began at an offset or later, and ended.
+    /// What the shell did not take for a command (a comment, a mistake) is one
+    /// of which it does not tell the text.
     pub(crate) fn command_from(&self, offset: u64) -> Option<Span> {
-        let mut ended = self.shell.as_ref()?.ended.iter();
-        ended.find(|span| span.output.start >= offset).cloned()
+        let shell = self.shell.as_ref()?;
+        let ended = shell.ended.iter().find(|span| span.output.start >= offset);
+        ended.cloned().or_else(|| {
+            let (end, exit) = shell.spans.done().filter(|(end, _)| *end >= offset)?;
+            Some(Span {
+                command: None,
+                directory: None,
+                output: offset..end,
+                exit,
+                exact: false,
+            })
+        })
     }
 
     fn read_diary(&mut self, dir: &Path) {
@@ -223,6 +238,10 @@ impl Picture {
 }
 
 impl ShellMarks {
+    fn prompt(&self) -> Option<u64> {
+        self.spans.waits().then(|| self.spans.asked())
+    }
+
     fn feed(&mut self, bytes: &[u8]) {
         for span in self.spans.feed(bytes) {
             self.ended.push_back(span);
@@ -251,13 +270,20 @@ async fn show(
     dir: Arc<Path>,
     answer_from: u64,
 ) {
+    // A program that asks and does not listen holds up nobody.
+    let (answer, mut answers) = mpsc::channel::<Vec<u8>>(ANSWERS);
+    tokio::spawn(async move {
+        while let Some(bytes) = answers.recv().await {
+            let _ = live.job.feed(&bytes).await;
+        }
+    });
     while let Ok(Some(items)) = follow.next().await {
         let (shown, dir) = (Arc::clone(&shown), Arc::clone(&dir));
         // A few bytes can make the emulator work for a while.
         let fed = tokio::task::spawn_blocking(move || shown.feed(&items, answer_from, &dir));
         let answers = fed.await.expect("showing does not panic");
         if !answers.is_empty() {
-            let _ = live.job.feed(&answers).await;
+            let _ = answer.try_send(answers);
         }
     }
 }

@@ -132,7 +132,7 @@ impl Engine {
         let mut runs = vec![];
         let mut checked = vec![];
         for wanted in wanted {
-            let run = self.find_any(&wanted.id, who)?;
+            let run = self.find(&wanted.id, who)?;
             checked.push((run.clone(), wanted.clone(), pattern(wanted)?));
             if !runs
                 .iter()
@@ -157,17 +157,6 @@ impl Engine {
             met: 0,
             tasks,
         })
-    }
-
-    /// Finds a run by its id, or a terminal by its name.
-    fn find_any(&self, id: &str, who: &Principal) -> Result<Run, Error> {
-        match self.find(id, who) {
-            Err(Error::NoSuchRun { .. }) => match self.find_terminal(id, who) {
-                Err(Error::NoSuchTerminal { .. }) => Err(Error::NoSuchRun { id: brief(id) }),
-                found => found,
-            },
-            found => found,
-        }
     }
 }
 

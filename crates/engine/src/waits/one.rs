@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use regex::bytes::Regex;
+use tokio::sync::Semaphore;
 use weighlock_exec::Item;
 use weighlock_screen::plain;
 use weighlock_store::State;
@@ -100,7 +101,15 @@ impl Engine {
         let mut follow = self.follow(run.clone(), from, Until::Closed);
         let mut lines = Lines::new(from, run.detail.terminal.is_some());
         while let Some(items) = follow.next().await? {
-            if let Some((line, offset)) = lines.find(&items, pattern) {
+            // A pattern may be slow; nobody else waits for it.
+            let pattern = pattern.clone();
+            let looked = looked(move || {
+                let found = lines.find(&items, &pattern);
+                (lines, found)
+            });
+            let found;
+            (lines, found) = looked.await;
+            if let Some((line, offset)) = found {
                 met.met = true;
                 met.line = Some(line);
                 met.offset = Some(offset);
@@ -200,6 +209,9 @@ async fn stable(live: &Live, quiet: Duration) {
 
 /// Asks the kernel, which may take a while for a run of many processes.
 async fn looked<T: Send + 'static>(look: impl FnOnce() -> T + Send + 'static) -> T {
+    // However many wait, a few look at a time.
+    static LOOKING: Semaphore = Semaphore::const_new(2);
+    let _one = LOOKING.acquire().await;
     let looked = tokio::task::spawn_blocking(look).await;
     looked.expect("looking does not panic")
 }
@@ -226,6 +238,7 @@ impl Lines {
     }
 
     fn find(&mut self, items: &[Item], pattern: &Regex) -> Option<(String, u64)> {
+        let mut grown = false;
         for item in items {
             match item {
                 Item::Gap { to, .. } => {
@@ -235,19 +248,22 @@ impl Lines {
                 Item::Piece(piece) => {
                     self.at = piece.offset;
                     for part in piece.bytes.split_inclusive(|&byte| byte == b'\n') {
-                        self.add(part);
+                        grown |= self.add(part);
+                        if !part.ends_with(b"\n") {
+                            continue;
+                        }
                         if let Some(line) = self.matches(pattern) {
                             return Some((line, self.from));
                         }
-                        if part.ends_with(b"\n") {
-                            self.line.clear();
-                            self.from = self.at;
-                        }
+                        self.line.clear();
+                        (self.from, grown) = (self.at, false);
                     }
                 }
             }
         }
-        None
+        // Once for all that came: a line may come byte by byte.
+        let line = grown.then(|| self.matches(pattern)).flatten()?;
+        Some((line, self.from))
     }
 
     /// Returns the line as it is now, if it matches.
@@ -262,12 +278,15 @@ impl Lines {
         found.then(|| seen.to_owned())
     }
 
-    /// Adds what fits of a part of a line, without its end.
-    fn add(&mut self, part: &[u8]) {
+    /// Adds what fits of a part of a line, without its end; returns whether
+    /// anything did.
+    fn add(&mut self, part: &[u8]) -> bool {
         self.at += part.len() as u64;
         let text = part.strip_suffix(b"\n").unwrap_or(part);
         let room = LINE_BYTES.saturating_sub(self.line.len());
-        self.line.extend_from_slice(&text[..text.len().min(room)]);
+        let fits = &text[..text.len().min(room)];
+        self.line.extend_from_slice(fits);
+        !fits.is_empty()
     }
 }
 

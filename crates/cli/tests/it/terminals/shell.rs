@@ -272,3 +272,103 @@ fn a_crash_of_the_server_loses_no_command_in_a_terminal() {
     );
     desk.home.assert_audit_verifies();
 }
+
+#[test]
+fn what_the_shell_takes_for_no_command_ends_all_the_same() {
+    let desk = Desk::lenient();
+    for shell in ["bash", "zsh", "sh"] {
+        if !have(&[shell]) {
+            continue;
+        }
+        desk.open(shell, shell);
+        let mistake = desk.exec(shell, "echo )");
+        assert_ne!(mistake["exit_code"], 0, "{shell}: {mistake}");
+        let unfinished = desk.exec(shell, "echo 'unclosed");
+        assert!(
+            text(&unfinished, "stderr").contains("waits for the rest"),
+            "{unfinished}"
+        );
+        assert_eq!(
+            said(&desk.exec(shell, "echo on")),
+            ("on\n".into(), 0),
+            "{shell}"
+        );
+    }
+    assert_eq!(desk.exec("bash", "# only a comment")["exit_code"], 0);
+    assert_eq!(said(&desk.exec("bash", "echo on")), ("on\n".into(), 0));
+}
+
+#[test]
+fn what_was_on_the_line_or_before_it_is_not_run() {
+    let desk = Desk::lenient();
+    for shell in ["bash", "zsh", "sh"] {
+        if !have(&[shell]) {
+            continue;
+        }
+        desk.open(shell, shell);
+        desk.exec(shell, "true");
+        desk.send(shell, json!({ "text": "touch half; " }));
+        desk.sees(shell, "touch half;");
+        assert_eq!(
+            said(&desk.exec(shell, "echo own")),
+            ("own\n".into(), 0),
+            "{shell}"
+        );
+        assert!(!desk.home.base().join("half").exists(), "{shell}");
+        // History is not what a line means.
+        desk.exec(shell, "echo '\";touch again;\"'");
+        desk.exec(shell, "echo \"!!:1\"");
+        assert!(!desk.home.base().join("again").exists(), "{shell}");
+    }
+}
+
+#[test]
+fn no_way_of_ending_a_line_is_overlooked() {
+    let desk = Desk::new();
+    desk.open("shell", "bash");
+    desk.exec("shell", "true");
+    for typed in [
+        json!({ "text": "rm -rf /\r" }),
+        json!({ "text": ":\nrm -rf /\n" }),
+        json!({ "text": "rm -rf / \u{1}\n" }),
+        json!({ "paste": "rm -rf /\n" }),
+    ] {
+        let said = desk.coder().post("/terminals/shell/input", &typed);
+        assert_eq!(said.status, 400, "{typed}");
+    }
+}
+
+#[test]
+fn a_value_that_the_shell_keeps_is_not_run_where_files_are_written_directly() {
+    let desk = Desk::asked_before();
+    approved_shell(&desk);
+    for command in ["echo $((a))", "[[ a -eq 0 ]]", "echo ${HOME:c:1}"] {
+        let body = json!({ "command": command });
+        let said = desk.coder().post("/terminals/shell/exec", &body);
+        assert_eq!(said.outcome(), (400, "invalid_line".into()), "{command}");
+    }
+}
+
+#[test]
+fn a_command_in_a_terminal_can_be_stopped() {
+    let desk = Desk::lenient();
+    desk.open("shell", "bash");
+    let body = json!({ "command": "sleep 1000", "wait_ms": 10 });
+    let begun = desk
+        .coder()
+        .post("/terminals/shell/exec", &body)
+        .expect(202);
+    eventually("busy", || desk.status("shell") == "busy");
+    let stop = format!("/commands/{}/stop", text(&begun, "command_id"));
+    assert!(desk.coder().post(&stop, &json!({ "grace_ms": 100 })).status < 300);
+    assert_eq!(said(&desk.exec("shell", "echo on")), ("on\n".into(), 0));
+}
+
+#[test]
+fn where_the_shell_is_after_a_command_is_told_with_it() {
+    let desk = Desk::lenient();
+    desk.open("shell", "bash");
+    for dir in ["/usr", "/", "/tmp", "/usr/bin"] {
+        assert_eq!(desk.exec("shell", &format!("cd {dir}"))["cwd_after"], dir);
+    }
+}

@@ -184,3 +184,41 @@ fn each_thing_is_told_at_once_where_events_are_wanted() {
     assert_eq!(next().as_deref(), Some("met"));
     assert_eq!(next().as_deref(), Some("done"));
 }
+
+#[test]
+fn a_line_without_end_that_comes_byte_by_byte_holds_up_nobody() {
+    let desk = Desk::lenient();
+    let slow = "import os, time\nwhile True: os.write(1, b'a'); time.sleep(0.0001)";
+    desk.open("bytes", &format!("python3 -c \"{slow}\""));
+    desk.sees("bytes", "aaaaaaaa");
+    let one = json!({ "id": "bytes", "until": "output", "pattern": "(a|b)*zzz" });
+    let body = json!({ "for": [one, one, one, one], "timeout_ms": 500 });
+    assert_eq!(
+        desk.coder().post("/wait", &body).expect(200)["timed_out"],
+        true
+    );
+    assert_eq!(desk.coder().get("/terminals").status, 200);
+}
+
+#[test]
+fn a_terminal_that_has_ended_is_found_by_its_name() {
+    let desk = Desk::lenient();
+    let opened = desk.open("gone", "sleep 0.2; echo said; exit 7");
+    desk.ended(&opened);
+    let waited = desk.wait(json!({ "id": "gone" }));
+    assert_eq!(waited["runs"][0]["exit_code"], 7);
+    assert!(desk.rows("gone").contains("said"));
+}
+
+#[test]
+fn a_server_that_listens_does_not_wait_for_keys() {
+    let desk = Desk::lenient();
+    desk.open("http", "python3 -m http.server 4567");
+    desk.wait(json!({ "id": "http", "until": "port", "port": 4567 }));
+    let body = json!({ "for": [{ "id": "http", "until": "input" }], "timeout_ms": 300 });
+    assert_eq!(
+        desk.coder().post("/wait", &body).expect(200)["timed_out"],
+        true
+    );
+    assert_eq!(desk.status("http"), "busy");
+}
