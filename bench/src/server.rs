@@ -17,6 +17,10 @@ pub(crate) struct Server {
     dir: TempDir,
 }
 
+/// A process, by its id.
+#[derive(Clone, Copy)]
+pub(crate) struct Process(pub(crate) u32);
+
 /// Most memory held at any time, in bytes.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Peak {
@@ -126,6 +130,11 @@ impl Server {
 }
 
 impl Server {
+    /// The server, and then everything below it.
+    pub(crate) fn processes(&self) -> Vec<Process> {
+        Process(self.process.id()).tree()
+    }
+
     fn end(&mut self) {
         if let Some(pid) = rustix::process::Pid::from_raw(self.process.id().cast_signed()) {
             let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
@@ -137,6 +146,39 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.end();
+    }
+}
+
+impl Process {
+    /// This one, and then everything below it.
+    pub(crate) fn tree(self) -> Vec<Self> {
+        let below = children(self.0).into_iter();
+        let below = below.flat_map(|child| Self(child).tree());
+        std::iter::once(self).chain(below).collect()
+    }
+
+    /// Returns its memory in bytes; of what it shares, its share.
+    pub(crate) fn memory(&self) -> u64 {
+        let rollup = fs::read_to_string(format!("/proc/{}/smaps_rollup", self.0));
+        bytes_of(&rollup.unwrap_or_default(), "Pss:")
+    }
+
+    /// Returns nanoseconds of processor time so far.
+    pub(crate) fn nanoseconds(&self) -> u64 {
+        let Ok(threads) = fs::read_dir(format!("/proc/{}/task", self.0)) else {
+            return 0;
+        };
+        threads
+            .filter_map(|thread| {
+                let used = fs::read_to_string(thread.ok()?.path().join("schedstat")).ok()?;
+                used.split(' ').next()?.parse::<u64>().ok()
+            })
+            .sum()
+    }
+
+    /// The file that it runs.
+    pub(crate) fn program(&self) -> Option<PathBuf> {
+        fs::read_link(format!("/proc/{}/exe", self.0)).ok()
     }
 }
 
@@ -189,9 +231,14 @@ fn children(of: u32) -> Vec<u32> {
 
 fn peak_bytes(of: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{of}/status")).unwrap_or_default();
-    let kib = status
+    bytes_of(&status, "VmHWM:")
+}
+
+/// Returns the figure of this name, which the kernel gives in KiB.
+fn bytes_of(text: &str, name: &str) -> u64 {
+    let kib = text
         .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:"))
+        .find_map(|line| line.strip_prefix(name))
         .and_then(|rest| rest.trim().trim_end_matches(" kB").parse::<u64>().ok());
     kib.unwrap_or(0) * 1024
 }

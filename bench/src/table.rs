@@ -17,6 +17,7 @@ pub(crate) enum Unit {
     MegabytesPerSecond,
     RunsPerSecond,
     RequestsPerSecond,
+    OpenedPerSecond,
     Mebibytes,
 }
 
@@ -71,6 +72,7 @@ impl Unit {
             Self::MegabytesPerSecond => "MB/s",
             Self::RunsPerSecond => "runs/s",
             Self::RequestsPerSecond => "req/s",
+            Self::OpenedPerSecond => "opened/s",
             Self::Mebibytes => "MiB",
         }
     }
@@ -78,7 +80,10 @@ impl Unit {
     fn more_is_better(self) -> bool {
         matches!(
             self,
-            Self::MegabytesPerSecond | Self::RunsPerSecond | Self::RequestsPerSecond
+            Self::MegabytesPerSecond
+                | Self::RunsPerSecond
+                | Self::RequestsPerSecond
+                | Self::OpenedPerSecond
         )
     }
 
