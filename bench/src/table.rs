@@ -90,7 +90,7 @@ impl Unit {
     fn show(self, figure: f64) -> String {
         let digits = match self {
             Self::Millis if figure < 10.0 => 3,
-            Self::Micros if figure < 1.0 => 3,
+            Self::Micros | Self::Mebibytes if figure < 1.0 => 3,
             Self::Millis | Self::Micros | Self::Mebibytes => 1,
             _ => 0,
         };

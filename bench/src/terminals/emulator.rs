@@ -157,7 +157,9 @@ fn words(number: usize) -> impl Iterator<Item = &'static str> {
 /// A line of a log.
 fn plain(to: &mut String, number: usize) {
     let _ = write!(to, "{number:>8}");
-    words(number).for_each(|word| drop(write!(to, " {word}")));
+    words(number).for_each(|word| {
+        let _ = write!(to, " {word}");
+    });
     to.push_str("\r\n");
 }
 

@@ -56,8 +56,8 @@ pub(crate) fn measure(effort: &Effort) -> Result<Vec<Row>> {
     };
     let mut rows = vec![
         memory("all of ours", each(|all| all.server + all.keepers)).goal("under 3 MiB"),
-        memory("  of it the server", each(|all| all.server)),
-        memory("  keepers", each(|all| all.keepers)),
+        memory("the server's part", each(|all| all.server)),
+        memory("the keepers' part", each(|all| all.keepers)),
         memory("its `cat`", each(|all| all.programs)),
     ];
     let what = format!("processor time of {count} idle terminals in a second");
@@ -65,7 +65,7 @@ pub(crate) fn measure(effort: &Effort) -> Result<Vec<Row>> {
     match &other {
         Some((window, others)) => {
             rows.push(memory("tmux", Samples::of(&[window.median()])));
-            rows.push(used.against("tmux", others));
+            rows.push(used);
             rows.push(Row::new("the same of tmux", Unit::Millis, others));
         }
         None => rows.push(used),

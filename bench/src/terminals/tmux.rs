@@ -109,9 +109,12 @@ impl Control {
         Ok(writeln!(self.orders, "{command}")?)
     }
 
-    /// Waits for anything that a window shows.
+    /// Waits for anything that a window shows, with what is no text escaped.
     pub(super) fn output(&mut self) -> Result<String> {
-        self.line_with("%output")
+        let line = self.line_with("%output")?;
+        // The kind, the pane, and then what may be half of a line.
+        let shown = line.trim_end_matches('\n').splitn(3, ' ').nth(2);
+        Ok(shown.unwrap_or_default().to_owned())
     }
 
     fn answer(&mut self) -> Result<()> {
