@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::Result;
@@ -136,10 +137,32 @@ impl Server {
     }
 
     fn end(&mut self) {
+        if !matches!(self.process.try_wait(), Ok(None)) {
+            return;
+        }
+        // They would outlive it.
+        if let Err(error) = self.close_terminals() {
+            eprintln!("terminals may be left open: {error}");
+        }
         if let Some(pid) = rustix::process::Pid::from_raw(self.process.id().cast_signed()) {
             let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
         }
         let _ = self.process.wait();
+    }
+
+    fn close_terminals(&self) -> Result<()> {
+        let mut client = self.connect()?;
+        let open = client.call("GET", "/terminals", &Value::Null)?;
+        let ids = open["terminals"].as_array().into_iter().flatten();
+        let ids: Vec<&str> = ids.filter_map(|it| it["terminal_id"].as_str()).collect();
+        for id in &ids {
+            client.call("DELETE", &format!("/terminals/{id}"), &Value::Null)?;
+        }
+        for id in &ids {
+            let path = format!("/commands/{id}?wait_ms=10000");
+            client.call("GET", &path, &Value::Null)?;
+        }
+        Ok(())
     }
 }
 

@@ -86,8 +86,13 @@ fn tmux(count: usize) -> Result<Option<(Samples, Samples)>> {
     }
     drop(control);
     std::thread::sleep(CALM);
+    // The process itself, its first window, and those that count.
+    let processes = server.tree();
+    if processes.len() != 2 + count {
+        return Err(format!("tmux has {} processes", processes.len()).into());
+    }
     let grown = (server.memory() as f64 - before as f64) / MIB / count as f64;
-    Ok(Some((Samples::of(&[grown]), idle(&server.tree()))))
+    Ok(Some((Samples::of(&[grown]), idle(&processes))))
 }
 
 fn memory(server: &Server) -> Memory {

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::open;
 use super::pty::Bare;
+use super::{close, closed, open};
 use crate::http::Client;
 use crate::server::Server;
 use crate::table::{Row, Samples, Unit};
@@ -35,12 +35,12 @@ pub(crate) fn measure(effort: &Effort) -> Result<Vec<Row>> {
     let server = Server::start("")?;
     let mut client = server.connect()?;
     let flood = say::command(ENDLESS)?;
-    let id = open(&mut client, "flood", &flood)?;
-    let mut bare = Samples::default();
+    let (mut bare, mut stalled) = (Samples::default(), Samples::default());
     let mut written: [Samples; 4] = Default::default();
     let mut sent: [Samples; 4] = Default::default();
-    let mut stalled = Samples::default();
     for _ in 0..effort.crowds {
+        bare.push(drained(&flood)?);
+        let id = open(&mut client, "flood", &flood)?;
         for (number, count) in COUNTS.into_iter().enumerate() {
             let (wrote, saw) = watched(&server, &mut client, &id, count)?;
             written[number].push(wrote);
@@ -50,10 +50,8 @@ pub(crate) fn measure(effort: &Effort) -> Result<Vec<Row>> {
         std::thread::sleep(CALM);
         stalled.push(speed(&mut client, &id)?);
         drop(asleep);
-    }
-    super::close(&mut client, &id)?;
-    for _ in 0..effort.crowds {
-        bare.push(drained(&flood)?);
+        close(&mut client, &id)?;
+        closed(&mut client, &id)?;
     }
     let [none, ..] = &written;
     let row = |what: String, samples| {
