@@ -39,6 +39,7 @@ pub(crate) fn measure(effort: &Effort) -> Result<Vec<Row>> {
     let mut written: [Samples; 4] = Default::default();
     let mut sent: [Samples; 4] = Default::default();
     for _ in 0..effort.crowds {
+        std::thread::sleep(CALM);
         bare.push(drained(&flood)?);
         let id = open(&mut client, "flood", &flood)?;
         for (number, count) in COUNTS.into_iter().enumerate() {
