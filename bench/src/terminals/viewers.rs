@@ -67,7 +67,7 @@ pub(crate) fn measure(effort: &Effort) -> Result<Vec<Row>> {
     }
     rows.push(row("watched by one who has stalled".into(), &stalled).goal("about 1x"));
     for (count, samples) in COUNTS.into_iter().zip(&sent).skip(1) {
-        let what = format!("what {count} who watch are sent together");
+        let what = format!("output sent to {count} who watch, snapshots aside");
         rows.push(Row::new(what, Unit::MegabytesPerSecond, samples));
     }
     Ok(rows)
