@@ -52,7 +52,15 @@ impl Client {
     /// Follows the output of a run, in frames.
     pub(crate) fn follow(&mut self, id: &str) -> Result<Answer<'_>> {
         let path = format!("/commands/{id}/output/raw?frames=true&follow=closed");
-        self.send("GET", &path, b"")
+        self.ask("GET", &path, &Value::Null)?;
+        self.head()
+    }
+
+    /// Follows the output of a run, as it is.
+    pub(crate) fn follow_bytes(&mut self, id: &str) -> Result<Answer<'_>> {
+        let path = format!("/commands/{id}/output/raw?follow=closed");
+        self.ask("GET", &path, &Value::Null)?;
+        self.head()
     }
 
     fn post(&mut self, body: &Value) -> Result<Value> {
@@ -61,29 +69,54 @@ impl Client {
 
     /// Asks for anything and returns the whole answer.
     pub(crate) fn call(&mut self, method: &str, path: &str, body: &Value) -> Result<Value> {
+        self.ask(method, path, body)?;
+        self.answer()
+    }
+
+    /// Asks for anything, and does not wait for the answer.
+    pub(crate) fn ask(&mut self, method: &str, path: &str, body: &Value) -> Result<()> {
         let body = match body {
             Value::Null => String::new(),
             body => body.to_string(),
         };
-        let mut answer = self.send(method, path, body.as_bytes())?;
+        let fields = format!(
+            "content-type: application/json\r\ncontent-length: {}\r\n",
+            body.len()
+        );
+        self.send(method, path, &fields, &body)
+    }
+
+    /// Reads the whole answer to what was asked; nothing if it is empty.
+    pub(crate) fn answer(&mut self) -> Result<Value> {
+        let mut answer = self.head()?;
         let mut text = vec![];
         answer.read_to_end(&mut text)?;
         if !(200..300).contains(&answer.status) {
             return Err(String::from_utf8_lossy(&text).into());
         }
-        Ok(serde_json::from_slice(&text)?)
+        match text.is_empty() {
+            true => Ok(Value::Null),
+            false => Ok(serde_json::from_slice(&text)?),
+        }
     }
 
-    fn send(&mut self, method: &str, path: &str, body: &[u8]) -> Result<Answer<'_>> {
-        let mut request = format!(
-            "{method} /agent/terminal{path} HTTP/1.1\r\nhost: localhost\r\n\
-             content-type: application/json\r\ncontent-length: {}\r\n\r\n",
-            body.len()
-        )
-        .into_bytes();
-        request.extend_from_slice(body);
-        self.connection.get_mut().write_all(&request)?;
-        self.head()
+    /// Makes the connection a WebSocket.
+    pub(crate) fn upgrade(mut self, path: &str) -> Result<BufReader<UnixStream>> {
+        let fields = "connection: upgrade\r\nupgrade: websocket\r\n\
+                      sec-websocket-version: 13\r\n\
+                      sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
+        self.send("GET", path, fields, "")?;
+        match self.head()?.status {
+            101 => Ok(self.connection),
+            status => Err(format!("no WebSocket: {status}").into()),
+        }
+    }
+
+    fn send(&mut self, method: &str, path: &str, fields: &str, body: &str) -> Result<()> {
+        let request = format!(
+            "{method} /agent/terminal{path} HTTP/1.1\r\nhost: localhost\r\n{fields}\r\n{body}"
+        );
+        Ok(self.connection.get_mut().write_all(request.as_bytes())?)
     }
 
     fn head(&mut self) -> Result<Answer<'_>> {

@@ -12,10 +12,13 @@ mod judging;
 mod live;
 mod machine;
 mod one;
+mod programs;
 mod say;
 mod server;
 mod table;
+mod terminals;
 mod walls;
+mod web_socket;
 
 use std::process::ExitCode;
 
@@ -28,7 +31,7 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 type Group = fn(&Effort) -> Result<Vec<Row>>;
 
 /// In the order of the table. What stands before a slash names several.
-const GROUPS: [(&str, Group); 12] = [
+const GROUPS: [(&str, Group); 17] = [
     ("policy", judging::measure),
     ("one", one::measure),
     ("walls", walls::measure),
@@ -41,9 +44,14 @@ const GROUPS: [(&str, Group); 12] = [
     ("effects/small", effects::small),
     ("effects/many", effects::many),
     ("effects/large", effects::large),
+    ("terminals/echo", terminals::echo),
+    ("terminals/opening", terminals::opening),
+    ("terminals/idle", terminals::idle),
+    ("terminals/emulator", terminals::emulator),
+    ("terminals/viewers", terminals::viewers),
 ];
 
-const USAGE: &str = "usage: weighlock-bench [--quick] [--json] [policy|one|walls|flood|live|crowd|inbox|effects]...";
+const USAGE: &str = "usage: weighlock-bench [--quick] [--json] [policy|one|walls|flood|live|crowd|inbox|effects|terminals]...";
 
 /// How often things are measured.
 pub(crate) struct Effort {
@@ -57,6 +65,8 @@ pub(crate) struct Effort {
     pub(crate) crowds: usize,
     /// Runs of each connection in a crowd.
     pub(crate) each: usize,
+    /// Terminals that are open at once.
+    pub(crate) terminals: usize,
 }
 
 const FULL: Effort = Effort {
@@ -65,6 +75,7 @@ const FULL: Effort = Effort {
     bytes: 50,
     crowds: 7,
     each: 40,
+    terminals: 200,
 };
 
 const QUICK: Effort = Effort {
@@ -73,6 +84,7 @@ const QUICK: Effort = Effort {
     bytes: 10,
     crowds: 2,
     each: 10,
+    terminals: 50,
 };
 
 fn main() -> ExitCode {

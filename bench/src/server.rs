@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::Result;
@@ -16,6 +17,10 @@ pub(crate) struct Server {
     program: PathBuf,
     dir: TempDir,
 }
+
+/// A process, by its id.
+#[derive(Clone, Copy)]
+pub(crate) struct Process(pub(crate) u32);
 
 /// Most memory held at any time, in bytes.
 #[derive(Clone, Copy, Default)]
@@ -126,17 +131,77 @@ impl Server {
 }
 
 impl Server {
+    /// The server, and then everything below it.
+    pub(crate) fn processes(&self) -> Vec<Process> {
+        Process(self.process.id()).tree()
+    }
+
     fn end(&mut self) {
+        if !matches!(self.process.try_wait(), Ok(None)) {
+            return;
+        }
+        // They would outlive it.
+        if let Err(error) = self.close_terminals() {
+            eprintln!("terminals may be left open: {error}");
+        }
         if let Some(pid) = rustix::process::Pid::from_raw(self.process.id().cast_signed()) {
             let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
         }
         let _ = self.process.wait();
+    }
+
+    fn close_terminals(&self) -> Result<()> {
+        let mut client = self.connect()?;
+        let open = client.call("GET", "/terminals", &Value::Null)?;
+        let ids = open["terminals"].as_array().into_iter().flatten();
+        let ids: Vec<&str> = ids.filter_map(|it| it["terminal_id"].as_str()).collect();
+        for id in &ids {
+            client.call("DELETE", &format!("/terminals/{id}"), &Value::Null)?;
+        }
+        for id in &ids {
+            let path = format!("/commands/{id}?wait_ms=10000");
+            client.call("GET", &path, &Value::Null)?;
+        }
+        Ok(())
     }
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
         self.end();
+    }
+}
+
+impl Process {
+    /// This one, and then everything below it.
+    pub(crate) fn tree(self) -> Vec<Self> {
+        let below = children(self.0).into_iter();
+        let below = below.flat_map(|child| Self(child).tree());
+        std::iter::once(self).chain(below).collect()
+    }
+
+    /// Returns its memory in bytes; of what it shares, its share.
+    pub(crate) fn memory(&self) -> u64 {
+        let rollup = fs::read_to_string(format!("/proc/{}/smaps_rollup", self.0));
+        bytes_of(&rollup.unwrap_or_default(), "Pss:")
+    }
+
+    /// Returns nanoseconds of processor time so far.
+    pub(crate) fn nanoseconds(&self) -> u64 {
+        let Ok(threads) = fs::read_dir(format!("/proc/{}/task", self.0)) else {
+            return 0;
+        };
+        threads
+            .filter_map(|thread| {
+                let used = fs::read_to_string(thread.ok()?.path().join("schedstat")).ok()?;
+                used.split(' ').next()?.parse::<u64>().ok()
+            })
+            .sum()
+    }
+
+    /// The file that it runs.
+    pub(crate) fn program(&self) -> Option<PathBuf> {
+        fs::read_link(format!("/proc/{}/exe", self.0)).ok()
     }
 }
 
@@ -189,9 +254,14 @@ fn children(of: u32) -> Vec<u32> {
 
 fn peak_bytes(of: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{of}/status")).unwrap_or_default();
-    let kib = status
+    bytes_of(&status, "VmHWM:")
+}
+
+/// Returns the figure of this name, which the kernel gives in KiB.
+fn bytes_of(text: &str, name: &str) -> u64 {
+    let kib = text
         .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:"))
+        .find_map(|line| line.strip_prefix(name))
         .and_then(|rest| rest.trim().trim_end_matches(" kB").parse::<u64>().ok());
     kib.unwrap_or(0) * 1024
 }

@@ -17,6 +17,7 @@ pub(crate) enum Unit {
     MegabytesPerSecond,
     RunsPerSecond,
     RequestsPerSecond,
+    OpenedPerSecond,
     Mebibytes,
 }
 
@@ -71,6 +72,7 @@ impl Unit {
             Self::MegabytesPerSecond => "MB/s",
             Self::RunsPerSecond => "runs/s",
             Self::RequestsPerSecond => "req/s",
+            Self::OpenedPerSecond => "opened/s",
             Self::Mebibytes => "MiB",
         }
     }
@@ -78,14 +80,17 @@ impl Unit {
     fn more_is_better(self) -> bool {
         matches!(
             self,
-            Self::MegabytesPerSecond | Self::RunsPerSecond | Self::RequestsPerSecond
+            Self::MegabytesPerSecond
+                | Self::RunsPerSecond
+                | Self::RequestsPerSecond
+                | Self::OpenedPerSecond
         )
     }
 
     fn show(self, figure: f64) -> String {
         let digits = match self {
             Self::Millis if figure < 10.0 => 3,
-            Self::Micros if figure < 1.0 => 3,
+            Self::Micros | Self::Mebibytes if figure < 1.0 => 3,
             Self::Millis | Self::Micros | Self::Mebibytes => 1,
             _ => 0,
         };

@@ -13,7 +13,7 @@ use rustix::process::geteuid;
 pub(crate) use rounds::{VERB, serve};
 
 use crate::table::{Row, Samples, Unit};
-use crate::{Effort, Result};
+use crate::{Effort, Result, programs};
 
 /// Measurements by name, as they come back from the process that made them.
 type Found = HashMap<String, Vec<f64>>;
@@ -22,7 +22,8 @@ type Found = HashMap<String, Vec<f64>>;
 const USER: &str = "65534";
 
 pub(crate) fn measure(effort: &Effort) -> Result<Vec<Row>> {
-    others::install();
+    // Whatever comes of it shows when it is measured, or not.
+    let _ = programs::install("bwrap", "--version", "bubblewrap");
     let program = std::env::current_exe()?;
     let rounds = (effort.runs / 2).max(25).to_string();
     let mut rows = rows("", &run(Command::new(&program).args([VERB, &rounds]))?);

@@ -1,9 +1,7 @@
 //! Other programs that build walls, with mounts and namespaces like ours.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
-
-use rustix::process::geteuid;
+use std::process::Command;
 
 use super::ours::Files;
 
@@ -12,27 +10,6 @@ const SYSTEM: [&str; 3] = ["/usr", "/etc", "/opt"];
 
 /// On most systems links into `/usr` by now.
 const MERGED: [&str; 4] = ["/bin", "/sbin", "/lib", "/lib64"];
-
-/// Has bubblewrap installed, where it is missing and that can be done.
-pub(super) fn install() {
-    let there = |program: &str| {
-        let mut try_it = Command::new(program);
-        let quiet = try_it.arg("--version").stdin(Stdio::null());
-        quiet.stdout(Stdio::null()).status().is_ok()
-    };
-    if there("bwrap") || !geteuid().is_root() || !there("apt-get") {
-        return;
-    }
-    eprintln!("walls: installing bubblewrap");
-    let mut install = Command::new("apt-get");
-    install
-        .args(["install", "-y", "bubblewrap"])
-        .env("DEBIAN_FRONTEND", "noninteractive")
-        .stdin(Stdio::null())
-        .stdout(Stdio::null());
-    // Whatever comes of it shows when it is measured, or not.
-    let _ = install.status();
-}
 
 /// All namespaces that ours have, and a `/proc`; the host's files otherwise.
 pub(super) fn unshare() -> Command {
