@@ -463,7 +463,7 @@ fn a_command_for_a_shell_waits_for_the_keyboard() {
     eventually("a prompt", || desk.status("shell") == "idle");
     let mut ana = Watcher::at(&desk.ana(), "shell");
     ana.take(100, 40);
-    let command = json!({ "command": "echo $((6 * 7)) then", "wait_ms": 0 });
+    let command = json!({ "command": "echo 4'2' then", "wait_ms": 0 });
     let path = "/terminals/shell/exec";
     let run = desk.coder().post(path, &command).expect(202);
     ana.press("echo $((40 + 1)) first\r");
