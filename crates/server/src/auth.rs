@@ -285,7 +285,7 @@ fn decides(head: &Parts) -> bool {
     let mut parts = path.split('/').skip(1);
     match (parts.next(), parts.next(), parts.next()) {
         (Some("commands"), Some(_), Some(deed)) => matches!(deed, "approve" | "reject"),
-        (Some("commands" | "sessions"), ..) => false,
+        (Some("commands" | "sessions" | "terminals" | "wait"), ..) => false,
         (Some("policies"), Some("explain" | "check"), _) => false,
         _ => true,
     }
