@@ -13,6 +13,10 @@ use crate::terminals::{Keyboard, Shown};
 use crate::view::Run;
 use crate::walls::Guarded;
 
+/// Keys that end a line, and keys after which nothing is left of it.
+const LINE_ENDS: [u8; 2] = *b"\r\n";
+const CLEARS: [u8; 2] = [3, 0x15];
+
 /// How long what is typed may wait for a program that does not read.
 const TAKEN_WITHIN: Duration = Duration::from_secs(2);
 
@@ -32,6 +36,8 @@ pub(crate) struct Live {
     pub(crate) keyboard: Keyboard,
     /// How much output there was when somebody last typed the end of a line.
     pub(crate) entered: AtomicU64,
+    /// And when something that ended none.
+    pub(crate) half: AtomicU64,
     /// Held while a command is typed at its shell, up to its end.
     pub(crate) at_prompt: tokio::sync::Mutex<()>,
     /// The run as it began, if it is a terminal.
@@ -63,6 +69,7 @@ impl Live {
             shown: None,
             keyboard: Keyboard::default(),
             entered: AtomicU64::new(0),
+            half: AtomicU64::new(0),
             at_prompt: tokio::sync::Mutex::default(),
             terminal: None,
             _place: place,
@@ -88,9 +95,15 @@ impl Live {
 
     /// Types at its terminal.
     pub(crate) async fn type_keys(&self, bytes: &[u8]) -> std::io::Result<()> {
-        if bytes.contains(&b'\r') || bytes.contains(&b'\n') {
-            let seen = self.job.status().output.bytes();
+        let seen = self.job.status().output.bytes();
+        let ends = bytes.iter().rposition(|byte| LINE_ENDS.contains(byte));
+        if ends.is_some() {
             self.entered.fetch_max(seen, Ordering::Relaxed);
+        }
+        match &bytes[ends.map_or(0, |at| at + 1)..] {
+            [] => {}
+            [.., last] if CLEARS.contains(last) => self.half.store(0, Ordering::Relaxed),
+            _ => self.half.store(seen, Ordering::Relaxed),
         }
         let fed = tokio::time::timeout(TAKEN_WITHIN, self.job.feed(bytes)).await;
         // What is on its way stays there, and comes before what follows.

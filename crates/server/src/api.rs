@@ -41,6 +41,7 @@ pub fn app(engine: Arc<Engine>, hosts: Vec<String>) -> Router {
         engine: Arc::clone(&engine),
         limits: Limits::default(),
         viewers: Arc::new(Semaphore::new(MAX_VIEWERS)),
+        viewing: Arc::default(),
         hosts,
     });
     router

@@ -1,6 +1,7 @@
 //! Who is at the door.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
 use aide::OperationInput;
@@ -50,8 +51,9 @@ impl Peer {
 pub(crate) struct Gate {
     pub(crate) engine: Arc<Engine>,
     pub(crate) limits: Limits,
-    /// Places for those who watch terminals.
+    /// Places for those who watch terminals, and how many each has.
     pub(crate) viewers: Arc<Semaphore>,
+    pub(crate) viewing: Arc<Mutex<HashMap<String, usize>>>,
     /// Names, beside this machine's own, by which a proxy reaches us.
     pub(crate) hosts: Vec<String>,
 }
@@ -144,9 +146,25 @@ pub(crate) struct Guest {
 }
 
 impl Guest {
-    /// Takes one of the places of those who watch; none if all are taken.
-    pub(crate) fn viewing(&self) -> Option<OwnedSemaphorePermit> {
-        Arc::clone(&self.gate.viewers).try_acquire_owned().ok()
+    /// Takes one of the places of those who watch; none if all are taken, or
+    /// all that one may have.
+    pub(crate) fn viewing(&self) -> Option<Seat> {
+        let place = Arc::clone(&self.gate.viewers).try_acquire_owned().ok()?;
+        let seats = Arc::clone(&self.gate.viewing);
+        let who = self.who.name().to_owned();
+        {
+            let mut taken = lock(&seats);
+            let mine = taken.entry(who.clone()).or_default();
+            if *mine >= SEATS_OF_ONE {
+                return None;
+            }
+            *mine += 1;
+        }
+        Some(Seat {
+            who,
+            seats,
+            _place: place,
+        })
     }
 
     /// Returns whether they would still be let in, and as the same.
@@ -154,6 +172,33 @@ impl Guest {
         let now = self.gate.recognise(self.peer, &Method::GET, &self.headers);
         now.await.is_ok_and(|now| now == self.who)
     }
+}
+
+/// How many terminals one may watch at once: others want to watch, too.
+const SEATS_OF_ONE: usize = 256;
+
+/// The place of somebody who watches a terminal.
+pub(crate) struct Seat {
+    who: String,
+    seats: Arc<Mutex<HashMap<String, usize>>>,
+    _place: OwnedSemaphorePermit,
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        let mut taken = lock(&self.seats);
+        if let Some(mine) = taken.get_mut(&self.who) {
+            *mine -= 1;
+            if *mine == 0 {
+                taken.remove(&self.who);
+            }
+        }
+    }
+}
+
+/// Whoever panicked with the lock left whole values behind.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|lock| lock.into_inner())
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for Guest {
@@ -240,7 +285,7 @@ fn decides(head: &Parts) -> bool {
     let mut parts = path.split('/').skip(1);
     match (parts.next(), parts.next(), parts.next()) {
         (Some("commands"), Some(_), Some(deed)) => matches!(deed, "approve" | "reject"),
-        (Some("commands" | "sessions"), ..) => false,
+        (Some("commands" | "sessions" | "terminals" | "wait"), ..) => false,
         (Some("policies"), Some("explain" | "check"), _) => false,
         _ => true,
     }

@@ -17,10 +17,9 @@ use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use tokio::sync::OwnedSemaphorePermit;
 use weighlock_engine::{Engine, Follow, Hand, Item, Run, Sent, Sight, Size, Stream, Typed, Until};
 
-use crate::auth::Guest;
+use crate::auth::{Guest, Seat};
 use crate::problem::Problem;
 use crate::system::{Id, Params, of_kind};
 
@@ -272,7 +271,7 @@ pub(crate) async fn watch(
             "connect as a WebSocket, or read `…/commands/{id}/stream`",
         )
     })?;
-    let place = guest.viewing().ok_or_else(|| {
+    let seat = guest.viewing().ok_or_else(|| {
         Problem::new(
             StatusCode::SERVICE_UNAVAILABLE,
             "too_many_viewers",
@@ -290,7 +289,7 @@ pub(crate) async fn watch(
             hand: None,
             sent: 0,
             came: 0,
-            _place: place,
+            _seat: seat,
             run,
             engine,
         };
@@ -328,7 +327,7 @@ struct Watching {
     sent: u64,
     /// And came up to this one.
     came: u64,
-    _place: OwnedSemaphorePermit,
+    _seat: Seat,
 }
 
 /// They are gone, or not welcome any more.

@@ -78,8 +78,18 @@ impl Engine {
             return Ok(Line::NoCommand);
         };
         shown.settled().await;
-        if !live.is_new(&shown.fed.borrow()) {
+        let fed = *shown.fed.borrow();
+        if !live.is_new(&fed) {
             return Ok(Line::NoCommand);
+        }
+        let half = live.half.load(Ordering::Relaxed);
+        if half > 0 && fed.prompt.is_some_and(|at| half >= at) {
+            return Err(Error::invalid(
+                "invalid_line",
+                "something is on the line already, which nobody has judged; nothing was sent"
+                    .into(),
+                "clear it with the key C-u, or use exec, which does",
+            ));
         }
         check_line(line, &shown)?;
         let mut case = self.case_in(live, terminal, line, who).await?;
@@ -247,7 +257,11 @@ impl Engine {
         if recorded.is_err() {
             return Report::failed("it could not be recorded; nothing was run");
         }
-        mark(live, "command", brief(&run.command)).await;
+        let label = match &run.approved_by {
+            Some(by) => format!("{} (approved by {by})", brief(&run.command)),
+            None => brief(&run.command),
+        };
+        mark(live, "command", label).await;
         let keys = [shown.clearing(), text, b"\r".to_vec()].concat();
         if live.type_keys(&keys).await.is_err() {
             return Report::failed(CLOSED);

@@ -209,6 +209,9 @@ impl Engine {
     /// Tells that a terminal is there.
     pub(crate) async fn record_opened(&self, run: &Run) {
         self.tell_of_terminal("terminal.opened", run).await;
+        if let (Some(by), Some(live)) = (&run.approved_by, self.lives.get(&run.command_id)) {
+            keyboard::mark(&live, "approval", format!("approved by {by}")).await;
+        }
     }
 
     /// Tells that it is not there any more.

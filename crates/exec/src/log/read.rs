@@ -113,7 +113,7 @@ impl Log {
             .saturating_sub(1);
         let (mut items, mut at, mut room) = (vec![], from, limit);
         for &base in &bases[start.min(bases.len())..] {
-            let Some(segment) = self.segment(base)? else {
+            let Some(segment) = self.segment_from(base, at)? else {
                 continue;
             };
             if segment.end() <= at || room == 0 {
@@ -401,22 +401,35 @@ impl Log {
 
     /// Loads the index of a segment; `None` when it was dropped meanwhile.
     fn segment(&self, base: u64) -> io::Result<Option<Segment>> {
-        let bytes = match fs::read(index_path(&self.dir, base)) {
+        self.segment_from(base, base)
+    }
+
+    /// The same, without what ends before an offset: whoever follows a run is
+    /// near its end, however much came before.
+    fn segment_from(&self, base: u64, from: u64) -> io::Result<Option<Segment>> {
+        let index = match File::open(index_path(&self.dir, base)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            bytes => bytes?,
+            index => index?,
         };
-        if bytes.len() < HEADER || bytes[..8] != MAGIC {
+        let length = index.metadata()?.len() as usize;
+        let mut head = [0; HEADER];
+        if length < HEADER || index.read_exact_at(&mut head, 0).is_err() || head[..8] != MAGIC {
             return Ok(None);
         }
-        let first = u64::from_le_bytes(bytes[8..HEADER].try_into().expect("8 bytes"));
-        let records = bytes[HEADER..]
-            .chunks_exact(RECORD)
-            .map_while(Record::decode)
-            .collect();
+        let first = u64::from_le_bytes(head[8..].try_into().expect("8 bytes"));
+        let count = (length - HEADER) / RECORD;
+        let skipped = match from <= base {
+            true => 0,
+            false => ended_before(&index, count, from)?,
+        };
+        let mut bytes = vec![0; (count - skipped) * RECORD];
+        index.read_exact_at(&mut bytes, (HEADER + skipped * RECORD) as u64)?;
         Ok(Some(Segment {
             base,
-            first,
-            records,
+            first: first + skipped as u64,
+            records: { bytes.chunks_exact(RECORD) }
+                .map_while(Record::decode)
+                .collect(),
         }))
     }
 
@@ -466,6 +479,21 @@ impl Line {
         self.cut |= text.len() > room;
         self.bytes.extend_from_slice(&text[..text.len().min(room)]);
     }
+}
+
+/// Returns how many records end before an offset, or there.
+fn ended_before(index: &File, count: usize, from: u64) -> io::Result<usize> {
+    let (mut low, mut high) = (0, count);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        let mut bytes = [0; RECORD];
+        index.read_exact_at(&mut bytes, (HEADER + middle * RECORD) as u64)?;
+        match Record::decode(&bytes) {
+            Some(record) if record.end() <= from => low = middle + 1,
+            _ => high = middle,
+        }
+    }
+    Ok(low)
 }
 
 impl Segment {

@@ -181,6 +181,23 @@ fn a_person_is_asked_about_a_command_in_a_terminal_that_writes_directly() {
     let ended = json!({ "for": [{ "id": text(&asked, "command_id") }] });
     desk.coder().post("/wait", &ended).expect(200);
     assert!(desk.home.base().join("made").exists());
+    let index = desk
+        .coder()
+        .get("/terminals/shell/recording/index")
+        .expect(200);
+    let marks: Vec<String> = { index["marks"].as_array().unwrap().iter() }
+        .map(|mark| text(mark, "text"))
+        .collect();
+    assert!(
+        marks.iter().any(|mark| mark.starts_with("approved by ")),
+        "{marks:?}"
+    );
+    assert!(
+        marks
+            .iter()
+            .any(|mark| mark.starts_with("$ touch made (approved by ")),
+        "{marks:?}"
+    );
     // A line that is typed is asked about as well.
     let line = json!({ "text": "touch other", "submit": true });
     let typed = desk
@@ -336,6 +353,19 @@ fn no_way_of_ending_a_line_is_overlooked() {
         let said = desk.coder().post("/terminals/shell/input", &typed);
         assert_eq!(said.status, 400, "{typed}");
     }
+}
+
+#[test]
+fn a_line_that_somebody_began_is_not_ended_by_one_that_was_judged() {
+    let desk = Desk::new();
+    desk.open("shell", "bash");
+    desk.exec("shell", "true");
+    desk.send("shell", json!({ "text": "touch half; " }));
+    let line = json!({ "text": "ls", "submit": true });
+    let said = desk.coder().post("/terminals/shell/input", &line);
+    assert_eq!(said.outcome(), (400, "invalid_line".into()));
+    desk.send("shell", json!({ "keys": ["C-u"] }));
+    desk.send("shell", line);
 }
 
 #[test]
