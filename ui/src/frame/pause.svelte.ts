@@ -1,0 +1,43 @@
+// Stopping new work at once, and letting it go on.
+import { api, Refusal } from '../api/client';
+import type { PauseView } from '../api/schema';
+import { events } from '../lib/events.svelte';
+import { toasts } from '../lib/toast.svelte';
+import { text } from '../text';
+
+class Pausing {
+  list = $state.raw<PauseView[]>([]);
+  /** The pause of everything, if there is one. */
+  all = $derived(this.list.find((pause) => !pause.principal));
+
+  constructor() {
+    events.onAgain(() => void this.look());
+    events.on(({ event }) => {
+      if (event.startsWith('principal.')) void this.look();
+    });
+  }
+
+  async look(): Promise<void> {
+    this.list = (await api.get('/pauses')).pauses;
+  }
+
+  pause(principal?: string): Promise<void> {
+    return this.#change('pause', () => api.post('/pause', { body: principal ? { principal } : {} }));
+  }
+
+  resume(principal?: string): Promise<void> {
+    return this.#change('resume', () => api.post('/resume', { body: principal ? { principal } : {} }));
+  }
+
+  async #change(what: string, change: () => Promise<unknown>): Promise<void> {
+    try {
+      await change();
+      await this.look();
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      toasts.show(text.couldNot(what, error));
+    }
+  }
+}
+
+export const pausing = new Pausing();

@@ -1,0 +1,32 @@
+export const text = {
+  title: 'Welcome',
+  about: 'Three steps, and the first approval is learnt in a safe place.',
+  done: 'done',
+  toInbox: 'To the inbox',
+  sandbox: {
+    title: 'Choose a directory for the first sandbox',
+    have: (name: string) => `Agents can run commands in ${name}:`,
+    other: 'Use another directory',
+    name: 'Name',
+    directory: 'Directory',
+    add: 'Add',
+  },
+  agent: {
+    title: 'Connect an agent',
+    have: (names: string) => `Connected: ${names}.`,
+    another: 'Connect another',
+  },
+  try: {
+    title: 'Try it',
+    about: 'Run something as yourself. What only reads runs at once; what changes a file is shown to you first.',
+    command: 'Command',
+    run: 'Run',
+    running: 'Running…',
+    next: 'Now something that changes a file:',
+    waits: 'It was tried on a copy, and waits for you. Nothing has changed yet.',
+    open: 'Open it in the inbox',
+    approved: 'You have decided. That is all there is to it.',
+    noOutput: 'No output.',
+    blocked: 'Blocked. Nothing was run.',
+  },
+};

@@ -1,0 +1,70 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { accessibleInBoth, fitsPhone } from './both';
+import { accessible, expect, test } from './harness';
+
+test('a sandbox is added, changed, switched off and deleted, and what protects it is shown', async ({
+  page,
+  server,
+}) => {
+  const place = join(server.base, 'webshop');
+  mkdirSync(place);
+  const coder = server.agent('coder');
+  await page.goto(`${server.address}/sandboxes`);
+  await expect(page.getByRole('row').filter({ hasText: 'default' })).toContainText(server.base);
+  await accessibleInBoth(page);
+  await fitsPhone(page, expect);
+  await page.getByRole('link', { name: 'Add a sandbox' }).click();
+  await page.getByLabel('Name').fill('webshop');
+  await page.getByRole('textbox', { name: 'Directory' }).fill('/etc');
+  await page.getByRole('button', { name: 'Add', exact: true }).click();
+  await expect(page.getByRole('alert')).toContainText('/etc');
+  await expect(page.getByLabel('Name')).toHaveValue('webshop');
+  await page.getByRole('textbox', { name: 'Directory' }).fill(place);
+  await page.getByLabel('Memory, MiB').fill('512');
+  await page.getByLabel('Only these').check();
+  await page.getByLabel('coder').check();
+  await accessibleInBoth(page);
+  await fitsPhone(page, expect);
+  await page.getByRole('button', { name: 'Add', exact: true }).click();
+
+  await expect(page.getByRole('heading', { level: 1, name: 'webshop' })).toBeVisible();
+  const protects = page.getByRole('complementary', { name: 'What protects this' });
+  await expect(protects.getByText('namespaces')).toBeVisible();
+  await expect(protects.getByText('Landlock')).toBeVisible();
+  await expect(page.getByLabel('Memory, MiB')).toHaveValue('512');
+  await expect(page.getByLabel('Work on a copy and ask before applying')).toBeChecked();
+  await accessible(page);
+  await page.getByLabel('Read only').check();
+  await page.getByRole('button', { name: 'Save' }).click();
+  await expect(page.getByRole('log')).toContainText('Saved.');
+  await page.reload();
+  await expect(page.getByLabel('Read only')).toBeChecked();
+
+  const run = { sandbox_id: 'webshop' };
+  server.cli('people', 'add', 'shop', '--agent', '--sandbox', 'webshop');
+  expect((await coder.ask('POST', '/commands', { command: 'ls', ...run })).status).toBeGreaterThanOrEqual(400);
+  server.cli('run', '--sandbox', 'webshop', '--', 'ls');
+  await page.getByRole('button', { name: 'Deactivate' }).click();
+  await expect(page.getByText('Deactivated')).toBeVisible();
+  await page.getByRole('button', { name: 'Delete…' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Delete webshop?' });
+  await expect(dialog).toContainText('1 run in the record stay. The directory is not touched.');
+  const remove = dialog.getByRole('button', { name: 'Delete', exact: true });
+  await expect(remove).toBeDisabled();
+  await dialog.getByLabel('Type webshop to delete it').fill('webshop');
+  await accessible(page);
+  await remove.click();
+  await expect(page).toHaveURL(`${server.address}/sandboxes`);
+  await expect(page.getByRole('row').filter({ hasText: 'webshop' })).toHaveCount(0);
+});
+
+test('a sandbox of the settings is shown, and is changed there', async ({ page, server }) => {
+  await page.goto(`${server.address}/sandboxes/default`);
+  await expect(page.getByText('This sandbox is in the configuration file')).toBeVisible();
+  await expect(page.getByLabel('Name')).toBeDisabled();
+  await expect(page.getByRole('button', { name: 'Save' })).toHaveCount(0);
+  await fitsPhone(page, expect);
+  await page.goto(`${server.address}/sandboxes/nowhere`);
+  await expect(page.getByText('There is no sandbox nowhere, or you may not see it.')).toBeVisible();
+});
