@@ -1,0 +1,79 @@
+//! `TaskList`: the session's tasks.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use weighlock_engine::TaskView;
+
+use crate::api::{self, Failure, escape};
+use crate::call::Call;
+use crate::reply::Reply;
+use crate::tool::{Hints, Tool, answer, parse};
+
+#[derive(Deserialize)]
+struct TaskList {}
+
+/// The tasks there are.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+struct Listed {
+    /// The oldest first: what goes on, and what has ended lately.
+    tasks: Vec<Task>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Task {
+    task_id: String,
+    /// `running`, `completed`, `failed`, `stopped`, or `waiting` for a person.
+    status: String,
+    command: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exit_code: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    started_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_file: Option<String>,
+}
+
+pub(super) fn tool() -> Tool {
+    Tool {
+        name: "TaskList",
+        title: "List tasks",
+        description: "List the tasks of this session: what runs in the background, and what has \
+            ended lately.",
+        // Some clients want to see that there are none.
+        input: || json!({ "type": "object", "properties": {} }),
+        output: Some(answer::<Listed>),
+        hints: Hints {
+            reads: true,
+            idempotent: true,
+            ..Hints::default()
+        },
+        deed: |call, arguments| Box::pin(async move { list(call, parse(arguments)?).await }),
+    }
+}
+
+async fn list(call: &Call, _: TaskList) -> Result<Reply, Failure> {
+    let mut listed = Listed::default();
+    if let Some(session) = call.desk.session_id().await? {
+        let path = format!("/tasks?session={}", escape(&session));
+        let found: weighlock_server::TaskList = api::get(call.desk.api(), path).await?;
+        listed.tasks = found.tasks.into_iter().map(Task::from).collect();
+    }
+    Ok(Reply::json(&listed))
+}
+
+impl From<TaskView> for Task {
+    fn from(task: TaskView) -> Self {
+        Self {
+            task_id: task.task_id,
+            status: task.status,
+            command: task.command,
+            description: task.description,
+            exit_code: task.exit_code,
+            started_at: task.started_at,
+            output_file: task.output_file,
+        }
+    }
+}

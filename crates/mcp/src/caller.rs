@@ -1,0 +1,198 @@
+//! A client that has called a tool, as the SDK knows it.
+
+use futures_util::future::BoxFuture;
+use rmcp::RoleServer;
+use rmcp::model::{
+    CancelledNotificationParam, ClientResult, ElicitRequest, ElicitRequestParams, ElicitResult,
+    ElicitationAction, ElicitationSchema, EnumSchema, InputRequest, InputRequests,
+    InputRequiredResult, InputResponses, LoggingLevel, LoggingMessageNotificationParam,
+    PrimitiveSchemaDefinition, ProgressNotificationParam, ProgressToken, ProtocolVersion,
+    RequestId, ServerRequest,
+};
+use rmcp::service::{Peer, PeerRequestOptions, RequestContext};
+
+use crate::call::{Back, Client, Manner, Said};
+
+/// Whoever has called.
+pub(crate) struct Caller {
+    peer: Peer<RoleServer>,
+    /// Names the call where they are told how far it is.
+    token: Option<ProgressToken>,
+    manner: Option<Manner>,
+    hears_log: bool,
+}
+
+impl Caller {
+    pub(crate) fn new(context: &RequestContext<RoleServer>) -> Self {
+        Self {
+            token: context.meta.get_progress_token(),
+            peer: context.peer.clone(),
+            manner: manner(context),
+            hears_log: hears_log(context),
+        }
+    }
+}
+
+/// How whoever has sent a request can ask their person.
+fn manner(context: &RequestContext<RoleServer>) -> Option<Manner> {
+    let offered = context.client_capabilities()?.elicitation?;
+    // Who says no more than that has forms.
+    let forms = offered.form.is_some() || offered.url.is_none();
+    forms.then(|| match is_without_handshake(context) {
+        true => Manner::Instead,
+        false => Manner::Meanwhile,
+    })
+}
+
+/// Whether they want to read of what is worth no alarm. Without a handshake,
+/// who does not say so wants nothing.
+fn hears_log(context: &RequestContext<RoleServer>) -> bool {
+    let level = context.meta.log_level();
+    match is_without_handshake(context) {
+        true => matches!(level, Some(LoggingLevel::Debug | LoggingLevel::Info)),
+        false => true,
+    }
+}
+
+/// Whether somebody speaks a revision in which each request says who asks.
+pub(crate) fn is_without_handshake(context: &RequestContext<RoleServer>) -> bool {
+    let revision = context.protocol_version();
+    revision.is_some_and(|revision| revision >= ProtocolVersion::V_2026_07_28)
+}
+
+/// The question in an answer that asks for one, by the name that it comes back
+/// with.
+const QUESTION: &str = "approval";
+
+/// Puts a question instead of an answer.
+pub(crate) fn instead(question: String, sealed: String) -> Option<InputRequiredResult> {
+    let request = InputRequest::Elicitation(elicitation(question)?);
+    let requests = InputRequests::from([(QUESTION.to_owned(), request)]);
+    Some(InputRequiredResult::new(Some(requests), Some(sealed)))
+}
+
+/// What has come back for it. Whatever else there is was not asked for.
+pub(crate) fn back(responses: Option<InputResponses>) -> Back {
+    let answer = responses.and_then(|mut all| all.remove(QUESTION));
+    answer.map_or(Back::Nothing, |answer| {
+        Back::Said(serde_json::from_value(answer).ok().and_then(said))
+    })
+}
+
+impl Client for Caller {
+    fn hears_progress(&self) -> bool {
+        self.token.is_some()
+    }
+
+    fn tell(&self, seconds: f64, message: String) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            if let Some(token) = &self.token {
+                let told = ProgressNotificationParam::new(token.clone(), seconds);
+                // Whoever does not listen any more is not missed.
+                let _ = self.peer.notify_progress(told.with_message(message)).await;
+            }
+        })
+    }
+
+    fn log(&self, message: String) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            if self.hears_log {
+                let told = LoggingMessageNotificationParam::new(LoggingLevel::Info, message.into());
+                let _ = self.peer.notify_logging_message(told).await;
+            }
+        })
+    }
+
+    fn manner(&self) -> Option<Manner> {
+        self.manner
+    }
+
+    fn ask(&self, question: String) -> BoxFuture<'_, Option<Said>> {
+        Box::pin(async move {
+            let request = elicitation(question)?;
+            let peer = &self.peer;
+            let options = PeerRequestOptions::no_options();
+            let asked =
+                peer.send_request_with_option(ServerRequest::ElicitRequest(request), options);
+            let asked = asked.await.ok()?;
+            let mut open = Open(Some((peer.clone(), asked.id.clone())));
+            let answer = asked.await_response().await;
+            open.0 = None;
+            match answer {
+                Ok(ClientResult::ElicitResult(answer)) => said(answer),
+                // They may still answer elsewhere.
+                _ => None,
+            }
+        })
+    }
+}
+
+fn said(answer: ElicitResult) -> Option<Said> {
+    let no = Said {
+        yes: false,
+        reason: None,
+    };
+    match answer.action {
+        ElicitationAction::Accept => {
+            let decided: Decided = serde_json::from_value(answer.content?).ok()?;
+            Some(Said {
+                yes: decided.decision == Word::Approve,
+                reason: decided.reason.filter(|reason| !reason.trim().is_empty()),
+            })
+        }
+        ElicitationAction::Decline => Some(no),
+        _ => None,
+    }
+}
+
+/// A question that the client's person has not answered: it is taken back when
+/// nobody waits for the answer any more.
+struct Open(Option<(Peer<RoleServer>, RequestId)>);
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        if let Some((peer, id)) = self.0.take() {
+            let why = Some("nobody waits for the answer any more".into());
+            let why = CancelledNotificationParam::new(Some(id), why);
+            tokio::spawn(async move { peer.notify_cancelled(why).await });
+        }
+    }
+}
+
+fn elicitation(question: String) -> Option<ElicitRequest> {
+    let params = ElicitRequestParams::FormElicitationParams {
+        meta: None,
+        message: question,
+        requested_schema: form()?,
+    };
+    Some(ElicitRequest::new(params))
+}
+
+/// What the client's person fills in. The SDK makes none of a type whose
+/// fields have types of their own.
+fn form() -> Option<ElicitationSchema> {
+    let words = vec!["approve".into(), "reject".into()];
+    let decision = EnumSchema::builder(words).description("Whether it may be done.");
+    let decision = PrimitiveSchemaDefinition::Enum(decision.build());
+    let form = ElicitationSchema::builder()
+        .required_property("decision", decision)
+        .string_property("reason", |reason| {
+            reason.description("What the agent is told.")
+        });
+    form.build().ok()
+}
+
+/// What they have filled in.
+#[derive(Debug, serde::Deserialize)]
+struct Decided {
+    decision: Word,
+    #[serde(default)]
+    reason: Option<String>,
+}
+
+#[derive(Debug, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Word {
+    Approve,
+    Reject,
+}
