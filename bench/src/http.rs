@@ -1,6 +1,7 @@
 //! A small blocking client: one connection, kept open, HTTP/1.1.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
@@ -9,14 +10,16 @@ use serde_json::{Value, json};
 use crate::Result;
 
 /// A connection to the server.
-pub(crate) struct Client {
-    connection: BufReader<UnixStream>,
+pub(crate) struct Client<S = UnixStream> {
+    connection: BufReader<S>,
 }
 
 /// An answer whose body is still to be read.
-pub(crate) struct Answer<'a> {
-    status: u16,
-    from: &'a mut BufReader<UnixStream>,
+pub(crate) struct Answer<'a, S = UnixStream> {
+    pub(crate) status: u16,
+    /// The session that a client of the door for agents is in from now on.
+    pub(crate) session: Option<String>,
+    from: &'a mut BufReader<S>,
     chunked: bool,
     /// Bytes left of the body, or of the chunk at hand.
     left: u64,
@@ -113,27 +116,54 @@ impl Client {
     }
 
     fn send(&mut self, method: &str, path: &str, fields: &str, body: &str) -> Result<()> {
-        let request = format!(
-            "{method} /agent/terminal{path} HTTP/1.1\r\nhost: localhost\r\n{fields}\r\n{body}"
-        );
+        self.send_to(method, &format!("/agent/terminal{path}"), fields, body)
+    }
+}
+
+impl Client<TcpStream> {
+    pub(crate) fn open_tcp(address: SocketAddr) -> Result<Self> {
+        let stream = TcpStream::connect(address)?;
+        stream.set_nodelay(true)?;
+        Ok(Self {
+            connection: BufReader::new(stream),
+        })
+    }
+}
+
+impl<S: Read + Write> Client<S> {
+    /// Sends a request to any address.
+    pub(crate) fn send_to(
+        &mut self,
+        method: &str,
+        path: &str,
+        fields: &str,
+        body: &str,
+    ) -> Result<()> {
+        let request = format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\n{fields}\r\n{body}");
         Ok(self.connection.get_mut().write_all(request.as_bytes())?)
     }
 
-    fn head(&mut self) -> Result<Answer<'_>> {
+    /// Reads up to where the body of the answer begins.
+    pub(crate) fn head(&mut self) -> Result<Answer<'_, S>> {
         let first = line(&mut self.connection)?;
         let status = first.split(' ').nth(1).unwrap_or_default().parse()?;
-        let (mut left, mut chunked) = (0, false);
+        let (mut left, mut chunked, mut session) = (0, false, None);
         loop {
-            let field = line(&mut self.connection)?.to_ascii_lowercase();
-            match field.split_once(':') {
-                Some(("content-length", value)) => left = value.trim().parse()?,
-                Some(("transfer-encoding", value)) => chunked = value.trim() == "chunked",
-                Some(_) => {}
-                None => break,
+            let field = line(&mut self.connection)?;
+            let Some((name, value)) = field.split_once(':') else {
+                break;
+            };
+            let value = value.trim();
+            match name.to_ascii_lowercase().as_str() {
+                "content-length" => left = value.parse()?,
+                "transfer-encoding" => chunked = value.eq_ignore_ascii_case("chunked"),
+                "mcp-session-id" => session = Some(value.to_owned()),
+                _ => {}
             }
         }
         Ok(Answer {
             status,
+            session,
             from: &mut self.connection,
             chunked,
             left,
@@ -142,7 +172,7 @@ impl Client {
     }
 }
 
-impl Answer<'_> {
+impl<S: Read> Answer<'_, S> {
     /// Moves on to the next chunk; an empty one is the last.
     fn next_chunk(&mut self) -> io::Result<()> {
         if self.begun {
@@ -159,7 +189,7 @@ impl Answer<'_> {
     }
 }
 
-impl Read for Answer<'_> {
+impl<S: Read> Read for Answer<'_, S> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.left == 0 && self.chunked {
             self.next_chunk()?;

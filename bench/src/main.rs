@@ -11,6 +11,7 @@ mod inbox;
 mod judging;
 mod live;
 mod machine;
+mod mcp;
 mod one;
 mod programs;
 mod say;
@@ -31,7 +32,7 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 type Group = fn(&Effort) -> Result<Vec<Row>>;
 
 /// In the order of the table. What stands before a slash names several.
-const GROUPS: [(&str, Group); 17] = [
+const GROUPS: [(&str, Group); 21] = [
     ("policy", judging::measure),
     ("one", one::measure),
     ("walls", walls::measure),
@@ -49,9 +50,13 @@ const GROUPS: [(&str, Group); 17] = [
     ("terminals/idle", terminals::idle),
     ("terminals/emulator", terminals::emulator),
     ("terminals/viewers", terminals::viewers),
+    ("mcp/calls", mcp::calls),
+    ("mcp/cold", mcp::cold),
+    ("mcp/idle", mcp::idle),
+    ("mcp/many", mcp::many),
 ];
 
-const USAGE: &str = "usage: weighlock-bench [--quick] [--json] [policy|one|walls|flood|live|crowd|inbox|effects|terminals]...";
+const USAGE: &str = "usage: weighlock-bench [--quick] [--json] [policy|one|walls|flood|live|crowd|inbox|effects|terminals|mcp]...";
 
 /// How often things are measured.
 pub(crate) struct Effort {
@@ -67,6 +72,8 @@ pub(crate) struct Effort {
     pub(crate) each: usize,
     /// Terminals that are open at once.
     pub(crate) terminals: usize,
+    /// Times a server is started for its first answer.
+    pub(crate) starts: usize,
 }
 
 const FULL: Effort = Effort {
@@ -76,6 +83,7 @@ const FULL: Effort = Effort {
     crowds: 7,
     each: 40,
     terminals: 200,
+    starts: 10,
 };
 
 const QUICK: Effort = Effort {
@@ -85,6 +93,7 @@ const QUICK: Effort = Effort {
     crowds: 2,
     each: 10,
     terminals: 50,
+    starts: 3,
 };
 
 fn main() -> ExitCode {

@@ -12,7 +12,7 @@ const WARM_UP: usize = 5;
 
 /// What one run leaves to be done after its answer is not charged to the next.
 /// It is charged in the runs per second of a crowd.
-const PAUSE: Duration = Duration::from_millis(3);
+const PAUSE: Duration = Duration::from_millis(20);
 
 pub(crate) fn measure(effort: &Effort) -> Result<Vec<Row>> {
     let server = Server::start("")?;
@@ -53,7 +53,8 @@ pub(crate) fn measure(effort: &Effort) -> Result<Vec<Row>> {
     ])
 }
 
-fn bare(command: &mut Command) -> Result<()> {
+/// Runs a program without anything around it.
+pub(crate) fn bare(command: &mut Command) -> Result<()> {
     let ended = command
         .stdin(Stdio::null())
         .stdout(Stdio::null())

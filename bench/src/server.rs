@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -38,9 +39,12 @@ impl Server {
 
     /// Starts one whose commands see these paths too.
     pub(crate) fn start_showing(config: &str, paths: &[PathBuf]) -> Result<Self> {
-        let dir = tempfile::Builder::new().prefix("wlbench").tempdir()?;
-        fs::create_dir(dir.path().join("base"))?;
-        Self::start_in(dir, config, paths)
+        Self::start_in(place()?, config, paths, "off")
+    }
+
+    /// Starts one that can be reached over TCP, too.
+    pub(crate) fn start_listening() -> Result<Self> {
+        Self::start_in(place()?, "", &[], "127.0.0.1:0")
     }
 
     /// Ends it, changes its database, and starts it again.
@@ -49,10 +53,10 @@ impl Server {
         ended.end();
         let dir = std::mem::replace(&mut ended.dir, tempfile::tempdir()?);
         change(&dir.path().join("state/weighlock.db"))?;
-        Self::start_in(dir, "", &[])
+        Self::start_in(dir, "", &[], "off")
     }
 
-    fn start_in(dir: TempDir, config: &str, paths: &[PathBuf]) -> Result<Self> {
+    fn start_in(dir: TempDir, config: &str, paths: &[PathBuf], listen: &str) -> Result<Self> {
         let program = program()?;
         let file = dir.path().join("config.toml");
         // Commands that write by measure are this program.
@@ -65,7 +69,7 @@ impl Server {
         let shown = format!("[sandbox.default]\nread = {shown:?}\n");
         fs::write(&file, format!("{config}\n{shown}"))?;
         let mut process = ours(&program, dir.path())
-            .args(["serve", "--listen", "off", "--config"])
+            .args(["serve", "--listen", listen, "--config"])
             .arg(&file)
             .arg("--base")
             .arg(dir.path().join("base"))
@@ -74,7 +78,10 @@ impl Server {
             .spawn()?;
         let mut lines = BufReader::new(process.stderr.take().ok_or("no standard error")?);
         let mut said = String::new();
-        while !said.lines().any(|line| line.starts_with("try it:")) {
+        while !said
+            .lines()
+            .any(|line| line.starts_with("connect an agent:"))
+        {
             if lines.read_line(&mut said)? == 0 {
                 process.wait()?;
                 return Err(format!("the server does not start:\n{said}").into());
@@ -91,6 +98,12 @@ impl Server {
 
     pub(crate) fn connect(&self) -> Result<Client> {
         Client::open(&self.dir.path().join("state/weighlock.sock"))
+    }
+
+    /// Where it listens beside its socket.
+    pub(crate) fn address(&self) -> Result<SocketAddr> {
+        let said = fs::read_to_string(self.dir.path().join("state/address"))?;
+        Ok(said.trim().trim_start_matches("http://").parse()?)
     }
 
     /// The command line, as somebody would use it against this server.
@@ -136,7 +149,8 @@ impl Server {
         Process(self.process.id()).tree()
     }
 
-    fn end(&mut self) {
+    /// Ends it. The command line starts another by itself then.
+    pub(crate) fn end(&mut self) {
         if !matches!(self.process.try_wait(), Ok(None)) {
             return;
         }
@@ -212,6 +226,13 @@ impl Peak {
             keeper: self.keeper.max(other.keeper),
         }
     }
+}
+
+/// A directory for a server and for what its commands work on.
+fn place() -> Result<TempDir> {
+    let dir = tempfile::Builder::new().prefix("wlbench").tempdir()?;
+    fs::create_dir(dir.path().join("base"))?;
+    Ok(dir)
 }
 
 fn ours(program: &Path, dir: &Path) -> Command {

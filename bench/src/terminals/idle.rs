@@ -12,6 +12,9 @@ use crate::{Effort, Result};
 /// Until what opening leaves to be done is done.
 const CALM: Duration = Duration::from_secs(2);
 
+/// And until nobody expects that anything more happens.
+const LATER: Duration = Duration::from_secs(30);
+
 /// How long they are watched.
 const WATCHED: Duration = Duration::from_secs(5);
 
@@ -41,6 +44,8 @@ pub(crate) fn measure(effort: &Effort) -> Result<Vec<Row>> {
     std::thread::sleep(CALM);
     let after = memory(&server);
     let used = idle(&server.processes());
+    std::thread::sleep(LATER);
+    let later = idle(&server.processes());
     let each = |bytes: fn(&Memory) -> u64| {
         let grown = bytes(&after) as f64 - bytes(&before) as f64;
         Samples::of(&[grown / MIB / count as f64])
@@ -60,15 +65,14 @@ pub(crate) fn measure(effort: &Effort) -> Result<Vec<Row>> {
         memory("the keepers' part", each(|all| all.keepers)),
         memory("its `cat`", each(|all| all.programs)),
     ];
+    if let Some((window, _)) = &other {
+        rows.push(memory("tmux", Samples::of(&[window.median()])));
+    }
     let what = format!("processor time of {count} idle terminals in a second");
-    let used = Row::new(what, Unit::Millis, &used).goal("none");
-    match &other {
-        Some((window, others)) => {
-            rows.push(memory("tmux", Samples::of(&[window.median()])));
-            rows.push(used);
-            rows.push(Row::new("the same of tmux", Unit::Millis, others));
-        }
-        None => rows.push(used),
+    rows.push(Row::new(what, Unit::Millis, &used).goal("none"));
+    rows.push(Row::new("half a minute later", Unit::Millis, &later).goal("none"));
+    if let Some((_, others)) = &other {
+        rows.push(Row::new("the same of tmux", Unit::Millis, others));
     }
     Ok(rows)
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use weighlock_confine::{
     Access, Exit, FileId, Identity, Limits, Mount, NOBODY, Network, Notice, Profile, Program, Rung,
-    Spare, Stdio, Tree, is_root,
+    Spare, Tree, is_root,
 };
 
 use crate::Result;
@@ -93,7 +93,7 @@ impl Ours {
             argv: argv.iter().map(|&word| word.into()).collect(),
             env,
             note: None,
-            stdio: Stdio::Files([null()?.into(), null()?.into(), null()?.into()]),
+            terminal: None,
         };
         let began = Instant::now();
         let spare = Spare::prepare()?;
@@ -101,7 +101,8 @@ impl Ours {
         // As long as it takes a server to hear of a request, at the least.
         std::thread::sleep(Duration::from_millis(1));
         let began = Instant::now();
-        let tree = Tree::spawn(spare, profile, program)?.tree;
+        let stdio = || Ok(vec![null()?.into(), null()?.into(), null()?.into()]);
+        let tree = Tree::spawn(spare, profile, program, stdio)?.tree;
         wait(&tree)?;
         let run = began.elapsed();
         let began = Instant::now();

@@ -76,6 +76,11 @@ impl Client {
         Ok(Some(Self { connection, token }))
     }
 
+    /// Returns whether the server is known to have gone.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.connection.is_closed()
+    }
+
     pub(crate) async fn get<T: DeserializeOwned>(&mut self, path: &str) -> Result<T, Failure> {
         let response = self.send(Method::GET, path, Bytes::new()).await?;
         parse(response).await
@@ -103,6 +108,12 @@ impl Client {
         }
     }
 
+    /// Says something to which there is nothing to answer.
+    pub(crate) async fn tell(&mut self, path: &str, body: &impl Serialize) -> Result<(), Failure> {
+        let response = self.send(Method::POST, path, json(body)).await?;
+        checked(response).await.map(drop)
+    }
+
     pub(crate) async fn put<T: DeserializeOwned>(
         &mut self,
         path: &str,
@@ -119,20 +130,25 @@ impl Client {
         version: i64,
         body: &impl Serialize,
     ) -> Result<T, Failure> {
-        let request = self
-            .request(Method::PATCH, path)
-            .header("if-match", tag(version));
-        let response = self.dispatch(request, json(body)).await?;
-        parse(response).await
+        let response = self.send_at(Method::PATCH, path, version, json(body));
+        parse(response.await?).await
+    }
+
+    /// Puts something in the place of what was read, if it is still there.
+    pub(crate) async fn put_at<T: DeserializeOwned>(
+        &mut self,
+        path: &str,
+        version: i64,
+        body: &impl Serialize,
+    ) -> Result<T, Failure> {
+        let response = self.send_at(Method::PUT, path, version, json(body));
+        parse(response.await?).await
     }
 
     /// Takes away what is there, if it is still what was read.
     pub(crate) async fn remove_at(&mut self, path: &str, version: i64) -> Result<(), Failure> {
-        let request = self
-            .request(Method::DELETE, path)
-            .header("if-match", tag(version));
-        let response = self.dispatch(request, Bytes::new()).await?;
-        checked(response).await.map(drop)
+        let response = self.send_at(Method::DELETE, path, version, Bytes::new());
+        checked(response.await?).await.map(drop)
     }
 
     pub(crate) async fn delete<T: DeserializeOwned>(&mut self, path: &str) -> Result<T, Failure> {
@@ -168,6 +184,25 @@ impl Client {
         Ok(true)
     }
 
+    /// Passes on what somebody else asks; returns the status and the answer. An
+    /// error means that nobody knows whether it was done.
+    pub(crate) async fn pass(
+        &mut self,
+        method: Method,
+        path: &str,
+        key: Option<&str>,
+        body: Bytes,
+    ) -> Result<(StatusCode, Bytes), Failure> {
+        let mut request = self.request(method, path);
+        if let Some(key) = key {
+            request = request.header("idempotency-key", key);
+        }
+        let response = self.dispatch(request, body).await?;
+        let status = response.status();
+        let body = response.into_body().collect().await.map_err(broken)?;
+        Ok((status, body.to_bytes()))
+    }
+
     async fn send(
         &mut self,
         method: Method,
@@ -175,6 +210,19 @@ impl Client {
         body: Bytes,
     ) -> Result<Response<Incoming>, Failure> {
         let request = self.request(method, path);
+        self.dispatch(request, body).await
+    }
+
+    /// The same about what was read, if it is still that.
+    async fn send_at(
+        &mut self,
+        method: Method,
+        path: &str,
+        version: i64,
+        body: Bytes,
+    ) -> Result<Response<Incoming>, Failure> {
+        let request = self.request(method, path);
+        let request = request.header("if-match", tag(version));
         self.dispatch(request, body).await
     }
 

@@ -55,3 +55,11 @@ pub(crate) fn shell(name: &str) -> ShellName {
         _ => ShellName::Sh,
     }
 }
+
+/// A variable and its value.
+pub(crate) fn pair(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.into(), value.into())),
+        _ => Err("write NAME=VALUE".into()),
+    }
+}

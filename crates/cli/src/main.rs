@@ -105,11 +105,14 @@ enum Verb {
     Blacklist(verb::blacklist::Args),
     Sandbox(Box<verb::sandbox::Args>),
     People(verb::people::Args),
+    Notify(verb::notify::Args),
     Audit(verb::audit::Args),
     Signin(verb::signin::Args),
     Serve(verb::serve::Args),
+    Mcp(verb::mcp::Args),
     Doctor(verb::doctor::Args),
     Completions(verb::completions::Args),
+    Man(verb::man::Args),
     Openapi(verb::openapi::Args),
 }
 
@@ -124,7 +127,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     if !matches!(
         cli.verb,
-        Some(Verb::Run(_) | Verb::Preview(_) | Verb::Serve(_))
+        Some(Verb::Run(_) | Verb::Preview(_) | Verb::Serve(_) | Verb::Mcp(_))
     ) {
         // Whoever reads our output may stop early, as `head` does. A run must
         // be stopped first, and a server goes on.
@@ -176,11 +179,14 @@ fn dispatch(verb: Option<Verb>, paths: Result<Paths, Failure>) -> Result<ExitCod
         Some(Verb::Blacklist(args)) => verb::blacklist::blacklist(args, &paths?),
         Some(Verb::Sandbox(args)) => verb::sandbox::sandbox(*args, &paths?),
         Some(Verb::People(args)) => verb::people::people(args, &paths?),
+        Some(Verb::Notify(args)) => verb::notify::notify(args, &paths?),
         Some(Verb::Audit(args)) => verb::audit::audit(args, &paths?),
         Some(Verb::Signin(args)) => verb::signin::signin(&args, &paths?),
         Some(Verb::Serve(args)) => verb::serve::serve(args, &paths?),
+        Some(Verb::Mcp(args)) => verb::mcp::mcp(args, &paths?),
         Some(Verb::Doctor(args)) => verb::doctor::doctor(&args, &paths?),
         Some(Verb::Completions(args)) => Ok(verb::completions::completions(&args)),
+        Some(Verb::Man(args)) => verb::man::man(&args),
         Some(Verb::Openapi(_)) => Ok(verb::openapi::openapi()),
     }
 }

@@ -1,6 +1,7 @@
 //! Where things are, by the XDG rules.
 
 use std::env;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use weighlock_engine::path_hash;
@@ -37,6 +38,27 @@ impl Paths {
             state_dir,
             config,
         })
+    }
+
+    /// Returns where the socket is looked for by whoever knows of nothing but
+    /// the state directory.
+    pub(crate) fn inside(&self) -> PathBuf {
+        self.state_dir.join(SOCKET)
+    }
+
+    /// Returns what has to be said to find the same server from an environment
+    /// that has nothing but a home directory.
+    pub(crate) fn unusual(&self) -> Vec<(&'static str, PathBuf)> {
+        let home = env::var_os("HOME").map(PathBuf::from);
+        let usual = home.map(|home| home.join(".local/state/weighlock"));
+        let mut said = vec![];
+        if usual.as_ref() != Some(&self.state_dir) {
+            said.push(("--state-dir", self.state_dir.clone()));
+        }
+        if self.is_foreign() {
+            said.push(("--socket", self.socket.clone()));
+        }
+        said
     }
 
     /// Returns whether a socket was named, whose server is not ours to start.
@@ -76,24 +98,32 @@ pub(crate) fn default_base() -> Result<PathBuf, Failure> {
     Ok(repository.unwrap_or(&here).to_owned())
 }
 
-/// In the runtime directory where there is one. The name tells state
-/// directories apart.
+/// In the runtime directory where there is one; the name tells state
+/// directories apart. Clients of agents start us without the variable that
+/// names it, so a link to it is in the state directory. What is no link there
+/// is the socket of a server that was started in such a way.
 fn socket(state_dir: &Path) -> PathBuf {
+    let inside = state_dir.join(SOCKET);
+    let is_socket = |found: std::fs::Metadata| found.file_type().is_socket();
     let runtime = env::var_os("XDG_RUNTIME_DIR")
         .map(PathBuf::from)
         .filter(|dir| dir.is_absolute() && dir.is_dir());
     match runtime {
-        Some(dir) => {
+        Some(dir) if !inside.symlink_metadata().is_ok_and(is_socket) => {
             let resolved = state_dir
                 .canonicalize()
                 .unwrap_or_else(|_| state_dir.to_owned());
             dir.join(format!("weighlock-{:016x}.sock", path_hash(&resolved)))
         }
-        None => state_dir.join("weighlock.sock"),
+        _ => inside,
     }
 }
 
-fn xdg(variable: &str, below_home: &str) -> Result<PathBuf, Failure> {
+/// The socket in the state directory, or a link to where it is.
+const SOCKET: &str = "weighlock.sock";
+
+/// A directory by its variable, or else below the home directory.
+pub(crate) fn xdg(variable: &str, below_home: &str) -> Result<PathBuf, Failure> {
     let set = env::var_os(variable).map(PathBuf::from);
     if let Some(dir) = set.filter(|dir| dir.is_absolute()) {
         return Ok(dir);

@@ -4,8 +4,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use weighlock_confine::{
-    Access, FileId, Limits, Mount, NOBODY, Network, Notice, Profile, Program, Rung, Spare, Stdio,
-    Tree, is_root,
+    Access, FileId, Limits, Mount, NOBODY, Network, Notice, Profile, Program, Rung, Spare, Tree,
+    is_root,
 };
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -18,7 +18,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let spare = Spare::prepare()?;
     let profile = profile(&here, layer)?;
-    let grown = Tree::spawn(spare, profile, program(command)?)?;
+    let grown = Tree::spawn(spare, profile, program(command), || {
+        Ok(vec![
+            std::fs::File::open("/dev/null")?.into(),
+            rustix::io::dup(rustix::stdio::stdout())?,
+            rustix::io::dup(rustix::stdio::stderr())?,
+        ])
+    })?;
     for layer in grown.walls.layers {
         eprintln!("{:<11} {:?}: {}", layer.name, layer.holds, layer.how);
     }
@@ -75,16 +81,12 @@ fn profile(here: &Path, layer: std::path::PathBuf) -> std::io::Result<Profile> {
     })
 }
 
-fn program(command: String) -> std::io::Result<Program> {
+fn program(command: String) -> Program {
     let env = [("PATH", "/usr/bin:/bin"), ("HOME", "/home/agent")];
-    Ok(Program {
+    Program {
         argv: vec!["/bin/sh".into(), "-c".into(), command],
         env: env.map(|(name, value)| (name.into(), value.into())).into(),
         note: None,
-        stdio: Stdio::Files([
-            std::fs::File::open("/dev/null")?.into(),
-            rustix::io::dup(rustix::stdio::stdout())?,
-            rustix::io::dup(rustix::stdio::stderr())?,
-        ]),
-    })
+        terminal: None,
+    }
 }

@@ -2,7 +2,9 @@
 //! at.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::PathBuf;
 
 use rustix::process::Pid;
 
@@ -11,11 +13,14 @@ use crate::members;
 /// How many processes of one terminal are looked at.
 const MOST: usize = 256;
 
-/// Returns the process that a keeper's run began with, as the host sees it.
+/// Returns the process that a keeper's run at a terminal began with, as the
+/// host sees it.
 pub fn first_inside(keeper: u32) -> Option<u32> {
-    let init = only_child(keeper)?;
-    let inside = Pid::from_raw(init.cast_signed())?;
-    members::children(inside).into_iter().min()
+    let init = eldest_child(keeper)?;
+    let first = eldest_child(init)?;
+    // Once it has ended, the eldest is an orphan, and hardly leads a session.
+    let leads = members::session(first) == Some(first.cast_signed());
+    leads.then_some(first)
 }
 
 /// Returns whether what is in the foreground of a run's terminal is blocked
@@ -25,27 +30,78 @@ pub fn waits_for_input(keeper: u32) -> bool {
         return false;
     };
     let pids = members::pids_below(root, MOST);
-    pids.into_iter().any(|pid| is_in_front(pid) && reads(pid))
+    pids.into_iter().any(waits)
 }
 
-fn only_child(pid: u32) -> Option<u32> {
+/// Returns whether anything that the first process of a run has started, in the
+/// foreground of its terminal, would take what is typed now: more than
+/// [`waits_for_input`] knows, as many programs wait for other things, too.
+pub fn started_takes_input(keeper: u32) -> bool {
+    let Some(root) = Pid::from_raw(keeper.cast_signed()) else {
+        return false;
+    };
+    // Known before anything is looked at: a shell that begins to read meanwhile
+    // is no program that it has started.
+    let Some(first) = first_inside(keeper) else {
+        return false;
+    };
+    let pids = members::pids_below(root, MOST).into_iter();
+    { pids.filter(|&pid| pid != first) }.any(|pid| is_in_front(pid) && listens(pid))
+}
+
+/// Returns whether it is the process that the run began with which is blocked
+/// reading from its terminal: a shell itself, and nothing that it started.
+pub fn first_waits_for_input(keeper: u32) -> bool {
+    first_inside(keeper).is_some_and(waits)
+}
+
+/// Returns whether only the process that the run began with would take what is
+/// typed now, and at once: it has handled every signal that it was sent.
+pub fn only_first_takes_input(keeper: u32) -> bool {
+    let Some(root) = Pid::from_raw(keeper.cast_signed()) else {
+        return false;
+    };
+    let Some(first) = first_inside(keeper) else {
+        return false;
+    };
+    let Some(terminal) = terminal_of(first) else {
+        return false;
+    };
+    let mut others = members::pids_below(root, MOST).into_iter();
+    // One that is in no session of the terminal's can read it all the same.
+    is_in_front(first)
+        && (listens(first) || may_listen(first))
+        && !others.any(|pid| pid != first && listens_at(pid, terminal))
+}
+
+/// Returns the working directory of the process that a keeper's run began
+/// with, by the path that it has there.
+pub fn directory_inside(keeper: u32) -> Option<PathBuf> {
+    let first = first_inside(keeper)?;
+    fs::read_link(format!("/proc/{first}/cwd")).ok()
+}
+
+fn waits(pid: u32) -> bool {
+    is_in_front(pid) && reads(pid)
+}
+
+/// The child that a process had first. Pids begin anew once all were given, and
+/// start times are coarse; but the kernel adds each child, and each orphan that
+/// becomes one, to the end of its list.
+fn eldest_child(pid: u32) -> Option<u32> {
     let pid = Pid::from_raw(pid.cast_signed())?;
     members::children(pid).into_iter().next()
 }
 
+/// Fields of `stat`, numbered as in proc(5).
+const GROUP: usize = 5;
+const TERMINAL: usize = 7;
+const FRONT_GROUP: usize = 8;
+
 /// Whether a process is in the foreground group of its terminal.
 fn is_in_front(pid: u32) -> bool {
-    let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else {
-        return false;
-    };
-    // The name may hold anything, and ends with the last bracket.
-    let Some((_, rest)) = stat.rsplit_once(')') else {
-        return false;
-    };
-    let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
-    let number = |at: usize| fields.get(at).and_then(|field| field.parse::<i64>().ok());
-    // State, parent, group, session, terminal, foreground group.
-    match (number(2), number(4), number(5)) {
+    let number = |number| members::field::<i32>(pid, number);
+    match (number(GROUP), number(TERMINAL), number(FRONT_GROUP)) {
         (Some(group), Some(terminal), Some(front)) => terminal != 0 && group == front,
         _ => false,
     }
@@ -54,34 +110,104 @@ fn is_in_front(pid: u32) -> bool {
 /// Whether it waits for its terminal and nothing else: by reading it, or by
 /// waiting until there is something, as programs do that edit lines.
 fn reads(pid: u32) -> bool {
-    if fs::read_to_string(format!("/proc/{pid}/wchan")).is_ok_and(|at| at == "n_tty_read") {
+    if is_in_read(pid) {
         return true;
     }
-    let Ok(call) = fs::read_to_string(format!("/proc/{pid}/syscall")) else {
-        return false;
+    let all = waited_for(pid, pid);
+    all.is_some_and(|all| !all.is_empty() && all.iter().all(|&fd| is_terminal(pid, fd)))
+}
+
+/// Whether any thread of it waits for its terminal, among other things.
+fn listens(pid: u32) -> bool {
+    threads(pid).any(|thread| {
+        if is_in_read(thread) {
+            return true;
+        }
+        let all = waited_for(pid, thread);
+        all.is_some_and(|all| all.iter().any(|&fd| is_terminal(pid, fd)))
+    })
+}
+
+/// Whether any thread of it waits for one terminal, among other things.
+fn listens_at(pid: u32, terminal: (u32, u32)) -> bool {
+    let is_it = |fd: &u64| match device(pid, *fd) {
+        Some(OWN_TERMINAL) => terminal_of(pid) == Some(terminal),
+        other => other == Some(terminal),
     };
+    threads(pid).any(|thread| {
+        let all = waited_for(pid, thread);
+        all.is_some_and(|all| all.iter().any(is_it))
+    })
+}
+
+fn threads(pid: u32) -> impl Iterator<Item = u32> {
+    let threads = fs::read_dir(format!("/proc/{pid}/task"));
+    let threads = threads.into_iter().flatten().flatten().take(MOST);
+    threads.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+/// The device of a process's own terminal, as the kernel numbers devices.
+fn terminal_of(pid: u32) -> Option<(u32, u32)> {
+    let number: u32 = members::field(pid, TERMINAL)?;
+    let minor = number & 0xff | number >> 12 & 0xfff00;
+    (number != 0).then_some((number >> 8 & 0xfff, minor))
+}
+
+/// Whether it waits for something to read, where it cannot be seen for what:
+/// Yama guards what has no namespace.
+fn may_listen(pid: u32) -> bool {
+    let seen = fs::read_to_string(format!("/proc/{pid}/syscall"));
+    let denied = seen.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied);
+    let waits = ["select", "poll"];
+    denied && members::sleeps(pid) && waits.iter().any(|call| place(pid).contains(call))
+}
+
+fn is_in_read(thread: u32) -> bool {
+    place(thread) == "n_tty_read"
+}
+
+/// Where in the kernel a thread waits.
+fn place(thread: u32) -> String {
+    fs::read_to_string(format!("/proc/{thread}/wchan")).unwrap_or_default()
+}
+
+/// The descriptors that a thread waits for, if it does.
+fn waited_for(pid: u32, thread: u32) -> Option<Vec<u64>> {
+    // One that was stopped is said to be where it was before.
+    if !members::sleeps(thread) {
+        return None;
+    }
+    let call = fs::read_to_string(format!("/proc/{pid}/task/{thread}/syscall")).ok()?;
     let words: Vec<&str> = call.split_ascii_whitespace().collect();
     let argument = |at: usize| {
         let word = words.get(at)?.strip_prefix("0x")?;
         u64::from_str_radix(word, 16).ok()
     };
-    let Some(number) = words.first().and_then(|word| word.parse().ok()) else {
-        return false;
-    };
-    let (Some(first), Some(second)) = (argument(1), argument(2)) else {
-        return false;
-    };
-    let waits_for = match number {
-        libc::SYS_read => Some(vec![first]),
+    let number = words.first()?.parse().ok()?;
+    let (first, second) = (argument(1)?, argument(2)?);
+    match number {
+        libc::SYS_read | libc::SYS_readv => Some(vec![first]),
         libc::SYS_pselect6 => selected(pid, first, second),
         libc::SYS_ppoll => polled(pid, first, second),
+        libc::SYS_epoll_pwait | libc::SYS_epoll_pwait2 => watched(pid, first),
         #[cfg(target_arch = "x86_64")]
         libc::SYS_select => selected(pid, first, second),
         #[cfg(target_arch = "x86_64")]
         libc::SYS_poll => polled(pid, first, second),
-        _ => return false,
-    };
-    waits_for.is_some_and(|all| !all.is_empty() && all.iter().all(|&fd| is_terminal(pid, fd)))
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_epoll_wait => watched(pid, first),
+        _ => None,
+    }
+}
+
+/// The descriptors that an `epoll` watches.
+fn watched(pid: u32, epoll: u64) -> Option<Vec<u64>> {
+    let told = fs::read_to_string(format!("/proc/{pid}/fdinfo/{epoll}")).ok()?;
+    let fds = told.lines().filter_map(|line| {
+        let rest = line.strip_prefix("tfd:")?;
+        rest.split_ascii_whitespace().next()?.parse().ok()
+    });
+    Some(fds.take(MOST_DESCRIPTORS as usize).collect())
 }
 
 /// More descriptors than this no program waits for that only reads keys.
@@ -118,6 +244,14 @@ fn memory(pid: u32, at: u64, length: u64) -> Option<Vec<u8>> {
 fn is_terminal(pid: u32, fd: u64) -> bool {
     /// Numbers that the kernel gives the devices in `/dev/pts`, and `/dev/tty`.
     const MAJORS: [u32; 9] = [5, 136, 137, 138, 139, 140, 141, 142, 143];
-    let file = fs::metadata(format!("/proc/{pid}/fd/{fd}"));
-    file.is_ok_and(|file| MAJORS.contains(&rustix::fs::major(file.rdev())))
+    device(pid, fd).is_some_and(|(major, _)| MAJORS.contains(&major))
+}
+
+/// `/dev/tty`, which is each process's own.
+const OWN_TERMINAL: (u32, u32) = (5, 0);
+
+/// The device that a descriptor of a process is.
+fn device(pid: u32, fd: u64) -> Option<(u32, u32)> {
+    let file = fs::metadata(format!("/proc/{pid}/fd/{fd}")).ok()?.rdev();
+    Some((rustix::fs::major(file), rustix::fs::minor(file)))
 }

@@ -70,7 +70,7 @@ pub(crate) fn serve(start: Start, network: Network, lender: Option<OwnedFd>, lin
     };
     let rung = ahead.root.as_ref().map_or(Rung::Landlock, Root::rung);
     line.tell(&[Notice::Prepared(rung)]);
-    let (mut plan, stdio) = match line.receive_order() {
+    let mut plan = match line.receive_order() {
         Ok(Some(order)) => order,
         Ok(None) => exit(0),
         Err(error) => give_up(line, Notice::Unready(error.to_string())),
@@ -79,9 +79,9 @@ pub(crate) fn serve(start: Start, network: Network, lender: Option<OwnedFd>, lin
         Ok(done) => done,
         Err(failure) => give_up(line, Notice::Unready(failure.to_string())),
     };
-    if !matches!(line.receive_go(), Ok(true)) {
+    let Ok(Some(stdio)) = line.receive_go() else {
         exit(0);
-    }
+    };
     if rung == Rung::Landlock && built.homeless.is_none() {
         settle_in(&mut plan);
     }

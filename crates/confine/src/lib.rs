@@ -4,6 +4,7 @@
 //! the walls and starts a program inside; [`Enforced`] says what stands. The
 //! only crate with `unsafe`.
 
+mod asleep;
 mod cgroup;
 mod enforced;
 mod fence;
@@ -14,6 +15,7 @@ mod init;
 mod kernel;
 mod limits;
 mod line;
+mod machine;
 mod members;
 mod network;
 mod privilege;
@@ -31,13 +33,17 @@ mod watch;
 
 pub use cgroup::sweep_cgroups;
 pub use enforced::{Enforced, Holds, Layer};
-pub use foreground::{first_inside, waits_for_input};
+pub use foreground::{
+    directory_inside, first_inside, first_waits_for_input, only_first_takes_input,
+    started_takes_input, waits_for_input,
+};
 pub use fork::{
     Fork, close_inherited, die_of_broken_pipes, exit, forget_children, fork, reset_signals,
 };
 pub use handle::FileHandle;
 pub use limits::raise_open_files;
 pub use line::{Note, Notice};
+pub use machine::{Alarm, Machine};
 pub use members::{Member, kill, kill_tagged, load_below, started};
 pub use privilege::{NOBODY, is_root, own};
 pub use probe::{Primitive, probe, probe_layer};
@@ -46,5 +52,5 @@ pub use resources::{Process, ports_below, processes_below};
 pub use session::{Patience, Unheard, hear};
 pub use system::{PRIVATE, SYSTEM};
 pub use terminal::Size;
-pub use tree::{Error, Exit, Grown, Program, Spare, Stdio, Tree, Usage, get_ready};
+pub use tree::{Error, Exit, Grown, Program, Spare, Tree, Usage, get_ready};
 pub use watch::Exceeded;

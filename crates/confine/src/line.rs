@@ -31,6 +31,9 @@ pub(crate) const MAX_ANSWER: usize = 4096;
 /// Says that the plan is in a file.
 const IN_FILE: &[u8] = b"o";
 
+/// Says that the command may start.
+const GO: &[u8] = b"g";
+
 /// Everything that the first process inside must know.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Plan {
@@ -109,23 +112,20 @@ impl Line {
         self.0.as_fd()
     }
 
-    /// Hands over the plan and the command's descriptors: three, or none if it
-    /// is to have a terminal.
-    pub(crate) fn order(&self, plan: &Plan, stdio: &[OwnedFd]) -> io::Result<()> {
+    /// Hands over the plan.
+    pub(crate) fn order(&self, plan: &Plan) -> io::Result<()> {
         let plan = serde_json::to_vec(plan)?;
-        let mut fds: Vec<_> = stdio.iter().map(AsFd::as_fd).collect();
         if plan.len() <= MAX_PLAN {
-            return self.send(&plan, &fds);
+            return self.send(&plan, &[]);
         }
         let mut file = File::from(memfd_create("plan", MemfdFlags::CLOEXEC)?);
         file.write_all(&plan)?;
         file.rewind()?;
-        fds.push(file.as_fd());
-        self.send(IN_FILE, &fds)
+        self.send(IN_FILE, &[file.as_fd()])
     }
 
     fn send(&self, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<()> {
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
         let mut rights = SendAncillaryBuffer::new(&mut space);
         if !fds.is_empty() {
             rights.push(SendAncillaryMessage::ScmRights(fds));
@@ -136,7 +136,7 @@ impl Line {
     }
 
     /// Waits for the plan; `None` when the keeper is gone.
-    pub(crate) fn receive_order(&self) -> io::Result<Option<(Plan, Vec<OwnedFd>)>> {
+    pub(crate) fn receive_order(&self) -> io::Result<Option<Plan>> {
         let (mut bytes, mut fds) = self.receive(MAX_PLAN)?;
         if bytes.is_empty() {
             return Ok(None);
@@ -146,13 +146,13 @@ impl Line {
             bytes.clear();
             File::from(file).read_to_end(&mut bytes)?;
         }
-        Ok(Some((serde_json::from_slice(&bytes)?, fds)))
+        Ok(Some(serde_json::from_slice(&bytes)?))
     }
 
     /// Waits for a message, with what is handed over by it.
     fn receive(&self, most: usize) -> io::Result<(Vec<u8>, Vec<OwnedFd>)> {
         let mut bytes = vec![0; most];
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
         let mut rights = RecvAncillaryBuffer::new(&mut space);
         let got = recvmsg(
             &self.0,
@@ -168,16 +168,18 @@ impl Line {
         Ok((bytes, fds.flatten().collect()))
     }
 
-    /// Lets the command start, once all that is to bound it does.
-    pub(crate) fn go(&self) {
+    /// Lets the command start, once all that is to bound it does, and hands
+    /// over its descriptors: three, or none if it is to have a terminal.
+    pub(crate) fn go(&self, stdio: &[OwnedFd]) {
+        let fds: Vec<_> = stdio.iter().map(AsFd::as_fd).collect();
         // One that could not build the walls is gone, and has said why.
-        let _ = rustix::net::send(&self.0, b"g", SendFlags::NOSIGNAL);
+        let _ = self.send(GO, &fds);
     }
 
-    /// Waits until the command may start; false when the keeper is gone.
-    pub(crate) fn receive_go(&self) -> io::Result<bool> {
-        let (length, _) = rustix::net::recv(&self.0, &mut [0_u8; 1][..], RecvFlags::empty())?;
-        Ok(length > 0)
+    /// Waits until the command may start; `None` when the keeper is gone.
+    pub(crate) fn receive_go(&self) -> io::Result<Option<Vec<OwnedFd>>> {
+        let (bytes, fds) = self.receive(GO.len())?;
+        Ok((!bytes.is_empty()).then_some(fds))
     }
 
     /// Reports, in one message.

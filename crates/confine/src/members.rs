@@ -160,8 +160,13 @@ pub(crate) fn kill_session(leader: Pid) -> usize {
 
 /// Returns the session of a living process; 0 for one from outside of our
 /// PID namespace.
-fn session(pid: u32) -> Option<i32> {
+pub(crate) fn session(pid: u32) -> Option<i32> {
     field(pid, 6)
+}
+
+/// Returns whether a thread waits for something, and is not stopped.
+pub(crate) fn sleeps(thread: u32) -> bool {
+    state_and_rest(thread, |state, _| state == "S") == Some(true)
 }
 
 fn all() -> impl Iterator<Item = u32> {
@@ -195,6 +200,19 @@ pub fn started(pid: u32) -> Option<u64> {
 /// Returns a field of a living process's `stat`, numbered as in proc(5) and
 /// above 3, which is the state.
 pub(crate) fn field<T: std::str::FromStr>(pid: u32, number: usize) -> Option<T> {
+    state_and_rest(pid, |state, mut rest| {
+        if matches!(state, "Z" | "X") {
+            return None;
+        }
+        rest.nth(number - 4)?.parse().ok()
+    })?
+}
+
+/// Reads the `stat` of a process or thread: its state, and the fields after.
+fn state_and_rest<T>(
+    pid: u32,
+    read: impl FnOnce(&str, std::str::SplitAsciiWhitespace<'_>) -> T,
+) -> Option<T> {
     // One read of known size: this is on the path of every start.
     let mut bytes = [0; 1024];
     let mut file = fs::File::open(format!("/proc/{pid}/stat")).ok()?;
@@ -203,8 +221,5 @@ pub(crate) fn field<T: std::str::FromStr>(pid: u32, number: usize) -> Option<T> 
     // The name in parentheses may contain anything, even parentheses.
     let mut fields = stat[stat.rfind(')')? + 1..].split_ascii_whitespace();
     let state = fields.next()?;
-    if matches!(state, "Z" | "X") {
-        return None;
-    }
-    fields.nth(number - 4)?.parse().ok()
+    Some(read(state, fields))
 }

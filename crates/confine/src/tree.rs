@@ -13,6 +13,7 @@ use crate::enforced::Enforced;
 use crate::fork::{Cloned, clone};
 use crate::init::{self, Start};
 use crate::line::{Line, Note, Notice, Plan};
+use crate::machine::Alarm;
 use crate::members::{self, Member};
 use crate::privilege::{is_root, lender, own};
 use crate::profile::{Limits, Network, Profile, Rung};
@@ -36,16 +37,8 @@ pub struct Program {
     pub env: Vec<(String, String)>,
     /// A file for the command to find, where there are private directories.
     pub note: Option<Note>,
-    /// Descriptors 0, 1 and 2; there are no others.
-    pub stdio: Stdio,
-}
-
-/// What a program reads and writes.
-pub enum Stdio {
-    /// These: its input, its output, and what it has to say besides.
-    Files([OwnedFd; 3]),
-    /// A terminal of its own.
-    Terminal(Size),
+    /// How large a terminal it has, if it has one of its own.
+    pub terminal: Option<Size>,
 }
 
 /// A program that was started.
@@ -91,6 +84,8 @@ pub enum Error {
     },
     /// Something that the walls are made of could not be had.
     Build(String),
+    /// It may not start.
+    Withheld(io::Error),
     /// The kernel gave no process or descriptor.
     Prepare(io::Error),
 }
@@ -111,6 +106,13 @@ pub struct Spare {
     tree: Tree,
     /// Why the walls can be no stronger.
     why: Option<String>,
+}
+
+/// A tree whose walls are being built.
+struct Ordered {
+    tree: Tree,
+    why: Option<String>,
+    held: Option<Held>,
 }
 
 /// Learns and makes what is the same for all runs; processes forked later have
@@ -165,58 +167,16 @@ impl Spare {
     }
 }
 
-/// What a run has of its own. Users are another matter, see [`Start`]; the
-/// cgroup's is entered when the cgroup is.
-const NAMESPACES: libc::c_int =
-    libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
-
-impl Tree {
-    /// Builds the walls and starts a program inside. The caller must be
-    /// single-threaded.
-    pub fn spawn(spare: Spare, profile: Profile, program: Program) -> Result<Grown, Error> {
-        let (files, terminal) = match program.stdio {
-            Stdio::Files(files) => (Vec::from(files), None),
-            Stdio::Terminal(size) => (vec![], Some(size)),
-        };
-        let plan = Plan {
-            argv: program.argv,
-            env: program.env,
-            note: program.note,
-            terminal,
-            profile,
-        };
-        let usable = plan.profile.network == Network::Off;
-        let spare = if usable {
-            spare
-        } else {
-            drop(spare);
-            Spare::with(plan.profile.network)?
-        };
-        match Self::build(spare, &plan, &files) {
-            // It may have been made before something was mounted.
-            Err(Error::Build(_)) => Self::build(Spare::with(plan.profile.network)?, &plan, &files),
-            other => other,
-        }
-    }
-
-    fn build(spare: Spare, plan: &Plan, stdio: &[OwnedFd]) -> Result<Grown, Error> {
-        let Spare { mut tree, why } = spare;
-        if tree.rung < plan.profile.minimum {
-            return Err(Error::Weak {
-                rung: tree.rung,
-                why: why.unwrap_or_default(),
-            });
-        }
-        tree.line.order(plan, stdio).map_err(Error::Prepare)?;
-        // While the rest of the walls is built, and before anything runs.
-        let limits = &plan.profile.limits;
-        let held = tree.limit(limits);
-        tree.line.go();
+impl Ordered {
+    /// Lets the program start.
+    fn go(self, plan: &Plan, stdio: &[OwnedFd]) -> Result<Grown, Error> {
+        let Self { tree, why, held } = self;
+        tree.line.go(stdio);
         match tree.first_notice().map_err(Error::Prepare)? {
             (Notice::Ready(built), terminal) => {
                 let mut enforced = enforced(&plan.profile, tree.rung, why, &built);
                 let namespaces = report::bounds_processes(tree.rung, &built);
-                report::limits(&mut enforced, limits, held, namespaces);
+                report::limits(&mut enforced, &plan.profile.limits, held, namespaces);
                 Ok(Grown {
                     tree,
                     walls: enforced,
@@ -226,6 +186,64 @@ impl Tree {
             (Notice::Unready(what), _) => Err(Error::Build(what)),
             _ => Err(Error::Prepare(io::ErrorKind::InvalidData.into())),
         }
+    }
+}
+
+/// What a run has of its own. Users are another matter, see [`Start`]; the
+/// cgroup's is entered when the cgroup is.
+const NAMESPACES: libc::c_int =
+    libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
+
+impl Tree {
+    /// Builds the walls and starts a program inside, once it may: then `start`
+    /// returns its descriptors 0, 1 and 2, or none where it has a terminal. It
+    /// is asked once, while the walls are built. The caller must be
+    /// single-threaded.
+    pub fn spawn(
+        spare: Spare,
+        profile: Profile,
+        program: Program,
+        start: impl FnOnce() -> io::Result<Vec<OwnedFd>>,
+    ) -> Result<Grown, Error> {
+        let plan = Plan {
+            argv: program.argv,
+            env: program.env,
+            note: program.note,
+            terminal: program.terminal,
+            profile,
+        };
+        let usable = plan.profile.network == Network::Off;
+        let spare = if usable {
+            spare
+        } else {
+            drop(spare);
+            Spare::with(plan.profile.network)?
+        };
+        let begun = Self::order(spare, &plan)?;
+        let stdio = start().map_err(Error::Withheld)?;
+        match begun.go(&plan, &stdio) {
+            // It may have been made before something was mounted.
+            Err(Error::Build(_)) => {
+                let again = Self::order(Spare::with(plan.profile.network)?, &plan)?;
+                again.go(&plan, &stdio)
+            }
+            other => other,
+        }
+    }
+
+    /// Has the walls built, and limits what is inside; nothing runs yet.
+    fn order(spare: Spare, plan: &Plan) -> Result<Ordered, Error> {
+        let Spare { mut tree, why } = spare;
+        if tree.rung < plan.profile.minimum {
+            return Err(Error::Weak {
+                rung: tree.rung,
+                why: why.unwrap_or_default(),
+            });
+        }
+        tree.line.order(plan).map_err(Error::Prepare)?;
+        // While the rest of the walls is built.
+        let held = tree.limit(&plan.profile.limits);
+        Ok(Ordered { tree, why, held })
     }
 
     /// Makes the first process and waits until it is prepared.
@@ -333,6 +351,26 @@ impl Tree {
         found
     }
 
+    /// Stops looking for itself while nothing runs inside. Returns what must
+    /// happen before [`Tree::wake`] is called; nothing if it goes on looking.
+    pub fn rest(&mut self) -> Option<Alarm> {
+        self.watch.as_mut()?.rest()
+    }
+
+    /// Looks again soon, if it has stopped.
+    pub fn stir(&mut self) {
+        if let Some(watch) = &mut self.watch {
+            watch.stir();
+        }
+    }
+
+    /// Looks at once when [`Tree::exceeded`] is asked.
+    pub fn wake(&mut self) {
+        if let Some(watch) = &mut self.watch {
+            watch.wake();
+        }
+    }
+
     /// Sets the limits that hold for all inside together, and returns what
     /// holds them.
     fn limit(&mut self, limits: &Limits) -> Option<Held> {
@@ -344,8 +382,10 @@ impl Tree {
                 cpu_weight: limits.cpu_weight,
             })
         });
-        watch.memory_is_held = held.is_some_and(|held| held.memory.is_ok());
-        watch.processes_are_held = held.is_some_and(|held| held.processes.is_ok());
+        watch.is_held(
+            held.is_some_and(|held| held.memory.is_ok()),
+            held.is_some_and(|held| held.processes.is_ok()),
+        );
         self.watch = Some(watch);
         held
     }
@@ -519,6 +559,7 @@ impl std::fmt::Display for Error {
                 write!(f, "only the walls `{}` can be had here: {why}", rung.word())
             }
             Self::Build(what) => f.write_str(what),
+            Self::Withheld(error) => write!(f, "it may not start: {error}"),
             Self::Prepare(error) => write!(f, "cannot make a process: {error}"),
         }
     }

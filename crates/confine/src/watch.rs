@@ -14,6 +14,8 @@ use std::time::{Duration, Instant};
 use rustix::fs::statfs;
 use serde::{Deserialize, Serialize};
 
+use crate::asleep::Asleep;
+use crate::machine::{Alarm, Machine};
 use crate::members;
 use crate::profile::Limits;
 use crate::tree::Tree;
@@ -37,6 +39,24 @@ const FIRST: Duration = Duration::from_millis(100);
 /// bounded by how fast disks and memory are.
 const LONGEST: Duration = Duration::from_secs(2);
 
+/// And while nothing inside has run since the last one and nobody minds the
+/// machine for us: a sleeper may wake up and write for that long before it is
+/// noticed.
+const ASLEEP: Duration = Duration::from_secs(8);
+
+/// Nothing must have run inside for so long before we rest. Programs that wait
+/// for a moment, at their start say, are about to go on.
+const STILL: Duration = Duration::from_secs(1);
+
+/// While somebody does mind the machine: only for what its counts leave out,
+/// which is little (what is written past the page cache to other machines).
+const RESTING: Duration = Duration::from_secs(600);
+
+/// A sleeper is worth a look when the whole machine has written this part of
+/// what the run may still write. All of it would do, but for what short-lived
+/// processes write, which is missed between two looks.
+const PART: u64 = 8;
+
 /// Looking takes one part in so many of the time at most.
 const SHARE: u32 = 10;
 
@@ -44,15 +64,26 @@ const SHARE: u32 = 10;
 pub(crate) struct Watch {
     limits: Limits,
     /// The kernel minds memory and processes.
-    pub(crate) memory_is_held: bool,
-    pub(crate) processes_are_held: bool,
+    memory_is_held: bool,
+    processes_are_held: bool,
     written: Written,
     /// Memory in use at the last look.
     memory: u64,
-    /// Shared memory of the whole machine at the start.
+    /// Shared memory of the whole machine at the start; not known where the
+    /// kernel minds memory.
     machine: u64,
+    /// Processes at the last look.
+    processes: u64,
+    /// When that was, and the next is.
+    looked: Instant,
     next: Instant,
     pause: Duration,
+    /// Everything as it was at the last look.
+    asleep: Option<Asleep>,
+    /// Nothing has run since; what to wait for instead of looking.
+    alarm: Option<Alarm>,
+    /// Somebody waits for that, and will say so.
+    resting: bool,
 }
 
 /// Bytes written, each counted once: what a process wrote counts as its
@@ -76,9 +107,23 @@ impl Watch {
             processes_are_held: false,
             written: Written::default(),
             memory: 0,
-            machine: shared_on_machine(),
+            machine: 0,
+            processes: 0,
+            looked: Instant::now(),
             next: Instant::now() + FIRST,
             pause: FIRST,
+            asleep: None,
+            alarm: None,
+            resting: false,
+        }
+    }
+
+    /// Notes who minds what.
+    pub(crate) fn is_held(&mut self, memory: bool, processes: bool) {
+        self.memory_is_held = memory;
+        self.processes_are_held = processes;
+        if !memory {
+            self.machine = shared_on_machine();
         }
     }
 
@@ -98,9 +143,20 @@ impl Watch {
         if began < self.next {
             return None;
         }
+        self.resting = false;
+        self.alarm = self.alarm(began);
+        if self.alarm.is_some() || self.asleep.as_ref().is_some_and(Asleep::is_still) {
+            self.pause = (self.pause * 2).min(ASLEEP);
+            self.next = began + self.pause;
+            return None;
+        }
+        self.pause = self.pause.min(LONGEST);
+        self.looked = began;
+        self.asleep = Asleep::look();
         let pids = tree.pids();
+        self.processes = pids.len() as u64;
         // Before a closer look, which takes long for so many.
-        if !self.processes_are_held && self.is_crowded(pids.len()) {
+        if !self.processes_are_held && self.is_crowded() {
             return Some(Exceeded::Processes);
         }
         let before = self.written.total;
@@ -129,9 +185,56 @@ impl Watch {
         }
     }
 
+    /// Returns what to wait for if nothing has run inside for a while. The
+    /// counts come first: what is done meanwhile is more than they say.
+    fn alarm(&self, now: Instant) -> Option<Alarm> {
+        let asleep = self.asleep.as_ref();
+        let asleep = asleep.filter(|_| now >= self.looked + STILL)?;
+        let since = Machine::now()?;
+        let room = || Machine {
+            written_bytes: self.limits.disk_bytes.saturating_sub(self.written.total) / PART,
+            allocated_bytes: match self.memory_is_held {
+                true => u64::MAX,
+                false => self.limits.memory_bytes.saturating_sub(self.memory),
+            },
+            // Not everywhere does the kernel tell when it refuses to make more.
+            newest: self.most_processes().saturating_sub(self.processes),
+        };
+        asleep.is_still().then(|| Alarm {
+            since,
+            room: room(),
+        })
+    }
+
+    /// Leaves it to others to wait for what is returned, if there is something
+    /// that can be waited for.
+    pub(crate) fn rest(&mut self) -> Option<Alarm> {
+        let alarm = self.alarm.take()?;
+        self.resting = true;
+        self.next = Instant::now() + RESTING;
+        Some(alarm)
+    }
+
+    /// Looks again soon: something was heard from inside, or those who waited
+    /// are gone.
+    pub(crate) fn stir(&mut self) {
+        if std::mem::take(&mut self.resting) {
+            self.next = self.next.min(Instant::now() + LONGEST);
+        }
+    }
+
+    /// Looks at once: what was waited for has come.
+    pub(crate) fn wake(&mut self) {
+        self.next = Instant::now();
+    }
+
     /// The kernel refuses to make more: nearly all of them are there.
-    fn is_crowded(&self, processes: usize) -> bool {
-        processes as u64 * 10 >= self.limits.processes * 9
+    fn is_crowded(&self) -> bool {
+        self.processes >= self.most_processes()
+    }
+
+    fn most_processes(&self) -> u64 {
+        (self.limits.processes * 9).div_ceil(10)
     }
 
     /// Finds out how much memory is used at most, and returns how much more

@@ -196,6 +196,18 @@ impl Changes {
     }
 }
 
+/// Compares two texts that are no run's; likely secrets are hidden.
+pub fn compare(before: &[u8], after: &[u8]) -> Vec<Hunk> {
+    let compared = Compared::new(before, after);
+    let secrets = Secrets::of(&compared.before, &compared.after);
+    let shown = |span: &Span| {
+        let steps = compared.steps(span);
+        let lines = steps.map(|step| line(&compared, &step, Some(&secrets)));
+        hunk(span, lines.collect())
+    };
+    compared.spans().iter().map(shown).collect()
+}
+
 /// Both sides of a change; empty where there is none.
 struct Texts {
     before: Vec<u8>,

@@ -35,7 +35,7 @@ pub use commit::{
     Applied, CommitError, Place, Recovered, commit, forget_images, is_unfinished, recover,
 };
 pub use conflict::Conflict;
-pub use diff::{FileDiff, Hunk, Line, More, Page, Shape, Side};
+pub use diff::{FileDiff, Hunk, Line, More, Page, Shape, Side, compare};
 pub use error::Error;
 pub use layer::Layer;
 pub use node::{Node, NodeKind, Raw, Time};

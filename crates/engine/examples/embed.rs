@@ -37,7 +37,10 @@ fn main() -> Result<(), Box<dyn Error>> {
                 println!("{:?}, exit code {:?}", run.state, run.exit_code);
             }
         }
-        println!("{} entries in the audit", engine.verify(&who)?.entries);
+        println!(
+            "{} entries in the audit",
+            engine.verify(&who).await?.entries
+        );
         Ok::<_, weighlock_engine::Error>(())
     })?;
     std::fs::remove_dir_all(state)?;

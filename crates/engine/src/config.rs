@@ -57,6 +57,8 @@ pub struct Config {
     pub output_age: Duration,
     /// What becomes of changes.
     pub effects: Effects,
+    /// How people are told elsewhere of what waits.
+    pub notify: Notify,
     /// What a crash may cost.
     pub durability: Durability,
 }
@@ -83,6 +85,28 @@ impl Default for Effects {
             undo_bytes: 4 << 30,
             undo_age: Duration::from_secs(30 * DAY),
             draft_age: Duration::from_secs(7 * DAY),
+        }
+    }
+}
+
+/// How people are told elsewhere of what waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Notify {
+    /// Of one agent, somebody is told at most once in this time.
+    pub collapse: Duration,
+    /// How long to wait after the first failure; twice as long after each
+    /// further one.
+    pub retry: Duration,
+    /// How long something is worth telling.
+    pub give_up: Duration,
+}
+
+impl Default for Notify {
+    fn default() -> Self {
+        Self {
+            collapse: Duration::from_secs(30),
+            retry: Duration::from_secs(5),
+            give_up: Duration::from_secs(6 * 3600),
         }
     }
 }
@@ -143,6 +167,7 @@ impl Config {
             output_total: 4096 * MIB,
             output_age: Duration::from_secs(30 * 24 * 3600),
             effects: Effects::default(),
+            notify: Notify::default(),
             durability: Durability::default(),
         }
     }

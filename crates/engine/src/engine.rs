@@ -3,7 +3,7 @@
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicI64, AtomicU64};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -12,10 +12,11 @@ use tokio::sync::Semaphore;
 use weighlock_exec::{Nursery, Status};
 use weighlock_policy::Blacklist;
 use weighlock_store::{
-    Approval, Command, Durability, Entry, EntryFilter, Error as StoreError, Filter, State, Store,
-    Verified,
+    Approval, Command, Count, Durability, Entry, EntryFilter, Error as StoreError, Filter, State,
+    Store, Verified,
 };
 
+use crate::attend::Left;
 use crate::blacklist::BlacklistFile;
 use crate::clock::Clock;
 use crate::config::Config;
@@ -25,16 +26,20 @@ use crate::error::{Error, brief};
 use crate::forgery::Forgery;
 use crate::id::{self, Ids};
 use crate::inbox::{Deadlines, Waiters};
+use crate::limits::Set;
 use crate::live::{Lives, lock};
 use crate::login::Asked;
+use crate::notify::Outbox;
 use crate::pause::Pauses;
 use crate::people::Doorbell;
 use crate::policy::Policy;
 use crate::principal::{Principal, Right};
+use crate::recordings::Making;
 use crate::sandbox::{self, Sandbox, is_too_wide};
 use crate::sandboxes::Sandboxes;
 use crate::session::Sessions;
 use crate::tasks::{ReadTo, run_of_task};
+use crate::terminals::Opening;
 use crate::view::{Load, Run};
 use crate::walls::{Found, home};
 
@@ -59,6 +64,9 @@ pub struct Engine {
     pub(crate) found: Found,
     pub(crate) forgery: Arc<Forgery>,
     pub(crate) policy: Policy,
+    pub(crate) limits_set: Set,
+    /// The version of the server's rules; 0 where they were never saved here.
+    pub(crate) rules_version: AtomicI64,
     pub(crate) sandboxes: Sandboxes,
     pub(crate) sessions: Sessions,
     pub(crate) pauses: Pauses,
@@ -66,16 +74,21 @@ pub struct Engine {
     pub(crate) waiters: Waiters,
     /// Held while the report of a requester is taken.
     pub(crate) finalizing: tokio::sync::Mutex<()>,
+    /// Held while a rule file is saved.
+    pub(crate) saving: tokio::sync::Mutex<()>,
     /// Held while changes are applied.
     pub(crate) committing: tokio::sync::Mutex<()>,
     pub(crate) coming: Coming,
     pub(crate) read_to: ReadTo,
-    /// Held while a recording is made.
-    pub(crate) recording: std::sync::Mutex<()>,
-    /// Held while a terminal's name is looked for and taken.
-    pub(crate) opening: tokio::sync::Mutex<()>,
+    /// Runs that whoever waited for them has left.
+    pub(crate) left: Left,
+    /// Recordings that are being made.
+    pub(crate) making: Making,
+    /// Names that terminals are about to have.
+    pub(crate) opening: Opening,
     pub(crate) looked_at: LookedAt,
     pub(crate) deadlines: Arc<Deadlines>,
+    pub(crate) outbox: Outbox,
     /// The name of the server's owner, once it is known.
     pub(crate) owner: OnceLock<String>,
     pub(crate) began: Instant,
@@ -128,6 +141,8 @@ impl Engine {
             home,
             found: Found::default(),
             policy,
+            limits_set: Set::default(),
+            rules_version: AtomicI64::new(0),
             forgery: Forgery::new(&config.base, &config.state_dir),
             sandboxes: Sandboxes::new(&config.sandboxes),
             sessions: Sessions::default(),
@@ -135,13 +150,16 @@ impl Engine {
             doorbell: Doorbell::default(),
             waiters: Waiters::default(),
             finalizing: tokio::sync::Mutex::default(),
+            saving: tokio::sync::Mutex::default(),
             committing: tokio::sync::Mutex::default(),
             coming: Coming::default(),
             read_to: ReadTo::default(),
-            recording: std::sync::Mutex::default(),
-            opening: tokio::sync::Mutex::default(),
+            left: Left::default(),
+            making: Making::default(),
+            opening: Opening::default(),
             looked_at: LookedAt::default(),
             deadlines: Arc::default(),
+            outbox: Outbox::default(),
             owner: OnceLock::new(),
             config,
             began_at: clock.micros(),
@@ -157,8 +175,11 @@ impl Engine {
         engine.policy.set_grants(engine.stored_grants()?);
         engine.know_owner().await?;
         engine.read_sandboxes()?;
+        engine.read_limits()?;
+        engine.note_version()?;
         engine.read_pauses()?;
         engine.read_deadlines()?;
+        engine.read_webhooks()?;
         engine.recover().await?;
         engine.recover_held().await?;
         engine.settle_typed().await?;
@@ -238,6 +259,14 @@ impl Engine {
             .into_iter()
             .map(|command| self.freshen(Run::from_command(command)))
             .collect())
+    }
+
+    /// Counts runs that somebody may see, up to the filter's limit.
+    pub fn count(&self, filter: Filter, who: &Principal) -> Result<Count, Error> {
+        Ok(self.store.count(&Filter {
+            visible: who.visible(),
+            ..filter
+        })?)
     }
 
     /// Waits for a run to end, at most for a time, and returns it as it is
@@ -330,6 +359,13 @@ impl Engine {
         if run.requested_by != by.name() {
             by.check(Right::Operate)?;
         }
+        if run.detail.terminal.is_some() {
+            return Err(Error::invalid(
+                "invalid_line",
+                "what is typed at a terminal is looked at first; nothing was sent".into(),
+                "type at it: `weighlock term send`, or POST /terminals/{id}/input",
+            ));
+        }
         let ended = || Error::Ended {
             id: run.short_id.clone(),
         };
@@ -377,9 +413,20 @@ impl Engine {
     }
 
     /// Checks the audit's chain.
-    pub fn verify(&self, who: &Principal) -> Result<Verified, Error> {
+    /// Administrators are told of a fault, wherever they are.
+    pub async fn verify(self: &Arc<Self>, who: &Principal) -> Result<Verified, Error> {
         who.check(Right::Review)?;
-        Ok(self.store.verify()?)
+        self.verified().await
+    }
+
+    pub(crate) async fn verified(self: &Arc<Self>) -> Result<Verified, Error> {
+        let engine = Arc::clone(self);
+        let verified = tokio::task::spawn_blocking(move || engine.store.verify());
+        let verified = verified.await.expect("verifying does not panic")?;
+        if let Some(fault) = &verified.fault {
+            self.tell_fault(fault.seq, &fault.what).await?;
+        }
+        Ok(verified)
     }
 
     /// Returns whether somebody may have the whole audit.
@@ -494,6 +541,10 @@ impl Engine {
     pub(crate) fn freshen(&self, mut run: Run) -> Run {
         if let Some(live) = self.lives.get(&run.command_id) {
             run.detail.output.learn(&live.job.status().output);
+        }
+        if let Some(why) = self.queued(&run) {
+            run.started_at = None;
+            run.detail.reason = Some(why);
         }
         run
     }

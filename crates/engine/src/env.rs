@@ -114,6 +114,8 @@ pub(crate) struct Parts<'a> {
     pub(crate) person: &'a [(String, String)],
     /// See [`path`].
     pub(crate) path: &'a str,
+    /// What the sandbox sets.
+    pub(crate) sandbox: &'a [(String, String)],
     /// What the request sets. Its `GIT_CONFIG_COUNT` replaces ours, and with it
     /// all that a look is told.
     pub(crate) asked: &'a [(String, String)],
@@ -154,7 +156,7 @@ pub(crate) fn build(parts: &Parts<'_>) -> Vec<(String, String)> {
         // Even a look would refresh the index otherwise.
         set("GIT_OPTIONAL_LOCKS", "0");
     }
-    if !parts.asked.iter().any(counts) {
+    if !parts.sandbox.iter().chain(parts.asked).any(counts) {
         let settings = if parts.read_only {
             READ_ONLY_GIT
         } else {
@@ -165,7 +167,7 @@ pub(crate) fn build(parts: &Parts<'_>) -> Vec<(String, String)> {
         }
     }
     set("PWD", parts.cwd);
-    for (name, value) in parts.asked {
+    for (name, value) in parts.sandbox.iter().chain(parts.asked) {
         set(name, value);
     }
     set(RUN, parts.run);
@@ -219,6 +221,7 @@ mod tests {
         Parts {
             person: &[],
             server: &[],
+            sandbox: &[],
             path: FALLBACK_PATH,
             asked,
             cwd: "/w",

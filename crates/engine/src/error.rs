@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use weighlock_exec as exec;
+use weighlock_policy::nearest;
 use weighlock_store::{self as store, ApprovalState as State};
 
 use weighlock_effects::{Changes, CommitError, Conflict};
@@ -64,13 +65,27 @@ pub enum Error {
         /// As it was given.
         name: String,
         /// Those that there are.
-        known: String,
+        known: Vec<String>,
     },
     /// No grant has this id.
     #[error("no grant `{id}`")]
     NoSuchGrant {
         /// As it was given.
         id: String,
+    },
+    /// No webhook has this id.
+    #[error("no webhook `{id}`; nothing was done")]
+    NoSuchWebhook {
+        /// As it was given.
+        id: String,
+    },
+    /// No rule file has this name.
+    #[error("no policy `{id}`; nothing was changed")]
+    NoSuchPolicy {
+        /// As it was given.
+        id: String,
+        /// Those that there are.
+        known: String,
     },
     /// Rules cannot be read.
     #[error("{}", said(.errors))]
@@ -223,6 +238,9 @@ pub enum Error {
     /// A link was used, is too old, or never was one.
     #[error("the link was used already, or is too old")]
     BadLink,
+    /// A token is nobody's, or counts no more.
+    #[error("nobody has this token, or it counts no more")]
+    BadToken,
     /// Another has the name.
     #[error("there is a {what} `{name}` already; nothing was changed")]
     NameTaken {
@@ -406,15 +424,26 @@ impl Error {
                 "run_ended",
                 "`weighlock show` tells how it ended",
             ),
-            Self::NoSuchAgent { known, .. } => problem(
-                Kind::NotFound,
-                "no_such_agent",
-                &format!("there are: {known}"),
-            ),
+            Self::NoSuchAgent { name, known } => {
+                problem(Kind::NotFound, "no_such_agent", &agents_like(name, known))
+            }
             Self::NoSuchGrant { .. } => problem(
                 Kind::NotFound,
                 "no_such_grant",
                 "`weighlock policy show` lists the grants there are",
+            ),
+            Self::NoSuchWebhook { .. } => problem(
+                Kind::NotFound,
+                "no_such_webhook",
+                "`weighlock notify list` lists those there are",
+            ),
+            Self::NoSuchPolicy { known, .. } => problem(
+                Kind::NotFound,
+                "no_such_policy",
+                &match known.as_str() {
+                    "" => "the settings name no rule file: `policy.rules`".to_owned(),
+                    known => format!("there are: {known}"),
+                },
             ),
             Self::Rules { errors } => problem(
                 Kind::Invalid,
@@ -569,6 +598,11 @@ impl Error {
                 Kind::Forbidden,
                 "bad_link",
                 "`weighlock signin` makes another",
+            ),
+            Self::BadToken => problem(
+                Kind::Forbidden,
+                "bad_token",
+                "`weighlock people token NAME` makes one",
             ),
             Self::NameTaken { .. } => problem(Kind::Conflict, "name_taken", "choose another name"),
             Self::Inactive { .. } => problem(
@@ -772,5 +806,18 @@ impl From<CommitError> for Error {
             }
             error => Self::Commit(error),
         }
+    }
+}
+
+/// What to do about the name of an agent that nobody has.
+fn agents_like(name: &str, known: &[String]) -> String {
+    let names: Vec<&str> = known.iter().map(String::as_str).collect();
+    match nearest(name, &names) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None if names.is_empty() => {
+            "there are none: leave it out, or add one with `weighlock people add NAME --agent`"
+                .into()
+        }
+        None => format!("there are: {}", names.join(", ")),
     }
 }

@@ -161,6 +161,9 @@ pub struct PolicyView {
     pub presets: Vec<String>,
     /// The server's rule file, if there is one.
     pub rules_file: Option<String>,
+    /// The rule files that can be read and saved, by the name of their policy.
+    #[serde(default)]
+    pub policies: Vec<String>,
     /// Every rule in force without a sandbox's or an agent's, in order.
     pub rules: Vec<RuleView>,
     /// Agents that have a file of their own.
@@ -194,13 +197,21 @@ pub struct GrantView {
 
 impl Engine {
     /// Says what the policy makes of a command; runs nothing. A draft takes the
-    /// place of the server's rule file.
-    pub fn explain(&self, request: &Request, draft: Option<&str>) -> Result<Explanation, Error> {
+    /// place of a rule file: which one, and the text.
+    pub fn explain(
+        &self,
+        request: &Request,
+        draft: Option<(&str, &str)>,
+        who: &Principal,
+    ) -> Result<Explanation, Error> {
         request.check()?;
         request.check_profile()?;
+        // Who tries a draft is whoever asks, and not whom they stand in for.
         if draft.is_some() {
-            request.principal.check(Right::Look)?;
+            who.check(Right::Look)?;
         }
+        let draft = draft.map(|(policy, text)| self.drafted(policy, text));
+        let draft = draft.transpose()?;
         let known = self.workplace(request.sandbox.as_deref(), &request.principal)?;
         let sandbox = &known.sandbox;
         let place = self.place(sandbox, request.cwd.as_deref())?;
@@ -209,7 +220,7 @@ impl Engine {
             place: &place,
             session: request.session.as_deref(),
         };
-        let judged = self.judged(request, &at, draft)?;
+        let judged = self.judged(request, &at, draft.as_ref())?;
         Ok(judged.explain(request, sandbox))
     }
 
@@ -233,6 +244,9 @@ impl Engine {
                 .map(|preset| preset.name().into())
                 .collect(),
             rules_file: in_force.rules_file(),
+            policies: { self.policy.rule_files().into_iter() }
+                .map(|file| file.id)
+                .collect(),
             rules: rules.into_iter().map(rule_view).collect(),
             agents: in_force.agents(),
             grants: self.grants(who)?,

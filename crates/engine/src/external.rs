@@ -45,6 +45,7 @@ impl Engine {
         command.started_at = Some(self.clock.micros());
         let mut detail = Run::from_command(command.clone()).detail;
         detail.in_terminal = case.request.in_terminal.clone();
+        detail.shell_dir = case.request.shell_dir.clone();
         command.detail = stored(detail);
         let told = json!({ "command": command.command, "cwd": command.cwd, "executor": "external",
                            "in_terminal": case.request.in_terminal,

@@ -101,7 +101,7 @@ impl Engine {
             detail.output.kept_bytes = kept;
             detail.output.dropped_bytes = gap.map_or(0, |(from, to)| to - from);
         }
-        command.kept_bytes = detail.output.kept_bytes;
+        command.kept_bytes = detail.bytes_on_disk();
         command.state = state;
         command.ended_at = Some(self.clock.micros());
         command.updated_at = self.clock.micros();
@@ -132,12 +132,19 @@ impl Engine {
             detail.output.dropped_bytes = gap.map_or(0, |(from, to)| to - from);
         }
         (command.state, command.exit_code, command.signal) = state(status);
-        if command.state == State::Failed
-            && let Some(sandbox) = &detail.sandbox
+        let failed = command.state == State::Failed;
+        if let Some(sandbox) = &detail.sandbox
+            && (failed || detail.is_on_copy())
         {
-            detail.denials = self.denials(&log, sandbox, &command.cwd);
+            let found = self.denials(&log, sandbox, &command.cwd);
+            // What succeeded was stopped by nothing that it minded; but where
+            // it tried to go is for the person who is asked.
+            let told = found
+                .into_iter()
+                .filter(|one| failed || one.code == "network");
+            detail.denials = told.collect();
         }
-        command.kept_bytes = detail.output.kept_bytes;
+        command.kept_bytes = detail.bytes_on_disk();
         command.updated_at = self.clock.micros();
         command.open = !status.closed;
         if first {

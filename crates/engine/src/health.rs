@@ -82,7 +82,7 @@ impl Engine {
     /// Checks everything that can be checked from here, by trying it.
     pub async fn checks(self: &std::sync::Arc<Self>, who: &Principal) -> Result<Checks, Error> {
         who.check(Right::Review)?;
-        let mut checks = vec![self.check_database(), self.check_audit()];
+        let mut checks = vec![self.check_database(), self.check_audit().await];
         let (primitives, machine) = self.probe().await;
         checks.extend(machine);
         checks.push(self.check_run().await);
@@ -90,6 +90,7 @@ impl Engine {
         checks.push(self.check_blacklist());
         checks.push(self.check_output());
         checks.push(self.check_path().await);
+        checks.push(self.check_webhooks());
         Ok(Checks { checks, primitives })
     }
 
@@ -101,8 +102,8 @@ impl Engine {
         }
     }
 
-    fn check_audit(&self) -> Check {
-        match self.store.verify() {
+    async fn check_audit(self: &std::sync::Arc<Self>) -> Check {
+        match self.verified().await {
             Ok(found) => match found.fault {
                 None => ok("audit", format!("{} entries, chain ok", found.entries)),
                 Some(fault) => problem(
@@ -111,7 +112,7 @@ impl Engine {
                     "somebody or something changed the record; compare with an export",
                 ),
             },
-            Err(error) => failed("audit", error.into()),
+            Err(error) => failed("audit", error),
         }
     }
 
@@ -135,7 +136,7 @@ impl Engine {
         let kept = format!(
             "{} of {} kept for undo, {drafts} undecided (`weighlock draft`)",
             size(bytes),
-            size(self.config.effects.undo_bytes)
+            size(self.undo_bytes())
         );
         match why {
             None => ok(
@@ -194,7 +195,7 @@ impl Engine {
         let kept = self.kept.load(std::sync::atomic::Ordering::Relaxed);
         ok(
             "output",
-            format!("{} of {} kept", size(kept), size(self.config.output_total)),
+            format!("{} of {} kept", size(kept), size(self.output_total())),
         )
     }
 }

@@ -44,7 +44,7 @@ impl Ids {
 }
 
 /// Returns what people are shown and may type: one in a billion.
-pub(crate) fn short(id: &str) -> String {
+pub fn short(id: &str) -> String {
     let (what, rest) = id.split_once('_').unwrap_or(("r", id));
     let tail = rest.get(TIME..).unwrap_or(rest);
     format!("{what}_{}", &tail[..tail.len().min(SHORT)])

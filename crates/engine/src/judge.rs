@@ -9,18 +9,22 @@ use serde_json::json;
 use sha2::{Digest, Sha256};
 use weighlock_exec::Shell;
 use weighlock_policy::{
-    Blacklist, Judgement, Layer, LoadError, Place, Reader, Subject, Verdict, Who, understand,
+    Blacklist, Judgement, Layer, LoadError, Place, Reader, Subject, Verdict, Who, is_loud,
+    understand,
 };
+use weighlock_store::Command;
 
 use crate::blacklist::BlacklistFile;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::engine::Engine;
+use crate::env;
 use crate::error::{Error, brief};
 use crate::explain::{Explanation, ReasonView, broken};
 use crate::people::hex;
 use crate::place;
-use crate::policy::{self, For, Policy};
+use crate::policy::{self, For, Policy, RuleDraft};
+use crate::principal::{Principal, Via};
 use crate::request::{Input, Request};
 use crate::sandbox::{self, Sandbox};
 use crate::sandboxes::Known;
@@ -87,6 +91,7 @@ impl Judge {
             blacklist: self.blacklist.clone(),
             now: self.clock.micros() / 1_000_000,
             draft: None,
+            set: set_by(sandbox),
         };
         Ok((self.policy.judge(asked)?, sandbox))
     }
@@ -111,8 +116,10 @@ pub(crate) struct Asked<'a> {
     blacklist: BlacklistFile,
     /// In seconds since 1970.
     now: i64,
-    /// Takes the place of the server's rule file.
-    draft: Option<&'a str>,
+    /// Takes the place of a rule file.
+    draft: Option<&'a RuleDraft>,
+    /// What the sandbox sets, which can change what programs do.
+    set: Vec<(String, String)>,
 }
 
 /// A judged request, before it is settled.
@@ -139,7 +146,7 @@ impl Engine {
         &self,
         request: &Request,
         at: &Where<'_>,
-        draft: Option<&str>,
+        draft: Option<&RuleDraft>,
     ) -> Result<Judged, Error> {
         let (known, sandbox) = (at.known, &at.known.sandbox);
         self.policy.judge(Asked {
@@ -152,25 +159,63 @@ impl Engine {
             blacklist: self.blacklist(),
             now: self.clock.micros() / 1_000_000,
             draft,
+            set: set_by(sandbox),
         })
     }
+
+    /// Judges a command of the past, as if it were asked for now.
+    pub(crate) fn judged_again(
+        &self,
+        command: &Command,
+        draft: Option<&RuleDraft>,
+    ) -> Result<Judged, Error> {
+        let row = self.store.principal(&command.requested_by)?;
+        let who = row.and_then(|row| Principal::from_row(&row, Via::Record));
+        let who = who.unwrap_or_else(|| Principal::library(command.requested_by.clone()));
+        let known = command.sandbox.as_deref();
+        let known = known.and_then(|id| self.known_called(id));
+        let sandbox = known.as_ref().map(|known| &known.sandbox);
+        self.policy.judge(Asked {
+            request: &Request::new(who, command.command.clone()),
+            sandbox: sandbox.map_or("", |sandbox| &sandbox.name),
+            sandbox_id: command.sandbox.as_deref().unwrap_or_default(),
+            layers: known.as_ref().map_or(&[], |known| &known.layers),
+            session: command.session.as_deref(),
+            place: self.place_of(command),
+            blacklist: self.blacklist(),
+            now: self.clock.micros() / 1_000_000,
+            draft,
+            set: sandbox.map_or_else(Vec::new, |sandbox| set_by(sandbox)),
+        })
+    }
+}
+
+/// Returns what a sandbox sets that changes what programs do: with it, what is
+/// known of them does not hold. Of secrets only the names are needed.
+fn set_by(sandbox: &Sandbox) -> Vec<(String, String)> {
+    let mut set = env::of_server(&sandbox.pass);
+    set.extend({ sandbox.set.iter() }.map(|(name, value)| (name.clone(), value.clone())));
+    set.extend(
+        sandbox
+            .secrets
+            .keys()
+            .map(|name| (name.clone(), String::new())),
+    );
+    set.retain(|(name, _)| is_loud(name));
+    set
 }
 
 impl Policy {
     fn judge(&self, asked: Asked<'_>) -> Result<Judged, Error> {
         let Asked { request, place, .. } = asked;
         let agent = request.profile();
-        let draft = asked.draft.map(|text| policy::draft("draft", text));
-        let draft = draft
-            .transpose()
-            .map_err(|errors| Error::Rules { errors })?;
         let in_force = self.current();
         if let Some(name) = request.agent.as_deref()
             && !in_force.knows(name)
         {
             return Err(Error::NoSuchAgent {
                 name: brief(name),
-                known: in_force.agents().join(", "),
+                known: in_force.agents(),
             });
         }
         let mut warnings = broken(&in_force.broken);
@@ -182,13 +227,15 @@ impl Policy {
             sandbox: asked.sandbox,
             layers: asked.layers,
         };
-        let rules = self.rules(&in_force, saved, &asker, draft);
+        let rules = self.rules(&in_force, saved, &asker, asked.draft);
         let reader = match request.shell {
             None => Reader::Either,
             Some(Shell::Sh) => Reader::Sh,
             Some(Shell::Bash) => Reader::Bash,
         };
-        let facts = understand(&request.command, reader, &request.env, &place);
+        let mut env = asked.set;
+        env.extend_from_slice(&request.env);
+        let facts = understand(&request.command, reader, &env, &place);
         let shell = request.shell.unwrap_or(match facts.needs_bash {
             true => Shell::Bash,
             false => Shell::Sh,
@@ -199,6 +246,7 @@ impl Policy {
             who: Who {
                 agent,
                 sandbox: Some(asked.sandbox_id),
+                sandbox_name: Some(asked.sandbox),
                 session: asked.session,
                 principal: Some(request.principal.name()),
                 role: Some(match request.principal.is_administrator() {
@@ -207,8 +255,8 @@ impl Policy {
                 }),
             },
             description: request.description.as_deref(),
+            terminal: request.terminal().is_some(),
             now: asked.now,
-            ..Subject::default()
         };
         let judgement = rules.decide(facts, &subject);
         Ok(Judged {
@@ -265,7 +313,6 @@ pub(crate) fn clean(path: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::principal::Principal;
 
     fn judge(config: &Config) -> Judge {
         Judge::open(config, Clock::system()).unwrap()

@@ -6,6 +6,7 @@
 
 #![warn(missing_docs)]
 
+mod attend;
 mod blacklist;
 mod clock;
 mod config;
@@ -24,17 +25,24 @@ mod id;
 mod inbox;
 mod inside;
 mod judge;
+mod kept;
+mod limits;
+mod listed;
 mod live;
 mod login;
 mod machine;
+mod notify;
 mod output;
 mod passwd;
+mod past;
 mod pause;
 mod people;
 mod place;
+mod policies;
 mod policy;
 mod principal;
 mod protect;
+mod query;
 mod recordings;
 mod recover;
 mod refuse;
@@ -45,6 +53,7 @@ mod safe;
 mod sandbox;
 mod sandboxes;
 mod session;
+mod settings;
 mod tasks;
 mod terminals;
 mod view;
@@ -53,7 +62,7 @@ mod walls;
 
 pub use blacklist::BlacklistFile;
 pub use clock::Clock;
-pub use config::{Approvals, Config, Effects};
+pub use config::{Approvals, Config, Effects, Notify};
 pub use denial::Denial;
 pub use effects::{ChangeInfo, ChangesInfo, ChangesView, ConflictInfo, Draft, DraftRun, FileDiff};
 pub use engine::Engine;
@@ -64,14 +73,29 @@ pub use explain::{
 };
 pub use external::Report;
 pub use health::{Check, Checks, Health, Level, size};
-pub use id::path_hash;
-pub use inbox::{AnswerView, ApprovalView, Decision, DecisionKind, InboxFilter, Situation, Tried};
+pub use id::{path_hash, short as short_id};
+pub use inbox::{
+    AnswerView, ApprovalView, Decision, DecisionKind, InboxFilter, RuleChoice, RuleGroup,
+    RuleProposals, ScopeView, Situation, Tried,
+};
 pub use inside::{Process, ancestors, inside_a_run};
 pub use judge::{Judge, check_rules};
+pub use kept::{Kept, KeptPart};
+pub use limits::{LimitsInForce, ServerLimits};
+pub use listed::Listed;
 pub use machine::PrimitiveView;
-pub use output::{Follow, Until};
+pub use notify::{
+    Format, Item as NoticeItem, Message, NoticeView, Parcel, Posted, Quiet, Secret, Topic, Urgency,
+    WebhookSettings, WebhookView, WebhookWish, WithSecret,
+};
+pub use output::{Follow, StyledLines, Until, whole_characters};
+pub use past::PastCommand;
 pub use pause::PauseView;
 pub use people::{NewPerson, NewToken, PersonPatch, PersonView, TokenInfo};
+pub use policies::{
+    Compared, ComparedCommand, PolicyText, RuleEdit, RuleEdited, RuleInfo, RulesChecked, Save,
+    VersionView,
+};
 pub use policy::PolicyFiles;
 pub use principal::{Principal, Role, Via};
 pub use recordings::{Recording, RecordingIndex, RecordingMark};
@@ -79,9 +103,12 @@ pub use request::{Input, Request};
 pub use run::Outcome;
 pub use safe::{safe_command, safe_text};
 pub use sandbox::{DEFAULT as DEFAULT_SANDBOX, Review, Sandbox, Source, is_label, is_whole};
-pub use sandboxes::{Files, Guard, LimitsInfo, NewSandbox, SandboxInfo, SandboxPatch};
+pub use sandboxes::{
+    Files, Folder, FolderView, Guard, LimitsInfo, NewSandbox, SandboxInfo, SandboxPatch,
+};
 pub use session::{OnClose, SessionView};
-pub use tasks::{ProcessView, TaskOutput, TaskView};
+pub use settings::Features;
+pub use tasks::{OutputFrom, ProcessView, TaskOutput, TaskView};
 pub use terminals::{
     ControlView, CursorView, Hand, KeyboardTimes, ScreenView, Sent, Sight, TerminalView, Typed,
     Viewer,
@@ -92,16 +119,19 @@ pub use view::{
 };
 pub use waits::{Kind as WaitKind, Met, Waited, Waiting, Wanted};
 pub use weighlock_confine::{Access, Limits, Network, Rung};
-pub use weighlock_effects::{Hunk, Line as DiffLine, More, Page, Shape, Side};
+pub use weighlock_effects::{
+    Hunk, Line as DiffLine, More, Page, Shape, Side, compare as compare_texts,
+};
 pub use weighlock_exec::{
-    Excerpt, Item, Line, Lines, Log, Nursery, Piece, Shell, ShortPath, Size, Stream, Text,
+    Excerpt, Item, LeftOut, Line, Lines, Log, Nursery, Piece, Shell, ShortPath, Size, Stream, Text,
     close_inherited, die_of_broken_pipes, raise_open_files, serve_nursery,
 };
 pub use weighlock_policy::{
     Blacklist, Cut, Link, LoadError, PartKind, Preset, Scope, Settings, Times, TokenKind, Verdict,
     rules_schema,
 };
+pub use weighlock_screen::{Colour, Look, StyledLine, StyledSpan};
 pub use weighlock_store::{
-    ApprovalState, Durability, EntryFilter, Error as StoreError, Fault, Filter, Risk, State, Store,
-    Verified, verify_export,
+    ApprovalState, Count, Durability, EntryFilter, Error as StoreError, Fault, Filter, Risk, State,
+    Store, Verified, verify_export,
 };

@@ -1,24 +1,29 @@
 //! Runs that are under way.
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, watch};
-use weighlock_exec::Job;
+use weighlock_exec::{Job, Size};
 use weighlock_marks::Nonce;
 
 use crate::terminals::{Keyboard, Shown};
 use crate::view::Run;
 use crate::walls::Guarded;
 
-/// Keys that end a line, and keys after which nothing is left of it.
+/// Keys that end a line.
 const LINE_ENDS: [u8; 2] = *b"\r\n";
-const CLEARS: [u8; 2] = [3, 0x15];
 
 /// How long what is typed may wait for a program that does not read.
 const TAKEN_WITHIN: Duration = Duration::from_secs(2);
+
+/// Whether a key may be one that interrupts: neither a character nor one that
+/// every line or arrow has.
+fn is_rare(byte: u8) -> bool {
+    byte < b' ' && !b"\r\n\t\x1b".contains(&byte)
+}
 
 /// One run under way.
 pub(crate) struct Live {
@@ -36,10 +41,16 @@ pub(crate) struct Live {
     pub(crate) keyboard: Keyboard,
     /// How much output there was when somebody last typed the end of a line.
     pub(crate) entered: AtomicU64,
-    /// And when something that ended none.
-    pub(crate) half: AtomicU64,
+    /// Something that nobody has judged may be on the line of its shell, or
+    /// change what keys mean there.
+    pub(crate) unknown: AtomicBool,
+    /// Held from looking who reads what is typed until it is typed.
+    pub(crate) typing: tokio::sync::Mutex<()>,
     /// Held while a command is typed at its shell, up to its end.
     pub(crate) at_prompt: tokio::sync::Mutex<()>,
+    /// Commands that were typed at its shell, until their end is recorded.
+    /// Others that are for it wait for their turn.
+    pub(crate) typed: Mutex<HashSet<String>>,
     /// The run as it began, if it is a terminal.
     pub(crate) terminal: Option<Run>,
     /// Its place among those that may run at once; none for one that was
@@ -69,8 +80,10 @@ impl Live {
             shown: None,
             keyboard: Keyboard::default(),
             entered: AtomicU64::new(0),
-            half: AtomicU64::new(0),
+            unknown: AtomicBool::new(false),
+            typing: tokio::sync::Mutex::default(),
             at_prompt: tokio::sync::Mutex::default(),
+            typed: Mutex::default(),
             terminal: None,
             _place: place,
             end: watch::Sender::new(None),
@@ -95,15 +108,65 @@ impl Live {
 
     /// Types at its terminal.
     pub(crate) async fn type_keys(&self, bytes: &[u8]) -> std::io::Result<()> {
-        let seen = self.job.status().output.bytes();
-        let ends = bytes.iter().rposition(|byte| LINE_ENDS.contains(byte));
-        if ends.is_some() {
+        if bytes.iter().any(|byte| LINE_ENDS.contains(byte)) {
+            let seen = self.job.status().output.bytes();
             self.entered.fetch_max(seen, Ordering::Relaxed);
         }
-        match &bytes[ends.map_or(0, |at| at + 1)..] {
-            [] => {}
-            [.., last] if CLEARS.contains(last) => self.half.store(0, Ordering::Relaxed),
-            _ => self.half.store(seen, Ordering::Relaxed),
+        let mut rest = bytes;
+        while let Some(at) = self.interrupt_in(rest).await {
+            // What is not read by then goes with it.
+            let _ = self.feed(&rest[..at]).await;
+            self.job.interrupt(rest[at]).await?;
+            rest = &rest[at + 1..];
+        }
+        self.feed(rest).await
+    }
+
+    /// Types what the terminal itself answers a program, which may not read it.
+    pub(crate) async fn answer(&self, bytes: &[u8]) {
+        let _typing = self.typing.lock().await;
+        // Whoever asked is gone, or was in the background.
+        let fed = self.shown.as_ref().map(|shown| *shown.fed.borrow());
+        if fed.is_some_and(|fed| self.is_new(&fed)) {
+            return;
+        }
+        // It may be gone before it reads, and its shell takes it.
+        self.unknown.store(true, Ordering::Relaxed);
+        let _ = self.job.offer(bytes).await;
+    }
+
+    /// Signals what is in the foreground of its terminal, before or after a
+    /// line is typed there, but not meanwhile.
+    pub(crate) async fn signal(&self, number: i32) -> std::io::Result<()> {
+        let _typing = self.typing.lock().await;
+        self.job.signal(number).await
+    }
+
+    /// Gives its terminal another size, which is a signal, too.
+    pub(crate) async fn resize(&self, size: Size) -> std::io::Result<()> {
+        let _typing = self.typing.lock().await;
+        self.job.resize(size).await
+    }
+
+    /// Finds a key that interrupts what runs: it must not wait until that
+    /// reads.
+    async fn interrupt_in(&self, bytes: &[u8]) -> Option<usize> {
+        // The terminal is not asked about ordinary keys.
+        if !bytes.iter().any(|&byte| is_rare(byte)) {
+            return None;
+        }
+        let interrupts = self.job.terminal().await?.interrupts;
+        let mut bytes = bytes.iter();
+        bytes.position(|&byte| is_rare(byte) && interrupts.contains(&Some(byte)))
+    }
+
+    async fn feed(&self, bytes: &[u8]) -> std::io::Result<()> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        // Who did not read for that long is not waited for again.
+        if self.job.is_stuck() {
+            return Err(std::io::ErrorKind::TimedOut.into());
         }
         let fed = tokio::time::timeout(TAKEN_WITHIN, self.job.feed(bytes)).await;
         // What is on its way stays there, and comes before what follows.

@@ -3,8 +3,11 @@
 use std::sync::Arc;
 
 use regex::bytes::Regex;
-use weighlock_exec::{Excerpt, Item, Job, Line, Lines, Log, excerpt};
+use weighlock_exec::{
+    Excerpt, Item, Job, LeftOut, Line, Lines, Log, Stream, Text, excerpt, left_out,
+};
 use weighlock_policy::Cut;
+use weighlock_screen::{Styled, StyledLine};
 
 use crate::engine::Engine;
 use crate::error::Error;
@@ -13,12 +16,27 @@ use crate::view::Run;
 /// How much of the output is handed over at a time.
 const STEP: usize = 256 * 1024;
 
+/// Lines that are read before those that are shown, for the colours that go on.
+const LINES_BEFORE: u64 = 50;
+
+/// How much of the output is handed over with its colours at a time.
+const STYLED_BYTES: usize = 2 * 1024 * 1024;
+
 /// Output as it comes, from any offset on.
 pub struct Follow {
     engine: Arc<Engine>,
     run: Run,
     next: u64,
     until: Until,
+}
+
+/// A range of lines as they would be seen.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StyledLines {
+    /// Each as it was written, and as it looks.
+    pub lines: Vec<(Line, StyledLine)>,
+    /// Lines asked for that are not kept: first and last number.
+    pub missing: Option<(u64, u64)>,
 }
 
 /// How far to follow a run's output.
@@ -43,6 +61,54 @@ impl Engine {
         let cut = cut.unwrap_or_else(|| self.config.manners().cut());
         let log = self.log(run);
         excerpt(&log, &run.detail.output.totals, cut).map_err(|source| self.unreadable(run, source))
+    }
+
+    /// Says where a run's output is cut for whoever asked for it.
+    pub fn left_out(&self, run: &Run) -> Result<Vec<LeftOut>, Error> {
+        let cut = self.config.manners().cut();
+        left_out(&self.log(run), &run.detail.output.totals, cut)
+            .map_err(|source| self.unreadable(run, source))
+    }
+
+    /// Reads output by line number, from 1, with its colours.
+    pub fn styled_lines(&self, run: &Run, from: u64, count: usize) -> Result<StyledLines, Error> {
+        let from = from.max(1);
+        // A colour that was set shortly before still holds.
+        let first = from.saturating_sub(LINES_BEFORE).max(1);
+        let before = usize::try_from(from - first).unwrap_or_default();
+        let found = self.lines(run, first, count.saturating_add(before))?;
+        let missing = found.missing.filter(|(_, last)| *last >= from);
+        let (mut styled, mut room) = (Styled::default(), STYLED_BYTES);
+        let mut lines = vec![];
+        for line in found.lines {
+            if room == 0 {
+                break;
+            }
+            let shown = styled.line(&line.bytes);
+            if line.number >= from {
+                room = room.saturating_sub(line.bytes.len());
+                lines.push((line, shown));
+            }
+        }
+        let missing = missing.map(|(first, last)| (first.max(from), last));
+        Ok(StyledLines { lines, missing })
+    }
+
+    /// Returns the lines that whoever asked for a run was shown.
+    pub fn shown_lines(&self, run: &Run) -> Result<Vec<(Stream, StyledLine)>, Error> {
+        let parts = match self.excerpt(run, None)?.text {
+            Text::Streams { stdout, stderr } => {
+                vec![(Stream::Stdout, stdout), (Stream::Stderr, stderr)]
+            }
+            Text::Joined(text) => vec![(Stream::Stdout, text)],
+        };
+        let mut lines = vec![];
+        for (stream, text) in parts {
+            let mut styled = Styled::default();
+            let read = { text.lines() }.map(|line| (stream, styled.line(line.as_bytes())));
+            lines.extend(read);
+        }
+        Ok(lines)
     }
 
     /// Reads output by line number, from 1.
@@ -132,5 +198,34 @@ pub(crate) fn end_of(item: &Item) -> u64 {
     match item {
         Item::Piece(piece) => piece.offset + piece.bytes.len() as u64,
         Item::Gap { to, .. } => *to,
+    }
+}
+
+/// How many bytes there are without the beginning of a character at the end.
+pub fn whole_characters(bytes: &[u8]) -> usize {
+    let from = bytes.len().saturating_sub(3);
+    for at in from..bytes.len() {
+        match str::from_utf8(&bytes[at..]) {
+            Err(error) if error.error_len().is_none() && error.valid_up_to() == 0 => return at,
+            _ => {}
+        }
+    }
+    bytes.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::whole_characters;
+
+    #[test]
+    fn only_the_beginning_of_a_character_is_kept_back() {
+        let whole = |text: &[u8]| whole_characters(text);
+        assert_eq!(whole(b""), 0);
+        assert_eq!(whole("aü".as_bytes()), 3);
+        assert_eq!(whole(&"aü".as_bytes()[..2]), 1);
+        assert_eq!(whole(&"a€".as_bytes()[..3]), 1);
+        assert_eq!(whole(&"😀".as_bytes()[..3]), 0);
+        assert_eq!(whole(b"a\xff"), 2);
+        assert_eq!(whole(b"\xff\xff\xff"), 3);
     }
 }

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use weighlock_policy::{
-    Agents, Blacklist, Facts, Grant, Granted, Layer, LayerKind, LoadError, Place, Preset, Reader,
-    Rules, Settings, agents, example_place, understand,
+    Agents, Allows, Blacklist, Facts, Grant, Granted, Layer, LayerKind, LoadError, Place, Preset,
+    Reader, Rules, Scope, Settings, agents, example_place, understand,
 };
 
 use crate::config::Config;
@@ -65,6 +65,61 @@ pub(crate) struct InForce {
     seen: Seen,
     /// Why newer files are not in force.
     pub(crate) broken: Vec<LoadError>,
+}
+
+/// A rule file: which one it is, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RuleFile {
+    /// `server`, or `sandbox.` and the sandbox's name.
+    pub(crate) id: String,
+    /// The sandbox whose rules they are; the server's if there is none.
+    pub(crate) sandbox: Option<String>,
+    pub(crate) path: PathBuf,
+}
+
+/// Rules that take the place of a file's for once.
+pub(crate) struct RuleDraft {
+    sandbox: Option<String>,
+    layer: Arc<Layer>,
+}
+
+impl RuleFile {
+    /// The server's, where the settings name no file.
+    pub(crate) fn none() -> Self {
+        Self {
+            id: "server".into(),
+            sandbox: None,
+            path: PathBuf::new(),
+        }
+    }
+
+    pub(crate) fn kind(&self) -> LayerKind {
+        match self.sandbox {
+            None => LayerKind::Server,
+            Some(_) => LayerKind::Sandbox,
+        }
+    }
+
+    /// Reads a text as if the file had it.
+    pub(crate) fn layer(&self, text: &str) -> Result<Layer, Vec<LoadError>> {
+        Layer::load(self.kind(), "draft", text, &for_examples)
+    }
+
+    /// The same, to be tried.
+    pub(crate) fn draft(&self, text: &str) -> Result<RuleDraft, Vec<LoadError>> {
+        Ok(RuleDraft {
+            sandbox: self.sandbox.clone(),
+            layer: Arc::new(self.layer(text)?),
+        })
+    }
+
+    /// Returns what the file says now; nothing where there is none.
+    pub(crate) fn text(&self) -> io::Result<String> {
+        match read_small(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
+            read => read,
+        }
+    }
 }
 
 /// What files looked like when they were read.
@@ -137,6 +192,21 @@ impl Policy {
         rules
     }
 
+    /// Returns the rule files there are, or could be.
+    pub(crate) fn rule_files(&self) -> Vec<RuleFile> {
+        let server = self.sources.files.rules.iter().map(|path| RuleFile {
+            id: "server".into(),
+            sandbox: None,
+            path: path.clone(),
+        });
+        let sandboxes = self.sources.sandboxes.iter().map(|(name, path)| RuleFile {
+            id: format!("sandbox.{name}"),
+            sandbox: Some(name.clone()),
+            path: path.clone(),
+        });
+        server.chain(sandboxes).collect()
+    }
+
     /// Takes what the record has to be told.
     pub(crate) fn take_news(&self) -> Vec<News> {
         std::mem::take(&mut lock(&self.news))
@@ -166,20 +236,25 @@ impl Policy {
     }
 
     /// Puts together what one request is judged by. A draft takes the place
-    /// of the server's rule file.
+    /// of its rule file.
     pub(crate) fn rules(
         &self,
         in_force: &InForce,
         blacklist: Option<Blacklist>,
         who: &For<'_>,
-        draft: Option<Arc<Layer>>,
+        draft: Option<&RuleDraft>,
     ) -> Rules {
         let mut rules = match blacklist {
             Some(list) => self.with_list(list),
             None => in_force.presets.clone(),
         };
-        let sandbox = in_force.sandboxes.get(who.sandbox).cloned();
-        let server = draft.or_else(|| in_force.server.clone());
+        let drafted = |of: Option<&str>| {
+            let draft = draft.filter(|draft| draft.sandbox.as_deref() == of)?;
+            Some(Arc::clone(&draft.layer))
+        };
+        let sandbox = drafted(Some(who.sandbox));
+        let sandbox = sandbox.or_else(|| in_force.sandboxes.get(who.sandbox).cloned());
+        let server = drafted(None).or_else(|| in_force.server.clone());
         [server, sandbox]
             .into_iter()
             .flatten()
@@ -258,9 +333,22 @@ pub(crate) fn check_grant(grant: &Grant) -> Result<(), Vec<LoadError>> {
     grant.clone().check(&for_examples).map(drop)
 }
 
+/// Reads a pattern as a person would grant it; none if it means nothing.
+pub(crate) fn granted(pattern: &str) -> Option<Granted> {
+    let grant = Grant {
+        id: "draft".into(),
+        allows: Allows::Pattern(pattern.to_owned()),
+        scope: Scope::default(),
+        until: None,
+        by: String::new(),
+        created: 0,
+    };
+    grant.check(&for_examples).ok()
+}
+
 /// What examples in rules and grants are understood as: they run nowhere in
 /// particular.
-fn for_examples(text: &str) -> Facts {
+pub(crate) fn for_examples(text: &str) -> Facts {
     understand(text, Reader::Either, &[], &example_place())
 }
 

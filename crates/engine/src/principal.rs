@@ -35,8 +35,13 @@ pub enum Via {
         /// The process.
         pid: Option<u32>,
     },
-    /// By a token, of which this is the beginning.
-    Token(String),
+    /// By a token.
+    Token {
+        /// Its first characters.
+        prefix: String,
+        /// What it is for; may be empty.
+        label: String,
+    },
     /// Signed in with a browser.
     SignIn,
     /// By the program that has us inside.
@@ -223,10 +228,19 @@ impl Principal {
                 pid: Some(pid),
             } => format!("uid {uid}, process {pid}"),
             Via::Socket { uid, pid: None } => format!("uid {uid}"),
-            Via::Token(prefix) => format!("token {prefix}…"),
+            Via::Token { prefix, .. } => format!("token {prefix}…"),
             Via::SignIn => "browser".into(),
             Via::Library => "library".into(),
             Via::Record => "record".into(),
+        }
+    }
+
+    /// Returns the token they are known by: its label, or else its beginning.
+    pub(crate) fn token(&self) -> Option<&str> {
+        match &self.via {
+            Via::Token { prefix, label } if label.is_empty() => Some(prefix),
+            Via::Token { label, .. } => Some(label),
+            _ => None,
         }
     }
 
@@ -234,7 +248,7 @@ impl Principal {
     pub fn how(&self) -> &'static str {
         match &self.via {
             Via::Socket { .. } => "socket",
-            Via::Token(_) => "token",
+            Via::Token { .. } => "token",
             Via::SignIn => "signed_in",
             Via::Library => "library",
             Via::Record => "record",

@@ -4,10 +4,11 @@
 //! What is made is kept for a while beside its key frames, so that somebody
 //! who jumps about in it need not wait. It can always be made again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, SystemTime};
 
 use schemars::JsonSchema;
@@ -19,6 +20,7 @@ use weighlock_screen::Screen;
 
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::live::lock;
 use crate::output::end_of;
 use crate::view::Run;
 
@@ -87,16 +89,19 @@ impl Engine {
         at: Option<Duration>,
         reveal: bool,
     ) -> Result<Recording, Error> {
-        // One at a time: they are large, and the next finds what this one made.
-        let _one = crate::live::lock(&self.recording);
-        let made = self.made(run, reveal)?;
+        let made = self.made_of(run, reveal);
+        let one = self.making.one(&made.cast);
+        let _one = lock(&one);
+        self.make(run, reveal, &made)?;
         made.read(at).map_err(|error| self.no_recording(run, error))
     }
 
     /// Returns what is in a run's recording.
     pub fn recording_index(&self, run: &Run) -> Result<RecordingIndex, Error> {
-        let _one = crate::live::lock(&self.recording);
-        let made = self.made(run, false)?;
+        let made = self.made_of(run, false);
+        let one = self.making.one(&made.cast);
+        let _one = lock(&one);
+        self.make(run, false, &made)?;
         let index = made
             .index()
             .map_err(|error| self.no_recording(run, error))?;
@@ -116,8 +121,8 @@ impl Engine {
         })
     }
 
-    /// Makes a recording, unless it was made lately.
-    fn made(&self, run: &Run, reveal: bool) -> Result<Made, Error> {
+    /// Where a recording is, once it was made.
+    fn made_of(&self, run: &Run, reveal: bool) -> Made {
         let dir = self.config.state_dir.join("recordings");
         let mut name = run.command_id.clone();
         if reveal {
@@ -126,12 +131,16 @@ impl Engine {
         if run.open {
             name.push_str(".open");
         }
-        let made = Made {
+        Made {
             cast: dir.join(format!("{name}.cast")),
             frames: dir.join(format!("{name}.frames")),
-        };
+        }
+    }
+
+    /// Makes a recording, unless it was made lately.
+    fn make(&self, run: &Run, reveal: bool, made: &Made) -> Result<(), Error> {
         if !run.open && made.cast.exists() && made.frames.exists() {
-            return Ok(made);
+            return Ok(());
         }
         made.remove();
         let happened = self.happened(run)?;
@@ -141,10 +150,9 @@ impl Engine {
             run,
             reveal,
         };
-        make.write(&made)
+        make.write(made)
             .inspect_err(|_| made.remove())
-            .map_err(|error| self.no_recording(run, error))?;
-        Ok(made)
+            .map_err(|error| self.no_recording(run, error))
     }
 
     fn happened(&self, run: &Run) -> Result<Vec<Happened>, Error> {
@@ -173,6 +181,25 @@ impl Engine {
                 let _ = fs::remove_file(entry.path());
             }
         }
+    }
+}
+
+/// Recordings that are being made: each by one at a time, and the next finds
+/// what this one made.
+#[derive(Default)]
+pub(crate) struct Making(Mutex<HashMap<PathBuf, Weak<Mutex<()>>>>);
+
+impl Making {
+    /// Returns what to hold while a file is made or read.
+    fn one(&self, file: &Path) -> Arc<Mutex<()>> {
+        let mut making = lock(&self.0);
+        making.retain(|_, one| one.strong_count() > 0);
+        if let Some(one) = making.get(file).and_then(Weak::upgrade) {
+            return one;
+        }
+        let one = Arc::default();
+        making.insert(file.to_owned(), Arc::downgrade(&one));
+        one
     }
 }
 
@@ -358,7 +385,10 @@ impl Writing {
             return Ok(());
         }
         let size = self.screen.view().size;
-        let shown = self.screen.snapshot(0);
+        let mut shown = self.screen.snapshot(0);
+        // The recorder keeps halves of characters itself.
+        let [sequence, _] = self.screen.unfinished();
+        shown.extend_from_slice(sequence);
         let lines = Frame::lines(time, (size.columns(), size.rows()), &shown);
         self.frames.add(&Frame {
             time,

@@ -1,6 +1,7 @@
 //! Settling what an earlier server left unfinished.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use serde_json::json;
@@ -69,6 +70,8 @@ impl Engine {
                 let live = Live::new(job, self.config.output_per_run, place, None, vec![]);
                 let run = Run::from_command(command.clone());
                 let live = Arc::new(live.with_terminal(&run, self.kept_nonce(&run)));
+                // Nobody knows any more what was typed before.
+                live.unknown.store(true, Ordering::Relaxed);
                 self.settle_keyboard(&live, &run).await;
                 self.lives.insert(&command.id, Arc::clone(&live));
                 // One that has written nothing has its size nevertheless.

@@ -88,10 +88,13 @@ impl Engine {
         let request = &case.request;
         let detail = Detail {
             description: request.description.clone(),
+            token: request.principal.token().map(str::to_owned),
+            policy_version: self.policy_version(),
             shell: case.judged.shell.name().into(),
             warnings: case.judged.warnings.clone(),
             sandbox: Some(case.view.clone()),
             terminal: request.terminal().map(TerminalDetail::from),
+            in_terminal: request.in_terminal.clone(),
             ..Detail::default()
         };
         Command {

@@ -106,12 +106,17 @@ pub struct Request {
     /// Nobody waits for it: unless said otherwise, its time limit is the
     /// longest there is.
     pub background: bool,
+    /// It is ended if whoever asks for it does not wait for it any more, as
+    /// [`Engine::attend`](crate::Engine::attend) does.
+    pub attended: bool,
     /// Whether what the shell leaves running may go on.
     pub keep: bool,
     /// The requester runs it itself, and reports what it did.
     pub external: bool,
     /// It is typed at the shell of this terminal: the id of its run.
     pub in_terminal: Option<String>,
+    /// Where that shell is.
+    pub shell_dir: Option<String>,
     /// The client's own name for this request: made twice, it runs once.
     pub key: Option<String>,
     /// When a person is asked, where that is not to be as the sandbox has it;
@@ -136,6 +141,7 @@ impl Request {
             shell: None,
             external: false,
             in_terminal: None,
+            shell_dir: None,
             key: None,
             review: None,
             preview: false,
@@ -144,6 +150,7 @@ impl Request {
             idle_ms: None,
             wait_ms: None,
             background: false,
+            attended: false,
             keep: false,
         }
     }
@@ -281,6 +288,11 @@ impl Request {
         }
     }
 
+    /// Returns who has to wait for it, if somebody has to.
+    pub(crate) fn attends(&self) -> Option<Principal> {
+        self.attended.then(|| self.principal.clone())
+    }
+
     /// Returns the profile that counts: an agent's own is what it is.
     pub(crate) fn profile(&self) -> Option<&str> {
         match self.principal.is_agent() {
@@ -366,9 +378,17 @@ fn time(what: &str, millis: Option<i64>) -> Result<Option<Duration>, Error> {
         Ok(time) if !time.is_zero() && time <= ABSURD => Ok(Some(time)),
         _ => Err(Error::invalid(
             "invalid_time",
-            format!("{asked} ms makes no sense as {what}; nothing was run"),
+            format!("{} makes no sense as {what}; nothing was run", said(asked)),
             "give a positive time of at most a year, or none for the default",
         )),
+    }
+}
+
+/// A time as somebody may have given it: most tools take seconds.
+fn said(millis: i64) -> String {
+    match millis % 1000 {
+        0 => format!("{} s", millis / 1000),
+        _ => format!("{millis} ms"),
     }
 }
 

@@ -27,10 +27,7 @@ impl Engine {
     /// a quarter of what is not promised yet, so that many floods at once stay
     /// within the bound that is meant for all of them.
     pub(crate) fn grant_bytes(&self) -> u64 {
-        let free = self
-            .config
-            .output_total
-            .saturating_sub(self.lives.reserved());
+        let free = { self.output_total() }.saturating_sub(self.lives.reserved());
         self.config.output_per_run.min(free / 4).max(LEAST)
     }
 
@@ -46,7 +43,7 @@ impl Engine {
             self.tidy_recordings();
             self.tidy_output_files();
         }
-        let oldest = self.steady_now() - self.config.output_age.as_micros() as i64;
+        let oldest = self.steady_now() - self.output_age().as_micros() as i64;
         loop {
             let candidates = if self.is_over() || aged {
                 self.store.oldest_kept(BATCH)?
@@ -66,7 +63,7 @@ impl Engine {
     }
 
     fn is_over(&self) -> bool {
-        self.kept.load(Ordering::Relaxed) + self.lives.used() > self.config.output_total
+        self.kept.load(Ordering::Relaxed) + self.lives.used() > self.output_total()
     }
 
     async fn remove_output(&self, mut command: Command) -> Result<(), Error> {

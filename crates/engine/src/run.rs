@@ -1,12 +1,14 @@
 //! The journey: one command from request to record.
 
 use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::json;
 use tokio::sync::OwnedSemaphorePermit;
 use weighlock_confine::{Access, Network};
-use weighlock_exec::{self as exec, Job, Limits, Nursery, Shell, Spec, Summoned};
+use weighlock_exec::{self as exec, Job, Limits, Nursery, Ordered, Shell, Spec};
 use weighlock_marks::Nonce;
 use weighlock_policy::{Permit, Settled, Times, Verdict};
 use weighlock_store::{Command, Inserted, Key, State};
@@ -20,8 +22,9 @@ use crate::follow::{RETRY_EVERY, follow};
 use crate::judge::{Judged, Where};
 use crate::live::Live;
 use crate::place::Place;
-use crate::principal::{Right, Via};
+use crate::principal::{Principal, Right, Via};
 use crate::request::{Input, Request};
+use crate::sandbox::Sandbox;
 use crate::sandboxes::Known;
 use crate::terminals::{keep_nonce, show_from, startup};
 use crate::view::{Detail, LimitsView, Run, SandboxView, TerminalDetail, stored};
@@ -133,6 +136,7 @@ impl Engine {
             Settled::Asked(_) => return self.ask(case, None).await,
         };
         let patience = case.request.wait_for_answer()?;
+        let attends = case.request.attends();
         let begun = self.begin_case(case, permit, Beginning::New).await;
         let run = match begun {
             Err(Error::Repeated { command_id, same }) => self.repeated(&command_id, same)?,
@@ -142,7 +146,7 @@ impl Engine {
             // It is up to the requester now.
             return Ok(Outcome::from(run));
         }
-        let run = self.wait(&run, wait).await?;
+        let run = self.wait_as(attends, &run, wait).await?;
         if run.state != State::Waiting {
             return Ok(Outcome::from(run));
         }
@@ -158,7 +162,7 @@ impl Engine {
         who.check(Right::Run)?;
         request.check_profile()?;
         // Before anybody is asked: nonsense is nobody's question.
-        request.limits(self.config.times(), self.config.keep, 0)?;
+        request.limits(self.times(), self.config.keep, 0)?;
         let known = self.workplace(request.sandbox.as_deref(), who)?;
         let sandbox = &known.sandbox;
         let named = request.session.as_deref();
@@ -207,7 +211,21 @@ impl Engine {
             State::Waiting | State::Held => request.wait_for_answer()?,
             _ => request.wait_for_end()?,
         };
-        Ok(Some(Outcome::from(self.wait(&run, wait).await?)))
+        let run = self.wait_as(request.attends(), &run, wait).await?;
+        Ok(Some(Outcome::from(run)))
+    }
+
+    /// Waits for a run as somebody it does not go on without, or as anybody.
+    async fn wait_as(
+        self: &Arc<Self>,
+        attends: Option<Principal>,
+        run: &Run,
+        time: Option<Duration>,
+    ) -> Result<Run, Error> {
+        match attends {
+            Some(who) => self.attend(run, time, &who).await,
+            None => self.wait(run, time).await,
+        }
     }
 
     pub(crate) fn repeated(&self, id: &str, same: bool) -> Result<Run, Error> {
@@ -264,7 +282,7 @@ impl Engine {
         };
         let sandbox = limited.as_ref().unwrap_or(&case.known.sandbox);
         let request = &case.request;
-        let mut times = self.config.times();
+        let mut times = self.times();
         if request.terminal().is_some() {
             let age = self.config.terminal_age;
             times = Times {
@@ -275,7 +293,13 @@ impl Engine {
         if let Some(timeout) = case.judged.timeout {
             times.default = timeout.min(times.max);
         }
-        let (limits, mut warnings) = request.limits(times, self.config.keep, self.grant_bytes())?;
+        if let Some(time) = sandbox.time.filter(|_| request.terminal().is_none()) {
+            times.max = times.max.min(time);
+            times.default = times.default.min(time);
+        }
+        let output = self.grant_bytes();
+        let output = sandbox.output_bytes.map_or(output, |most| output.min(most));
+        let (limits, mut warnings) = request.limits(times, self.config.keep, output)?;
         warnings.extend(case.judged.warnings.iter().cloned());
         let mut command = self.command(&case, permit, &beginning);
         let mut layers = self.layers(&case, &manner, &command.id)?;
@@ -299,6 +323,7 @@ impl Engine {
                 server: &self.server_env,
                 person: &walls.env,
                 path: &case.path,
+                sandbox: &variables(sandbox, permit),
                 asked: &request.env,
                 cwd: &walls.profile.cwd.to_string_lossy(),
                 run: &command.id,
@@ -317,9 +342,12 @@ impl Engine {
             sandbox: Some(walls.view),
             limits: Some(LimitsView::from(&spec.profile.limits)),
             original: before.original,
+            token: before.token,
+            policy_version: before.policy_version,
             background: request.background,
             output_file: { spec.output_file.as_ref() }
                 .map(|path| path.to_string_lossy().into_owned()),
+            without_shell: permit.argv().is_some(),
             ..detail(request, case.judged.shell, &limits, warnings)
         });
         command.started_at = Some(self.clock.micros());
@@ -359,7 +387,13 @@ impl Engine {
             Beginning::Tried { command } => (command, false),
         };
         let mut detail = Run::from_command(fresh.clone()).detail;
-        if edited {
+        let other = edited && fresh.command != command.command;
+        if edited && !other {
+            let by = command.approved_by.as_deref().unwrap_or("a person");
+            let told = format!("Approved by {by}, and run for real after it was tried on a copy.");
+            detail.warnings.push(told);
+        }
+        if other {
             let by = command.approved_by.as_deref().unwrap_or("a person");
             detail.warnings.push(format!(
                 "Approved by {by} with a change. Ran: `{}` instead of `{}`.",
@@ -397,16 +431,19 @@ impl Engine {
         let engine = Arc::clone(self);
         let started = tokio::spawn(async move {
             let _comes = plan.comes;
-            // It wakes up while the start is being recorded.
+            let room = OutputRoom::of(&plan.spec);
+            // It builds the walls while the start is being recorded.
             let keeper = exec::summon(&engine.nursery)?;
+            let keeper = exec::order(keeper, permit, plan.spec).await?;
             engine
                 .record_start(command.clone(), plan.still, plan.key, entry)
                 .await?;
-            let launched = launch(&engine.nursery, keeper, permit, plan.spec, plan.files).await;
+            let launched = launch(&engine.nursery, keeper, &room.dir, plan.files).await;
             drop(plan.cwd);
             match launched {
-                Ok((job, reserved)) => {
-                    let live = Live::new(job, reserved, Some(plan.room), plan.guarded, plan.below);
+                Ok(job) => {
+                    let live =
+                        Live::new(job, room.bytes, Some(plan.room), plan.guarded, plan.below);
                     let run = Run::from_command(command.clone());
                     let nonce = engine.kept_nonce(&run);
                     let live = Arc::new(live.with_terminal(&run, nonce));
@@ -496,30 +533,59 @@ impl Beginning {
     }
 }
 
+/// Where the output of a run goes, and how much of it there may be.
+struct OutputRoom {
+    dir: PathBuf,
+    bytes: u64,
+}
+
+impl OutputRoom {
+    fn of(spec: &Spec) -> Self {
+        // A task's output is on disk twice.
+        let copies = 1 + u64::from(spec.output_file.is_some());
+        Self {
+            dir: spec.dir.clone(),
+            bytes: spec.limits.output_bytes * copies,
+        }
+    }
+}
+
+/// Returns what a sandbox sets for a command. What is secret is for those that a
+/// person or a rule has allowed: whoever asks reads the output of what is only
+/// tried, or proved to read, without anybody being asked.
+fn variables(sandbox: &Sandbox, permit: &Permit) -> Vec<(String, String)> {
+    let mut set = env::of_server(&sandbox.pass);
+    let own = sandbox.set.iter();
+    let secret = !permit.read_only() && !permit.on_copy();
+    let secrets = sandbox.secrets.iter().filter(|_| secret);
+    set.extend(
+        own.chain(secrets)
+            .map(|(name, value)| (name.clone(), value.clone())),
+    );
+    set
+}
+
 async fn launch(
     nursery: &Nursery,
-    keeper: Summoned,
-    permit: Permit,
-    spec: Spec,
+    keeper: Ordered,
+    dir: &Path,
     files: Files,
-) -> Result<(Job, u64), Error> {
-    let reserved = spec.limits.output_bytes;
+) -> Result<Job, Error> {
     let prepare = || {
-        std::fs::create_dir_all(&spec.dir)?;
+        std::fs::create_dir_all(dir)?;
         if let Some(nonce) = &files.nonce {
-            keep_nonce(&spec.dir, nonce)?;
+            keep_nonce(dir, nonce)?;
         }
         match &files.input {
-            Some(input) => exec::write_input(&spec.dir, input),
+            Some(input) => exec::write_input(dir, input),
             None => Ok(()),
         }
     };
     prepare().map_err(|source| Error::File {
-        path: spec.dir.clone(),
+        path: dir.to_owned(),
         source,
     })?;
-    let job = exec::start(nursery, keeper, permit, spec).await?;
-    Ok((job, reserved))
+    Ok(exec::start(nursery, keeper).await?)
 }
 
 fn detail(request: &Request, shell: Shell, limits: &Limits, warnings: Vec<String>) -> Detail {

@@ -1,6 +1,8 @@
 //! A directory that commands may use, together with how it is guarded.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::system::sysinfo;
 use schemars::JsonSchema;
@@ -85,7 +87,41 @@ pub struct Sandbox {
     pub minimum: Rung,
     /// How much a run may use.
     pub limits: Limits,
+    /// The longest that a run may take; the server's if not given.
+    pub time: Option<Duration>,
+    /// Bytes of output that are kept of a run; the server's if not given.
+    pub output_bytes: Option<u64>,
+    /// What is hidden wherever it could be seen; `~/` is the home directory.
+    pub hidden: Vec<PathBuf>,
+    /// Variables of the server's environment that commands see here, beside
+    /// those of the settings.
+    pub pass: Vec<String>,
+    /// Variables that are set here.
+    pub set: BTreeMap<String, String>,
+    /// Variables that are set where a person or a rule has allowed a command,
+    /// and that nobody is shown.
+    pub secrets: BTreeMap<String, String>,
 }
+
+/// What is hidden in a new sandbox unless it is said otherwise: keys, cloud
+/// credentials and browser profiles, where somebody lets commands read the home
+/// directory.
+pub(crate) const HIDDEN: &[&str] = &[
+    "~/.ssh",
+    "~/.gnupg",
+    "~/.password-store",
+    "~/.local/share/keyrings",
+    "~/.netrc",
+    "~/.git-credentials",
+    "~/.aws",
+    "~/.azure",
+    "~/.config/gcloud",
+    "~/.kube",
+    "~/.docker/config.json",
+    "~/.mozilla",
+    "~/.config/google-chrome",
+    "~/.config/chromium",
+];
 
 impl Sandbox {
     /// A sandbox with nothing set but its name.
@@ -112,6 +148,12 @@ impl Sandbox {
             rules: None,
             minimum: Rung::Full,
             limits: default_limits(),
+            time: None,
+            output_bytes: None,
+            hidden: vec![],
+            pass: vec![],
+            set: BTreeMap::new(),
+            secrets: BTreeMap::new(),
         }
     }
 }

@@ -148,6 +148,29 @@ impl Engine {
         Ok((rows.into_iter().map(SessionView::from).collect(), next))
     }
 
+    /// Returns the open session that somebody's requests in a sandbox belong to
+    /// when they name it so, if there is one yet.
+    pub fn session_called(
+        &self,
+        name: &str,
+        sandbox: Option<&str>,
+        who: &Principal,
+    ) -> Result<Option<SessionView>, Error> {
+        let sandbox = self.workplace(sandbox, who)?.sandbox.id.clone();
+        let row = match name.starts_with("s_") {
+            true => self.store.session(name)?,
+            false => None,
+        };
+        let own = |row: &SessionRow| row.principal == who.name();
+        let row = match row.filter(own) {
+            Some(row) => Some(row).filter(|row| row.closed_at.is_none() && row.sandbox == sandbox),
+            None => self
+                .store
+                .session_called(who.name(), &sandbox, &brief(name))?,
+        };
+        Ok(row.map(SessionView::from))
+    }
+
     /// Returns one session.
     pub fn session(&self, id: &str, who: &Principal) -> Result<SessionView, Error> {
         let row = self.store.session(id)?;

@@ -17,7 +17,7 @@ use weighlock_store::{Filter, State};
 use crate::engine::{Engine, make_private};
 use crate::error::Error;
 use crate::live::lock;
-use crate::output::end_of;
+use crate::output::{end_of, whole_characters};
 use crate::principal::Principal;
 use crate::view::{Run, time};
 
@@ -108,18 +108,26 @@ pub struct TaskOutput {
     pub lost_bytes: u64,
 }
 
+/// Where to begin with the output of a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OutputFrom<'a> {
+    /// At a byte.
+    Byte(u64),
+    /// Where the last call of the same principal ended that had the same name
+    /// for itself, if any.
+    LastCall(&'a str),
+}
+
 /// Up to where each has read the output of each task.
 #[derive(Default)]
 pub(crate) struct ReadTo(Mutex<HashMap<(String, String), u64>>);
 
 impl ReadTo {
-    fn get(&self, who: &Principal, run: &Run) -> u64 {
-        let key = (who.name().to_owned(), run.command_id.clone());
-        lock(&self.0).get(&key).copied().unwrap_or(0)
+    fn get(&self, key: &(String, String)) -> u64 {
+        lock(&self.0).get(key).copied().unwrap_or(0)
     }
 
-    fn set(&self, who: &Principal, run: &Run, to: u64) {
-        let key = (who.name().to_owned(), run.command_id.clone());
+    fn set(&self, key: (String, String), to: u64) {
         let mut all = lock(&self.0);
         if all.len() >= REMEMBERED && !all.contains_key(&key) {
             // Whoever reads on after that is given all of it once more.
@@ -221,18 +229,27 @@ impl Engine {
     }
 
     /// Returns what a task has written: from a byte on, or since the same
-    /// principal asked last. Waits for its end first, if a time is given.
+    /// reader asked last. Waits for its end first, if a time is given.
     pub async fn task_output(
         &self,
         run: &Run,
-        from: Option<u64>,
+        from: OutputFrom<'_>,
         wait: Option<Duration>,
         who: &Principal,
     ) -> Result<TaskOutput, Error> {
         if let Some(wait) = wait {
             self.wait(run, Some(wait)).await?;
         }
-        let from = from.unwrap_or_else(|| self.read_to.get(who, run));
+        let is_byte = matches!(from, OutputFrom::Byte(_));
+        let reader = match from {
+            OutputFrom::Byte(_) => "",
+            OutputFrom::LastCall(reader) => reader,
+        };
+        let key = (format!("{} {reader}", who.name()), run.command_id.clone());
+        let from = match from {
+            OutputFrom::Byte(from) => from,
+            OutputFrom::LastCall(_) => self.read_to.get(&key),
+        };
         let items = self.log(run).read(from, STEP);
         let items = items.map_err(|source| Error::File {
             path: self.dir_of(&run.command_id),
@@ -245,9 +262,17 @@ impl Engine {
                 Item::Gap { from, to } => lost_bytes += to - from,
             }
         }
-        let next = items.last().map_or(from, end_of);
-        self.read_to.set(who, run, next);
+        let mut next = items.last().map_or(from, end_of);
         let task = self.task_view(self.recall(&run.command_id)?);
+        // The rest of a character comes with the next call.
+        let whole = whole_characters(&bytes);
+        if next < task.output_bytes || task.ended_at.is_none() {
+            next -= (bytes.len() - whole) as u64;
+            bytes.truncate(whole);
+        }
+        if !is_byte {
+            self.read_to.set(key, next);
+        }
         Ok(TaskOutput {
             more: next < task.output_bytes,
             output: String::from_utf8_lossy(&bytes).into_owned(),
@@ -292,7 +317,7 @@ impl Engine {
         let old = |path: &Path| {
             let written = path.metadata().and_then(|meta| meta.modified());
             let age = written.map(|written| SystemTime::now().duration_since(written));
-            matches!(age, Ok(Ok(age)) if age > self.config.output_age.max(self.config.times().max))
+            matches!(age, Ok(Ok(age)) if age > self.output_age().max(self.times().max))
         };
         let below = |dir: PathBuf| std::fs::read_dir(dir).into_iter().flatten().flatten();
         for session in below(self.config.state_dir.join("tasks")) {

@@ -65,10 +65,21 @@ pub struct Run {
 pub struct Detail {
     /// What the requester said it is for.
     pub description: Option<String>,
+    /// The token by which the requester was known, as it is labelled, or else
+    /// its first characters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub token: Option<String>,
+    /// The version of the server's rules that it was judged by; none where they
+    /// were never saved here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub policy_version: Option<i64>,
     /// What was asked for, where a person has put another text in its place.
     pub original: Option<String>,
     /// What read the command: `sh` or `bash`.
     pub shell: String,
+    /// Its words were started as they are, and no shell has read them.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub without_shell: bool,
     /// The hard limit.
     pub timeout_ms: u64,
     /// The limit for silence.
@@ -79,7 +90,7 @@ pub struct Detail {
     pub duration_ms: Option<f64>,
     /// Exit codes of the last pipeline, where bash could tell.
     pub pipestatus: Option<Vec<i32>>,
-    /// Why it was blocked, ended or lost.
+    /// Why it was blocked, ended or lost, or has not begun.
     pub reason: Option<Reason>,
     /// What was still running when the shell had ended.
     pub left_running: Vec<LeftRunning>,
@@ -100,6 +111,9 @@ pub struct Detail {
     /// The terminal at whose shell it was typed: the id of its run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub in_terminal: Option<String>,
+    /// Where that shell was when it was judged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shell_dir: Option<String>,
     /// Where the shell that goes on was afterwards.
     pub cwd_after: Option<String>,
     /// Which walls a failed run has met, as its output suggests.
@@ -140,6 +154,9 @@ impl From<&Terminal> for TerminalDetail {
         }
     }
 }
+
+/// Who has stopped what nobody waited for any more.
+pub(crate) const OURSELVES: &str = "weighlock";
 
 /// What is said of files that a run changed on a copy.
 pub(crate) const COPY: &str = "copy";
@@ -302,6 +319,15 @@ pub struct OutputView {
 }
 
 impl Run {
+    /// Returns what the policy said: `auto`, `ask` or `reject`.
+    pub fn verdict(&self) -> &'static str {
+        match (self.state, &self.approval_id) {
+            (State::Blocked, _) => "reject",
+            (_, Some(_)) => "ask",
+            (_, None) => "auto",
+        }
+    }
+
     pub(crate) fn from_command(command: Command) -> Self {
         let stored: Stored = serde_json::from_value(command.detail).unwrap_or_default();
         let mut detail = stored.detail;
@@ -362,6 +388,13 @@ impl Detail {
     pub(crate) fn is_on_copy(&self) -> bool {
         let sandbox = self.sandbox.as_ref();
         sandbox.is_some_and(|sandbox| sandbox.files == COPY)
+    }
+
+    /// Returns how much of its output there is on disk: with the plain file, if
+    /// it has one.
+    pub(crate) fn bytes_on_disk(&self) -> u64 {
+        let file = self.output_file.as_ref().map(std::fs::metadata);
+        self.output.kept_bytes + file.map_or(0, |file| file.map_or(0, |file| file.len()))
     }
 
     /// Takes over what the keeper knows.
@@ -447,6 +480,11 @@ impl Detail {
                 "It may wait for input: give it what it asks for, or a longer idle limit.",
             ),
             Cause::Exceeded(what) => self.exceeded(what, &ended),
+            Cause::Stopped if stopped_by == Some(OURSELVES) => reason(
+                "left",
+                format!("Stopped, since nobody waited for it any more. {ended}."),
+                "Run it in the background if it is to go on by itself.",
+            ),
             Cause::Stopped => reason(
                 "stopped",
                 match stopped_by {

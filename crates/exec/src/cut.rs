@@ -4,7 +4,7 @@ use std::io;
 
 use weighlock_policy::Cut;
 
-use crate::log::{Log, Stream};
+use crate::log::{InStream, Log, Stream};
 use crate::status::{StreamTotals, Totals};
 
 /// A run's output as text, cut to a reader's measure, never inside a
@@ -15,6 +15,8 @@ pub struct Excerpt {
     pub text: Text,
     /// Characters left out.
     pub left_out: u64,
+    /// Of these, of standard error; none are told apart where both are joined.
+    pub left_out_stderr: u64,
 }
 
 /// The shape of an excerpt.
@@ -44,16 +46,65 @@ pub fn excerpt(log: &Log, totals: &Totals, cut: Cut) -> io::Result<Excerpt> {
     Ok(Excerpt {
         text: Text::Streams { stdout, stderr },
         left_out: left_stdout + left_stderr,
+        left_out_stderr: left_stderr,
     })
+}
+
+/// What a reader does not get, by the lines of both streams together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Whose.
+    pub stream: Stream,
+    /// The line in which it begins.
+    pub from: u64,
+    /// The line in which it ends.
+    pub to: u64,
+    /// How many characters.
+    pub chars: u64,
+}
+
+/// Says where a run's output is cut.
+pub fn left_out(log: &Log, totals: &Totals, cut: Cut) -> io::Result<Vec<LeftOut>> {
+    let mut all = vec![];
+    for (stream, totals) in [
+        (Stream::Stdout, &totals.stdout),
+        (Stream::Stderr, &totals.stderr),
+    ] {
+        if !totals.binary && totals.chars > most_of(cut) as u64 {
+            all.extend(gap(log, stream, totals, cut)?);
+        }
+    }
+    Ok(all)
+}
+
+fn gap(log: &Log, stream: Stream, totals: &StreamTotals, cut: Cut) -> io::Result<Option<LeftOut>> {
+    let (head, tail) = match cut {
+        Cut::Head(most) => (first(log, stream, most)?, String::new()),
+        Cut::Tail(most) => (String::new(), last(log, stream, most)?),
+        Cut::Ends(most) => (first(log, stream, most / 2)?, last(log, stream, most / 2)?),
+    };
+    let from = log.line_of(stream, InStream::After(head.len() as u64))?;
+    let to = log.line_of(stream, InStream::Last(tail.len() as u64 + 1))?;
+    let shown = head.chars().count() + tail.chars().count();
+    Ok(from.zip(to).map(|(from, to)| LeftOut {
+        stream,
+        from,
+        to: to.max(from),
+        chars: totals.chars.saturating_sub(shown as u64),
+    }))
+}
+
+fn most_of(cut: Cut) -> usize {
+    match cut {
+        Cut::Head(most) | Cut::Tail(most) | Cut::Ends(most) => most,
+    }
 }
 
 fn one(log: &Log, stream: Stream, totals: &StreamTotals, cut: Cut) -> io::Result<(String, u64)> {
     if totals.binary {
         return Ok((binary(totals), totals.chars));
     }
-    let most = match cut {
-        Cut::Head(most) | Cut::Tail(most) | Cut::Ends(most) => most,
-    };
+    let most = most_of(cut);
     if totals.bytes == 0 {
         return Ok((String::new(), 0));
     }
@@ -94,20 +145,28 @@ fn joined(log: &Log, totals: &Totals, most: usize) -> io::Result<Excerpt> {
     };
     add(Stream::Stdout, &totals.stdout, "")?;
     add(Stream::Stderr, &totals.stderr, "[stderr]\n")?;
-    let text = parts.join("\n");
-    let total = text.chars().count() as u64 + left_out;
-    if total <= most as u64 {
-        return Ok(Excerpt {
+    Ok(Excerpt::head(&parts.join("\n"), left_out, most))
+}
+
+impl Excerpt {
+    /// The beginning of a text, of which some was left out already.
+    pub fn head(text: &str, left_out: u64, most: usize) -> Self {
+        let total = text.chars().count() as u64 + left_out;
+        if total <= most as u64 {
+            return Self {
+                text: Text::Joined(text.to_owned()),
+                left_out,
+                left_out_stderr: 0,
+            };
+        }
+        let mut text: String = text.chars().take(most).collect();
+        text.push_str(&format!("\n…[truncated — {total} chars total]"));
+        Self {
             text: Text::Joined(text),
-            left_out,
-        });
+            left_out: total - most as u64,
+            left_out_stderr: 0,
+        }
     }
-    let mut text: String = text.chars().take(most).collect();
-    text.push_str(&format!("\n…[truncated — {total} chars total]"));
-    Ok(Excerpt {
-        text: Text::Joined(text),
-        left_out: total - most as u64,
-    })
 }
 
 fn first(log: &Log, stream: Stream, chars: usize) -> io::Result<String> {
@@ -146,13 +205,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (log, totals) = logged(dir.path(), stdout.as_bytes(), stderr.as_bytes());
         let found = excerpt(&log, &totals, cut).unwrap();
-        assert_eq!(
-            found,
-            Excerpt {
-                text: expected,
-                left_out
-            }
-        );
+        assert_eq!((found.text, found.left_out), (expected, left_out));
     }
 
     fn logged(dir: &Path, stdout: &[u8], stderr: &[u8]) -> (Log, Totals) {
@@ -216,6 +269,18 @@ mod tests {
     }
 
     #[test]
+    fn what_is_left_out_of_each_stream_is_known() {
+        let dir = tempfile::tempdir().unwrap();
+        let (log, totals) = logged(dir.path(), b"0123456789", "äbcdefg".as_bytes());
+        let expected = Excerpt {
+            text: streams("6789", "defg"),
+            left_out: 9,
+            left_out_stderr: 3,
+        };
+        assert_eq!(excerpt(&log, &totals, Cut::Tail(4)).unwrap(), expected);
+    }
+
+    #[test]
     fn ends_keep_both_and_name_the_gap() {
         check(
             "0123456789",
@@ -224,6 +289,27 @@ mod tests {
             streams("01\n\n... (6 characters truncated) ...\n\n89", ""),
             6,
         );
+    }
+
+    #[test]
+    fn where_it_is_cut_is_known_by_line() {
+        let dir = tempfile::tempdir().unwrap();
+        let lines: String = (1..=100).map(|number| format!("{number:03}\n")).collect();
+        let (log, totals) = logged(dir.path(), lines.as_bytes(), b"x\ny\n");
+        let left = |cut| left_out(&log, &totals, cut).unwrap();
+        let stdout = |from, to, chars| {
+            vec![LeftOut {
+                stream: Stream::Stdout,
+                from,
+                to,
+                chars,
+            }]
+        };
+        assert_eq!(left(Cut::Ends(40)), stdout(6, 95, 360));
+        assert_eq!(left(Cut::Ends(42)), stdout(6, 95, 358));
+        assert_eq!(left(Cut::Tail(40)), stdout(1, 90, 360));
+        assert_eq!(left(Cut::Head(40)), stdout(11, 100, 360));
+        assert_eq!(left(Cut::Ends(400)), vec![]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The server's view of one run.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -11,6 +11,7 @@ use tokio::sync::{Mutex, mpsc, watch};
 use weighlock_confine::Size;
 use weighlock_policy::Permit;
 
+use crate::alarms::Slot;
 use crate::diary::Mark;
 use crate::keeper::{IN_ITS_PLACE, KEEPER_SOCKET};
 use crate::nursery::Nursery;
@@ -53,12 +54,20 @@ pub struct Job {
     /// To the task that writes: an order is written whole even when whoever
     /// gave it goes away meanwhile.
     orders: mpsc::Sender<Vec<u8>>,
-    /// Bytes of input sent so far. Held while input is on its way, so that two
+    /// How much input was sent. Held while input is on its way, so that two
     /// feeders cannot mix.
-    fed: Mutex<u64>,
+    fed: Mutex<Fed>,
     /// Held while an answer about the terminal is awaited.
     looking: Mutex<()>,
     seen: watch::Receiver<Seen>,
+}
+
+/// Bytes of input that were sent so far.
+#[derive(Debug, Default)]
+struct Fed {
+    all: u64,
+    /// Those that nobody waits for, at the end.
+    offered: u64,
 }
 
 /// What the keeper said last.
@@ -97,13 +106,17 @@ pub fn summon(nursery: &Nursery) -> Result<Summoned, Error> {
     Ok(Summoned(line))
 }
 
-/// Starts the permitted command. When this returns an error, nothing ran.
-pub async fn start(
-    nursery: &Nursery,
-    keeper: Summoned,
-    permit: Permit,
-    spec: Spec,
-) -> Result<Job, Error> {
+/// A keeper that builds walls for a command. Dropped, it goes away again, and
+/// nothing has run.
+pub struct Ordered {
+    line: UnixStream,
+    /// What it was told, for another in its place.
+    order: Vec<u8>,
+    dir: PathBuf,
+}
+
+/// Has the walls built for the permitted command, which does not start yet.
+pub async fn order(keeper: Summoned, permit: Permit, spec: Spec) -> Result<Ordered, Error> {
     let dir = spec.dir.clone();
     let (command, args) = match permit.argv() {
         // The shell finds the program and is gone: it reads none of the words.
@@ -116,7 +129,19 @@ pub async fn start(
         command: command.to_owned(),
         args: args.to_vec(),
     };
-    let mut job = Job::connect(keeper.0, Some(&order)).await;
+    let (order, mut line) = (order.encode(), keeper.0);
+    // One that was killed while it waited is replaced when it has to start.
+    let _ = tokio::time::timeout(ANSWER_WITHIN, line.write_all(&order))
+        .await
+        .map_err(|_| Error::Silent)?;
+    Ok(Ordered { line, order, dir })
+}
+
+/// Starts the command. When this returns an error, nothing ran.
+pub async fn start(nursery: &Nursery, keeper: Ordered) -> Result<Job, Error> {
+    let Ordered { line, order, dir } = keeper;
+    let go = Order::Go.encode();
+    let mut job = Job::connect(line, &go).await;
     // Killed while it waited: it leaves a word before it begins anything. Those
     // that waited beside it may have been killed with it.
     for _ in 0..REPLACED {
@@ -124,7 +149,7 @@ pub async fn start(
         if !gone || !matches!(Status::load(&dir), Ok(None)) {
             break;
         }
-        job = Job::connect(summon(nursery)?.0, Some(&order)).await;
+        job = Job::connect(summon(nursery)?.0, &[&order[..], &go].concat()).await;
     }
     job
 }
@@ -156,7 +181,7 @@ pub async fn adopt(dir: &Path) -> io::Result<Orphan> {
         let alive = status.keeper.is_alive();
         let door = ShortPath::new(dir, KEEPER_SOCKET)?;
         if let Ok(line) = UnixStream::connect(&door).await
-            && let Ok(job) = Job::connect(line, None).await
+            && let Ok(job) = Job::connect(line, &[]).await
         {
             return Ok(Orphan::Running(job));
         }
@@ -182,14 +207,13 @@ pub fn forget(dir: &Path) {
 }
 
 impl Job {
-    async fn connect(line: UnixStream, first: Option<&Order>) -> Result<Self, Error> {
+    /// Says what is to be said first, and waits for an answer.
+    async fn connect(line: UnixStream, first: &[u8]) -> Result<Self, Error> {
         let (mut reports, mut orders) = line.into_split();
-        if let Some(order) = first {
-            tokio::time::timeout(ANSWER_WITHIN, orders.write_all(&order.encode()))
-                .await
-                .map_err(|_| Error::Silent)?
-                .map_err(|_| Error::Gone)?;
-        }
+        tokio::time::timeout(ANSWER_WITHIN, orders.write_all(first))
+            .await
+            .map_err(|_| Error::Silent)?
+            .map_err(|_| Error::Gone)?;
         let mut buffer = vec![];
         let answer = tokio::time::timeout(ANSWER_WITHIN, next(&mut reports, &mut buffer)).await;
         let status = match answer {
@@ -210,11 +234,12 @@ impl Job {
             gone: false,
         });
         let (give, given) = mpsc::channel(16);
-        tokio::spawn(listen(reports, buffer, tell));
+        let slot = Slot::new(give.downgrade());
+        tokio::spawn(listen(reports, buffer, tell, slot));
         tokio::spawn(write(orders, given));
         Ok(Self {
             orders: give,
-            fed: Mutex::new(0),
+            fed: Mutex::default(),
             looking: Mutex::new(()),
             seen,
         })
@@ -283,12 +308,26 @@ impl Job {
         let mut fed = self.fed.lock().await;
         // What a feeder that went away has left behind comes first, so that
         // no more than one piece waits in the keeper.
-        self.taken(*fed).await?;
+        fed.offered = 0;
+        self.taken(fed.all).await?;
         for piece in bytes.chunks(INPUT_PIECE) {
             self.order(&Order::Stdin(piece.to_vec())).await?;
-            *fed += piece.len() as u64;
-            self.taken(*fed).await?;
+            fed.all += piece.len() as u64;
+            self.taken(fed.all).await?;
         }
+        Ok(())
+    }
+
+    /// Feeds the command without waiting for it; nothing is sent while other
+    /// input waits.
+    pub async fn offer(&self, bytes: &[u8]) -> io::Result<()> {
+        let mut fed = self.fed.lock().await;
+        if self.seen.borrow().stdin_taken < fed.all {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        self.order(&Order::Stdin(bytes.to_vec())).await?;
+        fed.all += bytes.len() as u64;
+        fed.offered = bytes.len() as u64;
         Ok(())
     }
 
@@ -303,6 +342,21 @@ impl Job {
             return Err(io::ErrorKind::BrokenPipe.into());
         }
         Ok(())
+    }
+
+    /// Returns whether input waits that its feeder has given up on.
+    pub fn is_stuck(&self) -> bool {
+        let fed = self.fed.try_lock();
+        fed.is_ok_and(|fed| self.seen.borrow().stdin_taken < fed.all - fed.offered)
+    }
+
+    /// Presses a key that its terminal makes a signal of, whatever input waits:
+    /// that is dropped. The signal was sent when this returns.
+    pub async fn interrupt(&self, key: u8) -> io::Result<()> {
+        self.order(&Order::Interrupt(key)).await?;
+        self.terminal().await;
+        let fed = self.fed.lock().await;
+        self.taken(fed.all).await
     }
 
     /// Ends the command's input.
@@ -345,9 +399,13 @@ impl Job {
         self.order(&Order::Note(mark)).await
     }
 
-    /// Sends a signal to what is in the foreground of the command's terminal.
+    /// Sends a signal to what is in the foreground of the command's terminal;
+    /// with one that interrupts, what is unread is dropped. It was sent when
+    /// this returns.
     pub async fn signal(&self, number: i32) -> io::Result<()> {
-        self.order(&Order::Signal(number)).await
+        self.order(&Order::Signal(number)).await?;
+        self.terminal().await;
+        Ok(())
     }
 
     async fn order(&self, order: &Order) -> io::Result<()> {
@@ -365,15 +423,24 @@ impl Job {
     }
 }
 
-async fn listen(mut reports: OwnedReadHalf, mut buffer: Vec<u8>, tell: watch::Sender<Seen>) {
+async fn listen(
+    mut reports: OwnedReadHalf,
+    mut buffer: Vec<u8>,
+    tell: watch::Sender<Seen>,
+    slot: Slot,
+) {
     while let Ok(Some(report)) = next(&mut reports, &mut buffer).await {
+        if let Report::Resting(alarm) = report {
+            slot.set(alarm);
+            continue;
+        }
         tell.send_modify(|seen| match report {
             Report::Status { status, .. } => seen.status = *status,
             Report::Output(totals) => seen.status.output = totals,
             Report::StdinTaken(bytes) => seen.stdin_taken += bytes,
             Report::Terminal(found) => seen.terminal = (seen.terminal.0 + 1, found),
             Report::Resized => seen.resized += 1,
-            Report::Refused(_) | Report::NoWalls(_) | Report::Full => {}
+            Report::Resting(_) | Report::Refused(_) | Report::NoWalls(_) | Report::Full => {}
         });
     }
     tell.send_modify(|seen| seen.gone = true);

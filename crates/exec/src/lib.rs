@@ -4,6 +4,7 @@
 //! holds the pipes, writes the output log and enforces the clocks. The server
 //! starts keepers through a [`Nursery`] and follows each as a [`Job`].
 
+mod alarms;
 mod cut;
 mod diary;
 mod job;
@@ -16,11 +17,11 @@ mod spec;
 mod status;
 mod text;
 
-pub use cut::{Excerpt, Text, excerpt};
+pub use cut::{Excerpt, LeftOut, Text, excerpt, left_out};
 pub use diary::{Diary, Happened, Mark, What};
-pub use job::{Error, Job, Orphan, Summoned, adopt, forget, start, summon};
+pub use job::{Error, Job, Ordered, Orphan, Summoned, adopt, forget, order, start, summon};
 pub use keeper::{MANY_PROCESSES, serve_nursery};
-pub use log::{Item, Line, Lines, Log, Piece, Stream, record};
+pub use log::{InStream, Item, Line, Lines, Log, Piece, Stream, record};
 pub use nursery::Nursery;
 pub use short::ShortPath;
 pub use spec::{Limits, Shell, Spec, Startup, Stdin, write_input};

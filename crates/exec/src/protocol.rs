@@ -7,14 +7,14 @@ use std::io;
 
 use serde::{Deserialize, Serialize};
 
-use weighlock_confine::Size;
+use weighlock_confine::{Alarm, Size};
 
 use crate::diary::Mark;
 use crate::spec::Spec;
 use crate::status::{Status, Terminal, Totals};
 
 /// Raised when an old peer would misunderstand a new message.
-pub(crate) const VERSION: u32 = 4;
+pub(crate) const VERSION: u32 = 6;
 
 /// No frame is larger: a command is at most 128 KiB, as is an environment
 /// variable, and input comes in pieces of 64 KiB.
@@ -27,7 +27,7 @@ const HEADER: usize = 5;
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Order {
-    /// Start this; comes first and once.
+    /// Build walls for this; comes first and once.
     Start {
         version: u32,
         spec: Box<Spec>,
@@ -36,6 +36,8 @@ pub(crate) enum Order {
         #[serde(default)]
         args: Vec<String>,
     },
+    /// Start it now: that is on record. Comes next, and once.
+    Go,
     /// End the run: politely, and after the grace time by force.
     Stop { signal: Polite, grace_millis: u64 },
     /// The command's input is complete.
@@ -44,10 +46,15 @@ pub(crate) enum Order {
     Resize(Size),
     /// A signal for what is in the foreground of its terminal.
     Signal(i32),
+    /// A key that its terminal makes a signal of: it is pressed ahead of all
+    /// input that nobody has read, which is dropped.
+    Interrupt(u8),
     /// Something for its diary.
     Note(Mark),
     /// Tell how its terminal is set; answered by [`Report::Terminal`].
     LookAtTerminal,
+    /// What [`Report::Resting`] asked for has come: look what the run uses.
+    Look,
     /// More input for the command.
     #[serde(skip)]
     Stdin(Vec<u8>),
@@ -75,6 +82,8 @@ pub(crate) enum Report {
     Terminal(Option<Terminal>),
     /// Its terminal has another size, and its diary says so.
     Resized,
+    /// Nothing happens in the run; nobody looks before this is due.
+    Resting(Alarm),
     /// The run could not be started at all; nothing ran.
     Refused(String),
     /// The same, because its walls could not be built.

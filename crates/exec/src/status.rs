@@ -52,8 +52,25 @@ pub struct Terminal {
     pub hidden: bool,
     /// The key that ends the input of a program which reads lines.
     pub end_of_input: u8,
+    /// Keys that it makes signals of, by which what is unread is dropped: to
+    /// interrupt, to quit, to suspend.
+    #[serde(default)]
+    pub interrupts: [Option<u8>; 3],
     /// What is in its foreground, as the host sees it: a process group.
     pub foreground: Option<u32>,
+    /// It, or its keeper, has input that nobody has read.
+    #[serde(default)]
+    pub unread: bool,
+    /// How much output there was in all, with what was written just then.
+    #[serde(default)]
+    pub output: u64,
+    /// Characters that it takes for keys, zero for none: to erase, to
+    /// interrupt, to end a line and so on.
+    #[serde(default)]
+    pub keys: [u8; 15],
+    /// It makes others of some characters that are typed.
+    #[serde(default)]
+    pub alters: bool,
 }
 
 /// How a command ended.

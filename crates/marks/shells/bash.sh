@@ -6,9 +6,10 @@ command rm -f -- @FILE@ 2>/dev/null
 
 # Before anything of the user's, who may have bash export what is set.
 declare -r __weighlock_nonce=@NONCE@
-declare -r __weighlock_input=$'\e]133;B;wl='$__weighlock_nonce$'\a'
-declare +x __weighlock_nonce __weighlock_input
-declare __weighlock_seen= __weighlock_text=
+declare -r __weighlock_plain=$'\e]133;B;wl='$__weighlock_nonce$'\a'
+declare -r __weighlock_edits=$'\e]133;B;edits;wl='$__weighlock_nonce$'\a'
+declare +x __weighlock_nonce __weighlock_plain __weighlock_edits
+declare __weighlock_seen= __weighlock_text= __weighlock_input=
 
 # On lines of their own, as some DEBUG traps look for the exact name there.
 # Tracing (`set -x`) stays silent; marks go where bash writes its prompts.
@@ -32,6 +33,8 @@ __weighlock_prompt() {
     local -
     set -B +x
     __weighlock_mend
+    __weighlock_input=$__weighlock_plain
+    [[ -o emacs || -o vi ]] && __weighlock_input=$__weighlock_edits
     __weighlock_seen=$(HISTTIMEFORMAT= builtin history 1)
     __weighlock_encode "$PWD"
     builtin printf '\e]133;P;cwd=%s;wl=%s\a\e]133;A;wl=%s\a' \
@@ -43,7 +46,7 @@ __weighlock_prompt() {
         PS1+=$__weighlock_ps1 PS0+=$__weighlock_ps0
     fi
     # A shell started from here has no use for them.
-    export -n PS0 PROMPT_COMMAND
+    export -n PS0 PROMPT_COMMAND __weighlock_input
 }
 
 # Before the command runs, in a subshell.
@@ -106,4 +109,7 @@ if [[ -r ~/.bashrc ]]; then
     . ~/.bashrc
 fi
 set +H
+# On a terminal that it thinks is dumb, readline does not know pastes.
+bind -m emacs '"\e[200~": bracketed-paste-begin' 2>/dev/null
+bind -m vi-insert '"\e[200~": bracketed-paste-begin' 2>/dev/null
 __weighlock_mend

@@ -7,6 +7,8 @@ unset ENV
 
 __weighlock_nonce=@NONCE@
 __weighlock_input=$(printf '\033]133;B;quiet;wl=%s\007' "$__weighlock_nonce")
+# For the rest of a command.
+__weighlock_more=$(printf '\033]133;B;more;wl=%s\007' "$__weighlock_nonce")
 
 # Before the prompt, in a subshell.
 __weighlock_prompt() {
@@ -25,8 +27,8 @@ __weighlock_encode() {
 # A bash that is called sh counts the columns of its prompt.
 if [ -n "${BASH_VERSION-}" ]; then
     PS1='\[$({ __weighlock_prompt "$?"; } 2>/dev/null)\]'${PS1-}'\[${__weighlock_input-}\]'
-    PS2=${PS2-}'\[${__weighlock_input-}\]'
+    PS2=${PS2-}'\[${__weighlock_more-}\]'
 else
     PS1='$({ __weighlock_prompt "$?"; } 2>/dev/null)'${PS1-}'${__weighlock_input-}'
-    PS2=${PS2-}'${__weighlock_input-}'
+    PS2=${PS2-}'${__weighlock_more-}'
 fi

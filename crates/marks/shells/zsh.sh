@@ -19,19 +19,18 @@ typeset -gr __weighlock_nonce
 # Tracing (`set -x`) stays silent; marks go where errors go.
 __weighlock_precmd() {
     {
-        local code=$?
+        local code=$? edits=
+        [[ -o zle ]] && edits='edits;'
         emulate -L zsh
         # Zsh marks a missing last newline before it calls us; then the end of the
         # output is told there, and this is only for those who switched that off.
         builtin printf '\e]133;D;%s;wl=%s\a' $code $__weighlock_nonce >&3
         local done=$'%{\e]133;D;%?;wl='$__weighlock_nonce$'\a%}'
-        local input=$'%{\e]133;B;wl='$__weighlock_nonce$'\a%}'
+        local input=$'%{\e]133;B;'$edits'wl='$__weighlock_nonce$'\a%}'
         PROMPT_EOL_MARK=$done${${PROMPT_EOL_MARK-%B%S%#%s%b}//$done/}
-        PS1=${PS1//$input/}$input
+        PS1=${PS1//$'%{\e]133;B;'(edits;|)'wl='$__weighlock_nonce$'\a%}'/}$input
         # Users do export their prompt; no program shall find the nonce in it.
         typeset -g +x PS1 PROMPT_EOL_MARK
-        # A line means what is written in it, and not what was before it (`!!`).
-        typeset -g histchars=
         # Output begins after the user's own preexec functions.
         preexec_functions=(${preexec_functions:#__weighlock_preexec} __weighlock_preexec)
         __weighlock_encode $PWD
@@ -66,8 +65,16 @@ __weighlock_encode() {
     done
 }
 
+# A line means what is written in it, and not what was before it (`!!`); and
+# what other shells would read: `#` begins a comment, and a redirection alone
+# runs nothing. In a function of its own, as those that emulate put options back.
+__weighlock_options() {
+    typeset -g histchars='!^#'
+    setopt no_bang_hist interactive_comments sh_nullcmd
+}
+
 typeset -ga precmd_functions
-precmd_functions+=(__weighlock_precmd)
+precmd_functions+=(__weighlock_options __weighlock_precmd)
 
 if [[ -r ${ZDOTDIR:-$HOME}/.zshenv ]]; then
     . "${ZDOTDIR:-$HOME}/.zshenv"

@@ -59,7 +59,7 @@ pub use mark::{Command, Mark, Sign};
 pub use marks::Marks;
 pub use nonce::Nonce;
 pub use recording::{
-    Event, Frame, Frames, Header, Idle, Index, Kind, Reader, Recorder, Size, Spacing,
+    Event, Frame, Frames, Header, Idle, Index, Kind, Reader, Recorder, Size, Spacing, first_line,
 };
 pub use span::{Span, Spans};
 pub use strip::Strip;

@@ -26,7 +26,11 @@ pub enum Sign {
     Input {
         /// The shell will not tell where output begins.
         quiet: bool,
+        /// It edits lines itself, and takes what is pasted as it is.
+        edits: bool,
     },
+    /// The prompt for the rest of a command is complete.
+    More,
     /// The command was read; what follows is its output.
     Output {
         /// The command, if the shell remembers it.
@@ -64,8 +68,10 @@ impl Sign {
         let field = fields.first().copied();
         match kind {
             b"A" => Some(Self::Prompt),
+            b"B" if field == Some(b"more") => Some(Self::More),
             b"B" => Some(Self::Input {
                 quiet: field == Some(b"quiet"),
+                edits: field == Some(b"edits"),
             }),
             b"C" => Some(Self::Output {
                 command: field.and_then(command),
@@ -140,8 +146,11 @@ mod tests {
     #[test]
     fn every_sign_is_read() {
         check("A;wl=NONCE", Some(Sign::Prompt));
-        check("B;wl=NONCE", Some(Sign::Input { quiet: false }));
-        check("B;quiet;wl=NONCE", Some(Sign::Input { quiet: true }));
+        let input = |quiet, edits| Some(Sign::Input { quiet, edits });
+        check("B;wl=NONCE", input(false, false));
+        check("B;quiet;wl=NONCE", input(true, false));
+        check("B;edits;wl=NONCE", input(false, true));
+        check("B;more;wl=NONCE", Some(Sign::More));
         check("C;wl=NONCE", Some(Sign::Output { command: None }));
         check("D;130;wl=NONCE", Some(Sign::Done { exit: Some(130) }));
         check("D;wl=NONCE", Some(Sign::Done { exit: None }));

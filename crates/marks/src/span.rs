@@ -60,6 +60,7 @@ impl Spans {
                 end: offset,
                 done: None,
                 asked: 0,
+                edits: false,
             },
         }
     }
@@ -84,7 +85,12 @@ impl Spans {
 
     /// Whether the shell waits for a command.
     pub fn waits(&self) -> bool {
-        matches!(&self.walk.stage, Stage::Typing(typed) if typed.ended.is_none())
+        matches!(&self.walk.stage, Stage::Typing(typed) if typed.ended.is_none() && !typed.more)
+    }
+
+    /// Whether it says that it waits for the rest of one. Not every shell does.
+    pub fn wants_more(&self) -> bool {
+        matches!(&self.walk.stage, Stage::Typing(typed) if typed.ended.is_none() && typed.more)
     }
 
     /// Where the shell was last done with something, and its `$?` then; with a
@@ -93,9 +99,15 @@ impl Spans {
         self.walk.done
     }
 
-    /// Where the last prompt ends: the first, or one for the rest of a command.
+    /// Where the last prompt ends.
     pub fn asked(&self) -> u64 {
         self.walk.asked
+    }
+
+    /// Whether it edits lines itself at its last prompt, and takes what is
+    /// pasted as it is.
+    pub fn edits(&self) -> bool {
+        self.walk.edits
     }
 
     /// Whether a command runs, as far as the shell has told.
@@ -123,6 +135,8 @@ struct Walk {
     done: Option<(u64, Option<i32>)>,
     /// Where its last prompt ends.
     asked: u64,
+    /// It edits lines itself there.
+    edits: bool,
 }
 
 #[derive(Debug)]
@@ -140,6 +154,8 @@ enum Stage {
 #[derive(Debug, Default)]
 struct Typed {
     quiet: bool,
+    /// It goes on on another line.
+    more: bool,
     text: Vec<u8>,
     /// Where the line after it begins.
     ended: Option<u64>,
@@ -165,14 +181,24 @@ impl Walk {
     fn mark(&mut self, Mark { at, sign }: Mark) -> Option<Span> {
         match sign {
             Sign::Prompt => self.ended(at.start, None),
-            Sign::Input { quiet } => {
-                self.asked = at.end;
+            Sign::Input { quiet, edits } => {
+                (self.asked, self.edits) = (at.end, edits);
                 self.input(quiet);
                 None
             }
+            Sign::More => {
+                if let Stage::Typing(typed) = &mut self.stage {
+                    typed.go_on();
+                    typed.more = true;
+                }
+                None
+            }
             Sign::Output { command } => {
-                let start = at.end;
-                self.stage = Stage::Running { start, command };
+                // Of several that came at once, each is told, and one end.
+                if !matches!(self.stage, Stage::Running { .. }) {
+                    let start = at.end;
+                    self.stage = Stage::Running { start, command };
+                }
                 None
             }
             Sign::Done { exit } => {
@@ -186,7 +212,7 @@ impl Walk {
         }
     }
 
-    /// A prompt is complete; a second one goes on with the same command.
+    /// A prompt is complete; or it was drawn again.
     fn input(&mut self, quiet: bool) {
         match &mut self.stage {
             Stage::Typing(typed) => typed.go_on(),

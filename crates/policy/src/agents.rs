@@ -10,8 +10,8 @@ use serde::Deserialize;
 use crate::rules::check::{Check, not_on_list};
 use crate::rules::glob::Word;
 use crate::rules::matcher::{Names, PartMatcher, TextMatcher};
-use crate::rules::raw::Audience;
 use crate::rules::rule::{Rule, What};
+use crate::rules::whom::Whom;
 use crate::{Layer, LayerKind, LoadError, Verdict};
 
 /// The tool that an agent must have to run commands.
@@ -235,6 +235,7 @@ fn rule(name: &str, verdict: Verdict, what: What) -> Rule {
         says: String::new(),
         remedy: String::new(),
         code: String::new(),
-        who: Audience::Everyone,
+        who: Whom::default(),
+        line: 0,
     }
 }

@@ -100,6 +100,11 @@ impl Blacklist {
         &self.entries
     }
 
+    /// Returns whether a command contains one, whatever its case and spacing.
+    pub fn blocks(&self, command: &str) -> bool {
+        self.find(&normalise(command)).is_some()
+    }
+
     /// Appends an entry, unless it is empty or there already.
     pub fn add(&mut self, entry: &str) -> Result<(), Refused> {
         if entry.trim().is_empty() {

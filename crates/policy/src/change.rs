@@ -152,6 +152,8 @@ pub(crate) struct ChangeRule {
     pub(crate) kinds: Vec<ChangeKind>,
     pub(crate) because: String,
     pub(crate) remedy: String,
+    /// Where it begins in its file, from 1.
+    pub(crate) line: usize,
 }
 
 /// Judges what a command changed. Pure; the strictest verdict wins.
@@ -322,6 +324,12 @@ fn too_many(rules: &Rules, changes: &[Change]) -> Option<Reason> {
 }
 
 impl ChangeRule {
+    /// Returns in short what it is about.
+    pub(crate) fn about(&self) -> String {
+        let paths: Vec<&str> = self.paths.iter().map(Glob::as_str).collect();
+        paths.join(", ")
+    }
+
     fn is_about(&self, change: &Change, path: &Split<'_>) -> bool {
         (self.kinds.is_empty() || self.kinds.contains(&change.kind))
             && self.paths.iter().any(|glob| glob.matches(path))

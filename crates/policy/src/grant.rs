@@ -4,8 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::rules::glob::Bases;
 use crate::rules::pattern::quote;
-use crate::rules::raw::{At, Audience, List, RawRule, RawWhat};
+use crate::rules::raw::{At, List, RawRule, RawWhat};
 use crate::rules::rule::{Allowance, Rule};
+use crate::rules::whom::Whom;
 use crate::rules::{Loader, compile};
 use crate::{LoadError, Part, PartKind, Subject, Tried, Understand, Verdict};
 
@@ -113,7 +114,8 @@ fn rule(file: &str, pattern: &str, understand: &Understand<'_>) -> Result<Rule, 
             says: String::new(),
             remedy: String::new(),
             code: String::new(),
-            who: Audience::Everyone,
+            who: Whom::default(),
+            line: 0,
         }),
         _ => Err(loader.finish()),
     }

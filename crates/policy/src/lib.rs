@@ -34,6 +34,7 @@ mod paths;
 mod permit;
 mod preset;
 mod program;
+mod propose;
 mod rules;
 mod schema;
 #[cfg(test)]
@@ -56,8 +57,13 @@ pub use knowledge::load as load_knowledge;
 pub use part::{Access, Facts, Given, Link, Part, PartKind, Path, Place, PlaceKind};
 pub use permit::Permit;
 pub use preset::{Cut, Preset, Settings, Times, preset_layers};
-pub use rules::{Layer, LayerKind, LoadError, Rules, Subject, Understand, Who, example_place};
+pub use propose::{Proposal, propose};
+pub use rules::{
+    Layer, LayerKind, LoadError, Outline, RuleForm, Rules, Subject, Understand, Who, edit,
+    example_place, forms, nearest,
+};
 pub use schema::rules_schema;
 pub use token::{Token, TokenKind, tokens};
+pub use variables::is_loud;
 pub use verdict::{Decided, Judgement, Question, Reason, Settled, Tried, Verdict};
 pub use walk::{Reader, understand};

@@ -54,6 +54,14 @@ impl Permit {
         }
     }
 
+    /// The same by a person, who was asked before a rule allowed it.
+    pub fn also_approved_by(self, person: &str) -> Self {
+        Self {
+            person: Some(person.to_owned()),
+            ..self
+        }
+    }
+
     /// Returns the text that was judged and may run.
     pub fn command(&self) -> &str {
         &self.command

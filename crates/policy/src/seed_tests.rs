@@ -6,6 +6,7 @@ use crate::{Blacklist, Judgement, Preset, Rules, Settings, Subject, Verdict, Who
 const USER: Who<'static> = Who {
     agent: None,
     sandbox: None,
+    sandbox_name: None,
     session: None,
     principal: Some("maria"),
     role: Some("user"),

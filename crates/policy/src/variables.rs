@@ -263,7 +263,7 @@ pub(crate) fn is_bin(dir: &str) -> bool {
 
 /// Returns whether setting the variable may change what later programs do,
 /// even when it is not exported here: it may be exported already.
-pub(crate) fn is_loud(name: &str) -> bool {
+pub fn is_loud(name: &str) -> bool {
     LOUD.contains(&name)
         || LOUD_STARTS.iter().any(|start| name.starts_with(start))
         || LOUD_ENDS.iter().any(|end| name.ends_with(end))

@@ -4,15 +4,18 @@ use serde::{Deserialize, Serialize};
 use weighlock_shell::Span;
 
 use crate::rules::Trace;
-use crate::{Effect, Facts, Permit};
+use crate::{Effect, Facts, LayerKind, Permit};
 
 /// The judgement on one command, mildest first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// It may run; no person is asked.
     Auto,
     /// A person is asked.
+    #[default]
     Ask,
     /// It does not run, and no approval is possible.
     Reject,
@@ -136,6 +139,11 @@ impl Judgement {
     /// Returns every rule tried, in order.
     pub fn tried(&self) -> Vec<Tried> {
         self.trace.tried()
+    }
+
+    /// Returns the names of the rules of a kind of layer that matched.
+    pub fn met(&self, kind: LayerKind) -> Vec<&str> {
+        self.trace.met(kind)
     }
 
     /// Returns whether what it would do can be found out by trying it on a

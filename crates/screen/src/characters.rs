@@ -31,9 +31,9 @@ impl Characters {
         }
     }
 
-    /// Tells whether a character was begun and not ended.
-    pub(crate) fn is_open(&self) -> bool {
-        !self.open.is_empty()
+    /// The beginning of a character that was not ended.
+    pub(crate) fn open(&self) -> &[u8] {
+        &self.open
     }
 }
 

@@ -4,7 +4,7 @@
 //! stay tabs. The last lines can still be drawn over, as programs with several
 //! progress bars do.
 
-mod line;
+pub(crate) mod line;
 
 use std::collections::VecDeque;
 
@@ -78,7 +78,7 @@ impl Plain {
     }
 
     fn settle(&mut self) {
-        if self.characters.is_open() {
+        if !self.characters.open().is_empty() {
             self.page.print(char::REPLACEMENT_CHARACTER);
         }
         self.page.settle(0);

@@ -9,9 +9,11 @@ use alacritty_terminal::vte::ansi::{Processor, Timeout};
 use crate::characters::Characters;
 use crate::emulator::Emulator;
 use crate::history;
+use crate::repeats;
 use crate::size::Size;
 use crate::snapshot;
 use crate::strings::Strings;
+use crate::unfinished::Unfinished;
 use crate::view::View;
 
 /// What a terminal shows, and what it showed before.
@@ -19,6 +21,7 @@ pub struct Screen {
     size: Size,
     characters: Characters,
     strings: Strings,
+    unfinished: Unfinished,
     parser: Processor<Never>,
     emulator: Emulator,
 }
@@ -31,6 +34,7 @@ impl Screen {
             size,
             characters: Characters::default(),
             strings: Strings::default(),
+            unfinished: Unfinished::default(),
             parser: Processor::new(),
             emulator: Emulator::new(size, scrollback_lines),
         }
@@ -40,7 +44,8 @@ impl Screen {
     /// answers, to be written to the program as if it was typed.
     #[must_use = "a program that asked waits for the answer"]
     pub fn feed(&mut self, bytes: &[u8]) -> Vec<u8> {
-        let bytes = self.characters.whole(bytes);
+        let bytes = repeats::bounded(self.characters.whole(bytes));
+        self.unfinished.feed(&bytes);
         self.strings.feed(&bytes, |piece| {
             self.parser.advance(&mut self.emulator, piece);
         });
@@ -81,6 +86,13 @@ impl Screen {
     /// state, with up to so many of the lines above the screen.
     pub fn snapshot(&mut self, scrollback_lines: usize) -> Vec<u8> {
         snapshot::take(&mut self.emulator, scrollback_lines)
+    }
+
+    /// Returns what the program has begun to write and not ended: half of a
+    /// sequence, and half of a character. Whoever goes on from a snapshot
+    /// begins with these.
+    pub fn unfinished(&self) -> [&[u8]; 2] {
+        [self.unfinished.bytes(), self.characters.open()]
     }
 }
 

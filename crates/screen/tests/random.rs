@@ -83,6 +83,28 @@ fn what_follows_a_snapshot_looks_the_same() {
 }
 
 #[test]
+fn a_snapshot_can_be_taken_in_the_middle_of_anything() {
+    for seed in seeds(600) {
+        let mut dice = Dice::new(seed);
+        let mut screen = screen(size(&mut dice));
+        // Letters before, so that which one was the last is the same.
+        let bytes = [
+            &stream(&mut dice, 10)[..],
+            b"x\x1b[1;31mred \x1b]0;title\x07\xc3\xa4x",
+        ];
+        let bytes = bytes.concat();
+        let cut = bytes.len() - dice.below(24);
+        let _ = screen.feed(&bytes[..cut]);
+        let mut fresh = Screen::new(screen.view().size, SCROLLBACK);
+        let _ = fresh.feed(&screen.snapshot(SCROLLBACK));
+        let _ = fresh.feed(&screen.unfinished().concat());
+        let _ = screen.feed(&bytes[cut..]);
+        let _ = fresh.feed(&bytes[cut..]);
+        assert_eq!(fresh.view(), screen.view(), "seed {seed}");
+    }
+}
+
+#[test]
 fn it_does_not_matter_where_a_stream_is_cut() {
     for seed in seeds(300) {
         let mut dice = Dice::new(seed);

@@ -5,19 +5,24 @@ use std::sync::Arc;
 use aide::axum::ApiRouter;
 use aide::axum::routing::{delete_with, get_with, patch_with, post_with, put_with};
 use aide::openapi::{Info, OpenApi, SecurityScheme};
-use axum::extract::DefaultBodyLimit;
+use axum::extract::{DefaultBodyLimit, FromRequestParts, Request};
 use axum::http::StatusCode;
+use axum::http::request::Parts;
+use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use tokio::sync::Semaphore;
+use tower::ServiceExt;
 use weighlock_engine::Engine;
 
-use crate::auth::{self, Gate};
+use crate::auth::{self, Gate, Guest, no_token};
+use crate::outward::Outward;
+use crate::pages::Pages;
 use crate::problem::Problem;
 use crate::rate::Limits;
 use crate::{
-    approvals, audit, changes, commands, events, output, people, policies, sandboxes, sessions,
-    signin, stream, system, tasks, terminals, waits,
+    approvals, audit, changes, commands, events, export, limits, output, pages, people, policies,
+    rules, sandboxes, sessions, signin, stream, system, tasks, terminals, waits, webhooks,
 };
 
 /// Larger than any command with its environment; input comes in pieces.
@@ -29,8 +34,14 @@ const MAX_VIEWERS: usize = 1024;
 /// The address that everything is below.
 const ROOT: &str = "/agent/terminal";
 
-/// Builds the whole service.
-pub fn app(engine: Arc<Engine>, hosts: Vec<String>) -> Router {
+/// Builds the whole service, with a further door that reaches it from within.
+pub(crate) fn app(
+    engine: Arc<Engine>,
+    hosts: Vec<String>,
+    pages: Pages,
+    outward: Arc<Outward>,
+    within: fn(Within) -> Router,
+) -> Router {
     let (router, document) = documented();
     let document = Arc::new(document);
     let described = {
@@ -44,11 +55,13 @@ pub fn app(engine: Arc<Engine>, hosts: Vec<String>) -> Router {
         viewing: Arc::default(),
         hosts,
     });
+    let router = router.layer(axum::Extension(outward));
+    let within = within(Within(router.clone().with_state(Arc::clone(&engine))));
     router
         .route(&format!("{ROOT}/openapi.json"), described)
-        .route("/signin", get(signin::page))
-        .route("/signin.js", get(signin::script))
-        .fallback(no_such_address)
+        .with_state(engine)
+        .merge(within)
+        .fallback(pages::answer)
         .method_not_allowed_fallback(no_such_method)
         .layer(DefaultBodyLimit::max(MAX_BODY))
         .layer(axum::middleware::from_fn_with_state(
@@ -56,7 +69,32 @@ pub fn app(engine: Arc<Engine>, hosts: Vec<String>) -> Router {
             auth::identify,
         ))
         .layer(axum::Extension(gate))
-        .with_state(engine)
+        .layer(axum::Extension(Arc::new(pages)))
+}
+
+/// The service, for doors of which those who come in are known already.
+#[derive(Clone)]
+pub struct Within(Router);
+
+impl Within {
+    /// Passes on what somebody asks, whose own request has come in as `head`:
+    /// if they would still be let in, since that may be long ago.
+    pub async fn ask(&self, head: &Parts, mut request: Request) -> Response {
+        let guest = Guest::from_request_parts(&mut head.clone(), &()).await;
+        match guest {
+            Ok(guest) if guest.is_welcome().await => {}
+            Ok(_) => return no_token().into_response(),
+            Err(problem) => return problem.into_response(),
+        }
+        let path = request.uri().path_and_query();
+        let path = path.map_or("/", |path| path.as_str());
+        if let Ok(address) = format!("{ROOT}{path}").parse() {
+            *request.uri_mut() = address;
+        }
+        *request.extensions_mut() = head.extensions.clone();
+        let answer = self.0.clone().oneshot(request).await;
+        answer.unwrap_or_else(|never| match never {})
+    }
 }
 
 /// Returns the description of the whole service.
@@ -80,6 +118,10 @@ fn documented() -> (Router<Arc<Engine>>, OpenApi) {
             "/commands",
             post_with(commands::create, commands::create_docs)
                 .get_with(commands::list, commands::list_docs),
+        )
+        .api_route(
+            "/commands/export",
+            get_with(export::export, export::export_docs),
         )
         .api_route(
             "/commands/{id}",
@@ -183,6 +225,10 @@ fn documented() -> (Router<Arc<Engine>>, OpenApi) {
             put_with(system::save_blacklist, system::save_blacklist_docs)
                 .delete_with(system::reset_blacklist, system::reset_blacklist_docs),
         )
+        .api_route(
+            "/blacklist/compare",
+            post_with(system::listed, system::listed_docs),
+        )
         .api_route("/policies", get_with(policies::show, policies::show_docs))
         .api_route(
             "/policies/explain",
@@ -206,6 +252,30 @@ fn documented() -> (Router<Arc<Engine>>, OpenApi) {
             delete_with(policies::revoke, policies::revoke_docs),
         )
         .api_route(
+            "/policies/{id}",
+            get_with(rules::show, rules::show_docs).put_with(rules::save, rules::save_docs),
+        )
+        .api_route(
+            "/policies/{id}/check",
+            post_with(rules::check, rules::check_docs),
+        )
+        .api_route(
+            "/policies/{id}/edit",
+            post_with(rules::edit, rules::edit_docs),
+        )
+        .api_route(
+            "/policies/{id}/compare",
+            post_with(rules::compare, rules::compare_docs),
+        )
+        .api_route(
+            "/policies/{id}/versions",
+            get_with(rules::versions, rules::versions_docs),
+        )
+        .api_route(
+            "/policies/{id}/back",
+            post_with(rules::back, rules::back_docs),
+        )
+        .api_route(
             "/approvals",
             get_with(approvals::list, approvals::list_docs),
         )
@@ -218,9 +288,22 @@ fn documented() -> (Router<Arc<Engine>>, OpenApi) {
             post_with(approvals::decide, approvals::decide_docs),
         )
         .api_route(
+            "/approvals/{id}/rule-proposals",
+            get_with(approvals::rules, approvals::rules_docs),
+        )
+        .api_route(
             "/approvals/{id}/extend",
             post_with(approvals::extend, approvals::extend_docs),
         )
+        .api_route(
+            "/folders",
+            get_with(sandboxes::folders, sandboxes::folders_docs),
+        )
+        .api_route(
+            "/limits",
+            get_with(limits::show, limits::show_docs).put_with(limits::save, limits::save_docs),
+        )
+        .api_route("/kept", get_with(limits::kept, limits::kept_docs))
         .api_route(
             "/sandboxes",
             get_with(sandboxes::list, sandboxes::list_docs)
@@ -300,7 +383,35 @@ fn documented() -> (Router<Arc<Engine>>, OpenApi) {
             "/sessions/{id}/close",
             post_with(sessions::close, sessions::close_docs),
         )
+        .api_route(
+            "/webhooks",
+            get_with(webhooks::list, webhooks::list_docs)
+                .post_with(webhooks::create, webhooks::create_docs),
+        )
+        .api_route(
+            "/webhooks/{id}",
+            get_with(webhooks::show, webhooks::show_docs)
+                .patch_with(webhooks::change, webhooks::change_docs)
+                .delete_with(webhooks::remove, webhooks::remove_docs),
+        )
+        .api_route(
+            "/webhooks/{id}/secret",
+            post_with(webhooks::secret, webhooks::secret_docs),
+        )
+        .api_route(
+            "/webhooks/{id}/test",
+            post_with(webhooks::test, webhooks::test_docs),
+        )
+        .api_route(
+            "/webhooks/{id}/notices",
+            get_with(webhooks::notices, webhooks::notices_docs),
+        )
         .api_route("/me", get_with(people::me, people::me_docs))
+        .api_route(
+            "/me/settings",
+            get_with(people::settings, people::settings_docs)
+                .put_with(people::save_settings, people::save_settings_docs),
+        )
         .api_route(
             "/people",
             get_with(people::list, people::list_docs)
@@ -359,15 +470,6 @@ fn documented() -> (Router<Arc<Engine>>, OpenApi) {
             .default_response::<Problem>()
         });
     (router, document)
-}
-
-async fn no_such_address() -> Problem {
-    Problem::new(
-        StatusCode::NOT_FOUND,
-        "no_such_address",
-        "there is nothing at this address".into(),
-        "see /agent/terminal/openapi.json",
-    )
 }
 
 async fn no_such_method() -> Problem {

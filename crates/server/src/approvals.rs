@@ -7,7 +7,9 @@ use axum::Json;
 use axum::extract::State as Shared;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weighlock_engine::{ApprovalState, ApprovalView, Decision, DecisionKind, Engine, InboxFilter};
+use weighlock_engine::{
+    ApprovalState, ApprovalView, Decision, DecisionKind, Engine, InboxFilter, RuleProposals,
+};
 
 use crate::output::blocking;
 use crate::policies::NewGrant;
@@ -71,12 +73,27 @@ pub struct DecisionRequest {
     /// What the requester is told, word for word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// What has put the question, where it was not a door of ours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub through: Option<Through>,
     /// The text to run instead, for `approve_edited`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
     /// What is allowed from now on, for `approve_always`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<NewGrant>,
+    /// What is blocked from now on, for everybody, with `reject`: patterns as
+    /// rules have them. For administrators.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blocks: Vec<String>,
+}
+
+/// What puts questions to people for us.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Through {
+    /// An agent's client, asked by the protocol that it speaks.
+    Elicitation,
 }
 
 /// More time for an answer.
@@ -153,10 +170,12 @@ pub(crate) async fn decide(
         kind: asked.kind,
         fingerprint: Some(asked.fingerprint),
         reason: asked.reason,
+        through: asked.through.map(|Through::Elicitation| "elicitation"),
         command: asked.command,
         grants: rules
             .map(|rule| (rule.pattern.clone(), rule.scope(), rule.until))
             .collect(),
+        blocks: asked.blocks,
     };
     Ok(Json(engine.decide(&id, decision, &who).await?))
 }
@@ -168,6 +187,24 @@ pub(crate) fn decide_docs(op: TransformOperation<'_>) -> TransformOperation<'_> 
             "Answers when what was approved is started. 409 `already_decided` with the outcome if \
              somebody or a clock was faster, 409 `payload_changed` with the new question if what \
              would run is not what was shown.",
+        )
+}
+
+pub(crate) async fn rules(
+    Shared(engine): Shared<Arc<Engine>>,
+    Who(who): Who,
+    Id(id): Id,
+) -> Result<Json<RuleProposals>, Problem> {
+    Ok(Json(engine.rule_proposals(&id, &who).await?))
+}
+
+pub(crate) fn rules_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
+    op.id("getRuleProposals")
+        .summary("What could be allowed from now on, instead of being asked about again")
+        .description(
+            "For each part that is asked about, patterns for `rules` of `approve_always`, the \
+             narrowest first, with the commands of the past that each is about. 409 \
+             `already_decided` if nothing waits any more.",
         )
 }
 

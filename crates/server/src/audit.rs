@@ -14,7 +14,7 @@ use weighlock_engine::{Engine, EntryFilter, Verified};
 
 use crate::output::blocking;
 use crate::problem::Problem;
-use crate::system::{Id, Params, Who, of_kind, when};
+use crate::system::{Id, Params, Who, of_kinds, when};
 
 /// How many entries there are when nothing is asked, and at the most.
 const PAGE: usize = 100;
@@ -110,7 +110,7 @@ pub(crate) async fn verify(
     Shared(engine): Shared<Arc<Engine>>,
     Who(who): Who,
 ) -> Result<Json<VerifiedView>, Problem> {
-    blocking(move || Ok(Json(engine.verify(&who)?.into()))).await
+    Ok(Json(engine.verify(&who).await?.into()))
 }
 
 pub(crate) fn verify_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
@@ -122,12 +122,26 @@ pub(crate) async fn export(
     Who(who): Who,
 ) -> Result<Response, Problem> {
     engine.may_export(&who)?;
-    // A few pieces ahead of the reader, never the whole record in memory.
+    let kind = [(axum::http::header::CONTENT_TYPE, "application/jsonl")];
+    let body = sent(move |mut to| {
+        engine
+            .export(&mut to, &who)
+            .map(drop)
+            .map_err(io::Error::other)
+    });
+    Ok((kind, body).into_response())
+}
+
+/// Sends what is written as it is written: a few pieces ahead of the reader,
+/// never all of it in memory.
+pub(crate) fn sent(
+    write: impl FnOnce(&mut dyn io::Write) -> io::Result<()> + Send + 'static,
+) -> axum::body::Body {
     let (pieces, reader) = tokio::sync::mpsc::channel(4);
     tokio::task::spawn_blocking(move || {
         let mut writer = BufWriter::with_capacity(PIECE, Pieces(pieces));
-        if let Err(error) = engine.export(&mut writer, &who) {
-            tracing::error!(%error, "cannot export the audit");
+        if let Err(error) = write(&mut writer) {
+            tracing::error!(%error, "cannot export");
             // Without its last line, the export shows that it is cut off.
             let _ = writer.into_parts();
         }
@@ -136,8 +150,7 @@ pub(crate) async fn export(
         let piece = reader.recv().await?;
         Some((Ok::<_, io::Error>(piece), reader))
     });
-    let kind = [(axum::http::header::CONTENT_TYPE, "application/jsonl")];
-    Ok((kind, axum::body::Body::from_stream(stream)).into_response())
+    axum::body::Body::from_stream(stream)
 }
 
 /// How much of the record is sent at a time.
@@ -162,7 +175,7 @@ impl io::Write for Pieces {
 pub(crate) fn export_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("exportAudit")
         .summary("The whole audit as JSON Lines, for `weighlock audit verify --file`")
-        .response_with::<200, String, _>(|res| of_kind(res, "application/jsonl"))
+        .response_with::<200, String, _>(|res| of_kinds(res, &["application/jsonl"]))
 }
 
 pub(crate) async fn of_run(

@@ -14,6 +14,7 @@ use tokio::net::UnixStream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use weighlock_engine::{Engine, Principal, Process};
 
+use crate::pages::is_page;
 use crate::problem::Problem;
 use crate::rate::Limits;
 
@@ -222,11 +223,8 @@ impl OperationInput for Guest {}
 fn is_open(head: &Parts) -> bool {
     matches!(
         (head.method.as_str(), head.uri.path()),
-        (
-            "GET",
-            "/signin" | "/signin.js" | "/agent/terminal/openapi.json"
-        ) | ("POST", "/agent/terminal/signin")
-    )
+        ("GET", "/agent/terminal/openapi.json") | ("POST", "/agent/terminal/signin")
+    ) || is_page(&head.method, &head.uri)
 }
 
 /// The cookie that says who has signed in.
@@ -287,6 +285,8 @@ fn decides(head: &Parts) -> bool {
         (Some("commands"), Some(_), Some(deed)) => matches!(deed, "approve" | "reject"),
         (Some("commands" | "sessions" | "terminals" | "wait"), ..) => false,
         (Some("policies"), Some("explain" | "check"), _) => false,
+        (Some("blacklist"), Some("compare"), _) => false,
+        (Some("policies"), Some(_), Some("check" | "compare")) => false,
         _ => true,
     }
 }

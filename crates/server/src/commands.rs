@@ -1,6 +1,7 @@
 //! Runs: asking for them, looking at them, stopping them.
 
-use std::collections::BTreeMap;
+mod views;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,11 +16,17 @@ use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weighlock_engine::{
-    Decision, DecisionKind, Engine, Filter, Input, Load, Outcome, Principal, Report, Request,
-    Review, Run, Shell, State, Text,
+    Cut, Decision, DecisionKind, Engine, Filter, Input, Outcome, Principal, Report, Request, Run,
+    Shell, State, Text,
 };
 
+pub use self::views::{
+    ApproveRequest, CommandList, CommandView, Executor, FinalizeRequest, NewCommand, RejectRequest,
+    ShellName, StopRequest,
+};
 use crate::changes::Settle;
+use crate::cut::CutTo;
+use crate::export::Format;
 use crate::output::blocking;
 use crate::problem::Problem;
 use crate::system::{Body, Id, Optional, Params, Who, describe_headers, page, when};
@@ -27,174 +34,8 @@ use crate::system::{Body, Id, Optional, Params, Who, describe_headers, page, whe
 /// How long a run that is asked to stop has to end in order, unless said.
 const GRACE_MS: u64 = 2000;
 
-/// A request to run a command.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(example = serde_json::json!({ "command": "git status", "wait_ms": 1000 }))]
-#[schemars(example = serde_json::json!({
-    "command": "npm run build", "description": "Build the project", "sandbox_id": "default",
-    "background": true,
-}))]
-pub struct NewCommand {
-    /// The text for the shell.
-    pub command: String,
-    /// What it is for, in a few words.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
-    /// What it belongs together with: the id of a session, or the client's own
-    /// name for one; one is opened for it when not given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub session_id: Option<String>,
-    /// The sandbox to run in, by id or name; the requester's default when not
-    /// given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sandbox_id: Option<String>,
-    /// The working directory: the sandbox's directory or one below it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cwd: Option<String>,
-    /// Environment variables to add.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub env: BTreeMap<String, String>,
-    /// The profile that the agent works under.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub agent: Option<String>,
-    /// What reads the command; when not given, `sh` where all shells read it
-    /// alike, and bash otherwise.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub shell: Option<ShellName>,
-    /// What the command reads; nothing when not given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stdin: Option<String>,
-    /// Input will follow by `POST …/stdin`.
-    #[serde(default)]
-    pub stdin_open: bool,
-    /// After this the run is ended. Above the maximum it is lowered, and said.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub timeout_ms: Option<i64>,
-    /// After this time without output the run is ended.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub idle_ms: Option<i64>,
-    /// How long to wait for the end before answering with a handle; until the
-    /// end when not given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub wait_ms: Option<i64>,
-    /// Answer at once. Unless said otherwise, the time limit is the longest
-    /// there is.
-    #[serde(default)]
-    pub background: bool,
-    /// What the shell leaves running goes on, under its keeper.
-    #[serde(default)]
-    pub keep: bool,
-    /// Who runs it: `weighlock`, or `external` for a requester that runs it
-    /// itself once it may, and reports by `…/finalize`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub executor: Option<Executor>,
-    /// `before`: ask a person before it runs, where it would be tried on a
-    /// copy first; for commands whose point is elsewhere, such as the network.
-    /// Otherwise than the sandbox says, `effects` and `none` count only of
-    /// those who may decide.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub review: Option<Review>,
-    /// Try it on a copy, and ask about every change.
-    #[serde(default)]
-    pub preview: bool,
-}
-
-/// What becomes of a command: what it did, for one that its requester has run;
-/// or what happens to the changes that one has made on a copy.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-#[schemars(example = serde_json::json!({ "exit_code": 0, "stdout": "ok\n" }))]
-#[schemars(example = serde_json::json!({ "changes": "commit" }))]
-pub struct FinalizeRequest {
-    /// Its standard output.
-    pub stdout: String,
-    /// Its standard error.
-    pub stderr: String,
-    /// Its exit code; required for one that its requester has run.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub exit_code: Option<i32>,
-    /// Apply its changes, or throw them away.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub changes: Option<Settle>,
-    /// From the changes as they were seen; anything else is refused.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub hash: Option<String>,
-    /// What the requester is told.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-}
-
-/// Who runs a command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Executor {
-    /// We do, behind walls.
-    Weighlock,
-    /// The requester does.
-    External,
-}
-
-/// A yes to the question about a command.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct ApproveRequest {
-    /// From the question: names exactly what was seen. Without it the yes
-    /// counts only if the question has not changed since it was asked.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub fingerprint: Option<String>,
-    /// What the requester is told.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-}
-
-/// A no to the question about a command.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct RejectRequest {
-    /// What the requester is told, word for word.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-}
-
-/// The shells there are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ShellName {
-    /// `/bin/sh`.
-    Sh,
-    /// `/bin/bash`.
-    Bash,
-}
-
-/// A run and what it said, cut to the reader's measure.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct CommandView {
-    /// The run.
-    #[serde(flatten)]
-    pub run: Run,
-    /// Standard output.
-    pub stdout: Option<String>,
-    /// Standard error.
-    pub stderr: Option<String>,
-    /// Both together, where the preset joins them.
-    pub text: Option<String>,
-    /// Characters that were left out of the above.
-    pub left_out_chars: u64,
-    /// How to read what was left out.
-    pub note: Option<String>,
-    /// What it takes up now, while it runs.
-    pub load: Option<Load>,
-}
-
-/// A page of runs, newest first, without their output.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct CommandList {
-    /// The runs.
-    pub commands: Vec<Run>,
-    /// Ask for the next page with this; absent on the last.
-    pub cursor: Option<String>,
-}
+/// More are only said to be more.
+const MOST_COUNTED: usize = 1_000_000;
 
 /// Which runs to list.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -205,7 +46,10 @@ pub(crate) struct ListParams {
     /// Only those with this coarse status: `pending`, `approved`, `rejected`,
     /// `executed` or `failed`.
     status: Option<Status>,
-    /// Only those whose command contains this, whatever its case.
+    /// Filters and words, as people type them: `agent:coder status:failed rm`.
+    /// Keys are `agent`, `status`, `verdict`, `by`, `sandbox`, `terminal`,
+    /// `since`, `until`, `exit`, `rule` and `id`; every other word is looked
+    /// for in the command, whatever its case.
     q: Option<String>,
     /// Only those of this requester.
     agent: Option<String>,
@@ -224,8 +68,39 @@ pub(crate) struct ListParams {
     open: bool,
     /// From the page before.
     cursor: Option<String>,
+    /// Without the newest so many, where `cursor` is not known: to jump to the
+    /// end of a long list.
+    #[serde(default)]
+    skip: usize,
     /// How many, at most 500.
     limit: Option<usize>,
+    /// Count all that there are, too.
+    #[serde(default)]
+    count: bool,
+    /// How an export is written: `jsonl` or `csv`.
+    pub(crate) format: Option<Format>,
+}
+
+impl ListParams {
+    /// Returns what is asked for, without a limit.
+    pub(crate) fn filter(&self, engine: &Engine, who: &Principal) -> Result<Filter, Problem> {
+        let filter = Filter {
+            state: self.state,
+            status: self.status.map(|status| status.word().to_owned()),
+            before: self.cursor.clone(),
+            requested_by: self.agent.clone(),
+            approved_by: self.by.clone(),
+            session: self.session.clone(),
+            sandbox: self.sandbox.clone(),
+            since: self.since.as_deref().map(when).transpose()?,
+            until: self.until.as_deref().map(when).transpose()?,
+            open: self.open,
+            skip: self.skip,
+            ..Filter::default()
+        };
+        let typed = self.q.as_deref().unwrap_or_default();
+        Ok(engine.filter(typed, filter, who)?)
+    }
 }
 
 /// The coarse statuses.
@@ -244,18 +119,11 @@ enum Status {
 pub(crate) struct ShowParams {
     /// How long to wait for the end, if it runs.
     wait_ms: Option<u64>,
-}
-
-/// How to end a run.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct StopRequest {
-    /// Ask with the signal of Ctrl C instead of the one for ending.
-    #[serde(default)]
-    pub interrupt: bool,
-    /// How long it has to end in order before it is forced: 2000 if not given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub grace_ms: Option<u64>,
+    /// With `true`, it is ended if whoever waits for it does not come back
+    /// within 10 seconds; with `false`, it goes on without them.
+    attend: Option<bool>,
+    /// How much of its output is in the answer.
+    cut: Option<CutTo>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -275,15 +143,27 @@ pub(crate) async fn create(
     key: IdempotencyKey,
     Body(new): Body<NewCommand>,
 ) -> Result<Response, Problem> {
+    let cut = new.cut;
     let request = Request {
         key: key.0,
         ..request(new, principal)
     };
-    let (status, run) = match engine.run(request).await? {
+    let outcome = match request.attended {
+        // Nobody who goes away while it starts leaves it without a watch.
+        true => {
+            let run = tokio::spawn({
+                let engine = Arc::clone(&engine);
+                async move { engine.run(request).await }
+            });
+            run.await.expect("the engine does not panic")?
+        }
+        false => engine.run(request).await?,
+    };
+    let (status, run) = match outcome {
         Outcome::Running(run) | Outcome::Waiting(run) => (StatusCode::ACCEPTED, run),
         Outcome::Ended(run) | Outcome::Refused(run) => (StatusCode::OK, run),
     };
-    let view = view(&engine, run)?;
+    let view = view_cut(&engine, run, cut)?;
     let place = format!("/agent/terminal/commands/{}", view.run.command_id);
     let mut response = (status, Json(view)).into_response();
     if let Ok(place) = HeaderValue::from_str(&place) {
@@ -316,34 +196,48 @@ pub(crate) async fn list(
     Who(who): Who,
     Params(params): Params<ListParams>,
 ) -> Result<Json<CommandList>, Problem> {
-    let limit = page(params.limit);
-    let filter = Filter {
-        state: params.state,
-        status: params.status.map(|status| status.word().to_owned()),
-        text: params.q,
-        before: params.cursor,
-        requested_by: params.agent,
-        approved_by: params.by,
-        session: params.session,
-        sandbox: params.sandbox,
-        since: params.since.as_deref().map(when).transpose()?,
-        until: params.until.as_deref().map(when).transpose()?,
-        open: params.open,
-        limit: limit + 1,
-        ..Filter::default()
-    };
-    let mut commands = blocking(move || Ok(engine.list(filter, &who)?)).await?;
-    let more = commands.len() > limit;
-    commands.truncate(limit);
-    let cursor = commands
-        .last()
-        .filter(|_| more)
-        .map(|run| run.command_id.clone());
-    Ok(Json(CommandList { commands, cursor }))
+    blocking(move || {
+        let limit = page(params.limit);
+        let filter = params.filter(&engine, &who)?;
+        let counted = match params.count {
+            true => Some(engine.count(whole(&filter), &who)?),
+            false => None,
+        };
+        let one_more = Filter {
+            limit: limit + 1,
+            ..filter
+        };
+        let mut commands = engine.list(one_more, &who)?;
+        let more = commands.len() > limit;
+        commands.truncate(limit);
+        let last = commands.last().filter(|_| more);
+        Ok(Json(CommandList {
+            cursor: last.map(|run| run.command_id.clone()),
+            commands,
+            count: counted.map(|counted| counted.count),
+            more: counted.is_some_and(|counted| counted.more),
+        }))
+    })
+    .await
+}
+
+/// The same from the first page on.
+fn whole(filter: &Filter) -> Filter {
+    Filter {
+        before: None,
+        skip: 0,
+        limit: MOST_COUNTED,
+        ..filter.clone()
+    }
 }
 
 pub(crate) fn list_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
-    op.id("listCommands").summary("List runs, newest first")
+    op.id("listCommands")
+        .summary("List runs, newest first")
+        .description(
+            "400 `unknown_filter` names the nearest one where `q` has a key that there is not; \
+             `invalid_filter` says what is wrong with a value.",
+        )
 }
 
 pub(crate) async fn show(
@@ -353,17 +247,26 @@ pub(crate) async fn show(
     Params(params): Params<ShowParams>,
 ) -> Result<Json<CommandView>, Problem> {
     let mut run = {
-        let engine = Arc::clone(&engine);
+        let (engine, who) = (Arc::clone(&engine), who.clone());
         blocking(move || Ok(engine.find(&id, &who)?)).await?
     };
-    if let Some(millis) = params.wait_ms
-        && matches!(run.state, State::Running | State::Waiting | State::Held)
-    {
-        run = engine
-            .wait(&run, Some(Duration::from_millis(millis)))
-            .await?;
+    // Whoever attends a run waits for what it does, not for a person.
+    let goes_on = match run.state {
+        State::Running => true,
+        State::Waiting | State::Held => params.attend.is_none(),
+        _ => false,
+    };
+    if let Some(millis) = params.wait_ms.filter(|_| goes_on) {
+        let time = Duration::from_millis(millis);
+        run = match params.attend {
+            Some(true) => engine.attend(&run, Some(time), &who).await?,
+            Some(false) | None => engine.wait(&run, Some(time)).await?,
+        };
     }
-    blocking(move || Ok(Json(view(&engine, run)?))).await
+    if params.attend == Some(false) {
+        engine.release(&run, &who)?;
+    }
+    blocking(move || Ok(Json(view_cut(&engine, run, params.cut)?))).await
 }
 
 pub(crate) fn show_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
@@ -424,8 +327,10 @@ pub(crate) async fn approve(
         kind: DecisionKind::ApproveOnce,
         fingerprint: yes.fingerprint,
         reason: yes.reason,
+        through: None,
         command: None,
         grants: vec![],
+        blocks: vec![],
     };
     decided(&engine, &id, decision, &who).await
 }
@@ -446,8 +351,10 @@ pub(crate) async fn reject(
         kind: DecisionKind::Reject,
         fingerprint: None,
         reason: no.reason,
+        through: None,
         command: None,
         grants: vec![],
+        blocks: vec![],
     };
     decided(&engine, &id, decision, &who).await
 }
@@ -524,9 +431,17 @@ pub(crate) fn withdraw_docs(op: TransformOperation<'_>) -> TransformOperation<'_
         .summary("Take a request back that has not begun")
 }
 
-/// Adds what a run said.
+/// Adds what a run said, cut as the preset has it.
 pub(crate) fn view(engine: &Engine, run: Run) -> Result<CommandView, Problem> {
-    let excerpt = engine.excerpt(&run, None)?;
+    view_cut(engine, run, None)
+}
+
+fn view_cut(engine: &Engine, run: Run, cut: Option<CutTo>) -> Result<CommandView, Problem> {
+    let cut = cut.map(Cut::from);
+    let excerpt = match run.detail.terminal {
+        Some(_) => engine.transcript(&run, cut)?,
+        None => engine.excerpt(&run, cut)?,
+    };
     let (stdout, stderr, text) = match excerpt.text {
         Text::Streams { stdout, stderr } => (Some(stdout), Some(stderr), None),
         Text::Joined(text) => (None, None, Some(text)),
@@ -546,6 +461,7 @@ pub(crate) fn view(engine: &Engine, run: Run) -> Result<CommandView, Problem> {
         stderr,
         text,
         left_out_chars: excerpt.left_out,
+        left_out_stderr_chars: excerpt.left_out_stderr,
         note,
     })
 }
@@ -569,6 +485,7 @@ fn request(new: NewCommand, principal: Principal) -> Request {
         idle_ms: new.idle_ms,
         wait_ms: new.wait_ms,
         background: new.background,
+        attended: new.attend,
         keep: new.keep,
         review: new.review,
         preview: new.preview,
@@ -617,15 +534,6 @@ impl Status {
             Self::Rejected => "rejected",
             Self::Executed => "executed",
             Self::Failed => "failed",
-        }
-    }
-}
-
-impl From<ShellName> for Shell {
-    fn from(name: ShellName) -> Self {
-        match name {
-            ShellName::Sh => Self::Sh,
-            ShellName::Bash => Self::Bash,
         }
     }
 }

@@ -15,7 +15,7 @@ use weighlock_engine::{Engine, Event};
 
 use crate::auth::Guest;
 use crate::problem::Problem;
-use crate::system::{Params, of_kind};
+use crate::system::{Params, of_kinds};
 
 /// How often something is sent when nothing happens, so that both ends notice
 /// a line that is gone.
@@ -44,6 +44,9 @@ pub(crate) async fn stream(
         let told = guest.is_welcome().await.then(|| told(&event))?;
         Some((Ok::<_, Infallible>(told), (events, guest)))
     });
+    // Without a first word nobody hears that the line is open.
+    let open = futures_util::stream::once(async { Ok(SseEvent::default().comment("open")) });
+    let stream = futures_util::StreamExt::chain(open, stream);
     let alive = KeepAlive::new().interval(ALIVE_EVERY);
     Ok(Sse::new(stream).keep_alive(alive).into_response())
 }
@@ -66,5 +69,5 @@ pub(crate) fn stream_docs(op: TransformOperation<'_>) -> TransformOperation<'_> 
              looked at again. The data of each is an object with `id`, `event`, `time`, `kind`, \
              `actor`, `command_id`, `approval_id` and `sandbox_id`. Each sees what concerns them.",
         )
-        .response_with::<200, String, _>(|res| of_kind(res, "text/event-stream"))
+        .response_with::<200, String, _>(|res| of_kinds(res, &["text/event-stream"]))
 }

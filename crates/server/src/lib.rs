@@ -6,13 +6,19 @@ mod audit;
 mod auth;
 mod changes;
 mod commands;
+mod cut;
 mod events;
+mod export;
+mod limits;
 mod listen;
 mod output;
+mod outward;
+mod pages;
 mod people;
 mod policies;
 mod problem;
 mod rate;
+mod rules;
 mod sandboxes;
 mod sessions;
 mod signin;
@@ -21,20 +27,24 @@ mod system;
 mod tasks;
 mod terminals;
 mod waits;
+mod webhooks;
 
-pub use api::{app, openapi};
-pub use approvals::{ApprovalList, DecisionRequest, ExtendRequest};
+pub use api::{Within, openapi};
+pub use approvals::{ApprovalList, DecisionRequest, ExtendRequest, Through};
 pub use auth::Peer;
 pub use changes::{DraftList, RunList, Settle, SettleDraft};
 pub use commands::{
     ApproveRequest, CommandList, CommandView, Executor, FinalizeRequest, NewCommand, RejectRequest,
     ShellName, StopRequest,
 };
+pub use cut::CutTo;
 pub use listen::{Doors, serve};
-pub use output::{FRAME_HEADER, FoundLines, Frame, LineView, LinesView};
+pub use output::{FRAME_HEADER, FoundLines, Frame, LeftOutView, LineView, LinesView, SpanView};
+pub use outward::Outward;
 pub use people::{Me, PauseList, PauseRequest, PeopleList, RotateRequest, TokenRequest};
 pub use policies::{ExplainRequest, NewGrant};
 pub use problem::ProblemDocument;
+pub use rules::{BackRequest, RuleText, SaveRequest};
 pub use sandboxes::SandboxList;
 pub use sessions::{CloseRequest, SessionList};
 pub use signin::LinkView;
@@ -45,3 +55,4 @@ pub use terminals::{
     NewExec, NewTerminal, SentView, TerminalInput, TerminalList, TerminalSignal, TerminalSize,
 };
 pub use waits::{WaitRequest, WaitView};
+pub use webhooks::{NoticeList, Tested, WebhookList};

@@ -3,8 +3,10 @@
 //! The loop is our own because `axum::serve` has no limits: whoever connects
 //! and says nothing would keep a connection for ever.
 
+use std::collections::HashMap;
 use std::future::{Future, poll_fn};
 use std::io;
+use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -12,6 +14,8 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::ConnectInfo;
+use axum::http::{StatusCode, header};
+use axum::response::IntoResponse;
 use hyper::Request;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -24,8 +28,11 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 use weighlock_engine::Engine;
 
-use crate::api::app;
+use crate::api::{Within, app};
 use crate::auth::Peer;
+use crate::outward::{Outward, deliver};
+use crate::pages::Pages;
+use crate::problem::Problem;
 
 /// How long requests under way may take once the server was asked to end.
 /// Most wait for a run, and a run goes on without us.
@@ -35,6 +42,14 @@ const FINISH_WITHIN: Duration = Duration::from_millis(500);
 /// Anyone on this machine can open them without a token; the descriptors that
 /// are left are for those who are known, and for runs.
 const TCP_CONNECTIONS: usize = 256;
+
+/// Connections of one user at once over the socket. Beside each run there are
+/// one or two, and a handful for each agent; more is a program gone wrong, and
+/// the descriptors are for runs.
+const USER_CONNECTIONS: usize = 1024;
+
+/// Of those who have too many, so many are told at once; others are sent away.
+const TOLD_CONNECTIONS: usize = 16;
 
 /// How long a connection over TCP may be without a request that is whole, from
 /// its beginning or from the last answer. Whoever waits for one of the places
@@ -57,6 +72,13 @@ pub struct Doors {
     pub tcp: Option<TcpListener>,
     /// Names, beside this machine's own, by which a proxy reaches TCP.
     pub hosts: Vec<String>,
+    /// Where the pages are, instead of in the program: while they are
+    /// developed.
+    pub ui_dir: Option<PathBuf>,
+    /// The way out.
+    pub outward: Outward,
+    /// A further door, which reaches the service from within.
+    pub within: fn(Within) -> Router,
 }
 
 /// Serves until `stop` resolves.
@@ -66,12 +88,21 @@ pub async fn serve(
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
     let (closing, closed) = watch::channel(false);
+    let outward = Arc::new(doors.outward);
+    let delivering = Arc::clone(&engine);
     let host = Host {
-        app: TowerToHyperService::new(app(Arc::clone(&engine), doors.hosts)),
+        app: TowerToHyperService::new(app(
+            Arc::clone(&engine),
+            doors.hosts,
+            Pages { dir: doors.ui_dir },
+            Arc::clone(&outward),
+            doors.within,
+        )),
         engine,
         closed,
     };
     let mut open = JoinSet::new();
+    open.spawn(deliver(delivering, outward));
     if let Some(tcp) = doors.tcp {
         open.spawn(host.clone().open_tcp(tcp));
     }
@@ -94,7 +125,7 @@ struct Host {
 
 impl Host {
     async fn open_tcp(self, listener: TcpListener) {
-        let http = http(Some(HEAD_WITHIN));
+        let way = self.way(Some(HEAD_WITHIN));
         let places = Arc::new(Semaphore::new(TCP_CONNECTIONS));
         loop {
             let place = Arc::clone(&places).acquire_owned().await;
@@ -102,52 +133,70 @@ impl Host {
             let (stream, _) = next(|context| listener.poll_accept(context)).await;
             // Held back by the kernel, small answers take up to 40 ms.
             let _ = stream.set_nodelay(true);
-            self.attend(&http, stream, Peer::Tcp, Some(place));
+            self.attend(&way, stream, Peer::Tcp, place);
         }
     }
 
     async fn open_socket(self, listener: UnixListener) {
         // `weighlock run` keeps a connection beside a run for as long as that
         // takes. A stranger must show a token, and soon.
-        let (patient, hasty) = (http(None), http(Some(HEAD_WITHIN)));
-        let places = Arc::new(Semaphore::new(TCP_CONNECTIONS));
+        let (patient, hasty) = (self.way(None), self.way(Some(HEAD_WITHIN)));
+        let full = Way {
+            app: TowerToHyperService::new(Router::new().fallback(too_many)),
+            ..self.way(Some(HEAD_WITHIN))
+        };
+        let strangers = Arc::new(Semaphore::new(TCP_CONNECTIONS));
+        let told = Arc::new(Semaphore::new(TOLD_CONNECTIONS));
+        let mut known = HashMap::new();
         loop {
             let (stream, _) = next(|context| listener.poll_accept(context)).await;
             let peer = Peer::of(&stream);
-            if self.is_known(peer) {
-                self.attend(&patient, stream, peer, None);
-            } else if let Ok(place) = Arc::clone(&places).try_acquire_owned() {
-                // Without a place they are sent away: others must not wait
-                // behind them.
-                self.attend(&hasty, stream, peer, Some(place));
+            // Without a place they are sent away: others must not wait behind
+            // them.
+            let ways = match self.known(peer) {
+                Some(uid) => {
+                    let places = known.entry(uid).or_insert_with(user_places);
+                    vec![(&patient, &*places), (&full, &told)]
+                }
+                None => vec![(&hasty, &strangers)],
+            };
+            let found = ways.into_iter().find_map(|(way, places)| {
+                let place = Arc::clone(places).try_acquire_owned().ok()?;
+                Some((way, place))
+            });
+            if let Some((way, place)) = found {
+                self.attend(way, stream, peer, place);
             }
         }
     }
 
-    /// Whether the kernel's word is enough.
-    fn is_known(&self, peer: Peer) -> bool {
+    fn way(&self, head_within: Option<Duration>) -> Way {
+        Way {
+            http: http(head_within),
+            app: self.app.clone(),
+        }
+    }
+
+    /// Who it is, where the kernel's word is enough.
+    fn known(&self, peer: Peer) -> Option<u32> {
         let Peer::User { uid, .. } = peer else {
-            return false;
+            return None;
         };
-        self.engine.user(uid, None).is_ok_and(|who| who.is_some())
+        let is_known = self.engine.user(uid, None).is_ok_and(|who| who.is_some());
+        is_known.then_some(uid)
     }
 
     /// Answers on one connection for as long as it lasts, in a task of its own.
-    fn attend<S>(
-        &self,
-        http: &http1::Builder,
-        stream: S,
-        peer: Peer,
-        place: Option<OwnedSemaphorePermit>,
-    ) where
+    fn attend<S>(&self, way: &Way, stream: S, peer: Peer, place: OwnedSemaphorePermit)
+    where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let app = self.app.clone();
+        let app = way.app.clone();
         let answer = service_fn(move |mut request: Request<Incoming>| {
             request.extensions_mut().insert(ConnectInfo(peer));
             app.call(request)
         });
-        let connection = http.serve_connection(TokioIo::new(stream), answer);
+        let connection = way.http.serve_connection(TokioIo::new(stream), answer);
         let connection = connection.with_upgrades();
         let mut closed = self.closed.clone();
         tokio::spawn(async move {
@@ -165,6 +214,27 @@ impl Host {
             }
         });
     }
+}
+
+/// How those are answered who come in by one door.
+struct Way {
+    http: http1::Builder,
+    app: TowerToHyperService<Router>,
+}
+
+fn user_places() -> Arc<Semaphore> {
+    Arc::new(Semaphore::new(USER_CONNECTIONS))
+}
+
+/// What a user is told who has no place left.
+async fn too_many() -> impl IntoResponse {
+    let problem = Problem::new(
+        StatusCode::TOO_MANY_REQUESTS,
+        "too_many_requests",
+        format!("you have {USER_CONNECTIONS} connections open; nothing was done"),
+        "end programs that keep them: runs in the foreground, watchers and agents do",
+    );
+    ([(header::CONNECTION, "close")], problem)
 }
 
 /// How HTTP is spoken. More than 100 header lines get a 431 by default, and

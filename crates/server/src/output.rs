@@ -15,11 +15,13 @@ use futures_util::StreamExt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
-use weighlock_engine::{Engine, Follow, Item, Line, RecordingIndex, Run, Stream, Until};
+use weighlock_engine::{
+    Colour, Engine, Follow, Item, Line, RecordingIndex, Run, Stream, StyledSpan, Until,
+};
 
 use crate::auth::Guest;
 use crate::problem::Problem;
-use crate::system::{Id, Params, Who, of_kind};
+use crate::system::{Id, Params, Who, of_kinds};
 
 /// How many lines there are when nothing is asked, and at the most.
 const LINES: usize = 1000;
@@ -40,6 +42,57 @@ pub struct LineView {
     pub text: String,
     /// The line is longer than this; read it raw, by its offset.
     pub cut: bool,
+    /// Where it does not look as usual, with a `view`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub spans: Vec<SpanView>,
+}
+
+/// A part of a line that looks alike.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct SpanView {
+    /// The first byte of the text.
+    pub start: usize,
+    /// The byte after the last.
+    pub end: usize,
+    /// The colour of the letters: `0` to `255`, of which the first 16 are those
+    /// that people choose, or `#rrggbb`; the usual one if not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fg: Option<String>,
+    /// The colour behind them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bg: Option<String>,
+    /// Heavier.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub bold: bool,
+    /// Fainter.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub dim: bool,
+    /// Slanted.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub italic: bool,
+    /// With a line below.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub underline: bool,
+    /// With both colours exchanged.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub inverse: bool,
+    /// With a line through.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub strike: bool,
+}
+
+/// What whoever asked for a run was not shown of its output.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LeftOutView {
+    /// `stdout` or `stderr`.
+    pub stream: String,
+    /// The line in which it begins, of the whole output.
+    pub from: u64,
+    /// The line in which it ends.
+    pub to: u64,
+    /// How many characters.
+    pub chars: u64,
 }
 
 /// A range of lines.
@@ -49,8 +102,11 @@ pub struct LinesView {
     pub lines: Vec<LineView>,
     /// Lines asked for that are not kept: first and last.
     pub missing: Option<(u64, u64)>,
-    /// Newlines there have been so far.
+    /// Newlines there have been so far; in the agent's view, lines of it.
     pub total: u64,
+    /// Where the copy of whoever asked was cut, with a `view`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<LeftOutView>,
 }
 
 /// Lines that match.
@@ -69,6 +125,17 @@ pub(crate) struct LinesParams {
     from: Option<u64>,
     /// How many, at most 10,000.
     lines: Option<usize>,
+    /// With `full` or `agent`, lines come as they would be seen: without escape
+    /// sequences, with `spans`, and not more than 2 MiB at a time. `agent` is
+    /// what whoever asked for the run was shown, counted by itself.
+    view: Option<View>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum View {
+    Full,
+    Agent,
 }
 
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -166,14 +233,97 @@ pub(crate) async fn lines(
     blocking(move || {
         let run = engine.find(&id, &who)?;
         let count = params.lines.unwrap_or(LINES).min(MAX_LINES);
-        let found = engine.lines(&run, params.from.unwrap_or(1), count)?;
-        Ok(Json(LinesView {
-            lines: found.lines.into_iter().map(line).collect(),
-            missing: found.missing,
-            total: run.detail.output.lines,
+        let from = params.from.unwrap_or(1);
+        Ok(Json(match params.view {
+            None => {
+                let found = engine.lines(&run, from, count)?;
+                LinesView {
+                    lines: found.lines.into_iter().map(line).collect(),
+                    missing: found.missing,
+                    total: run.detail.output.lines,
+                    left_out: vec![],
+                }
+            }
+            Some(View::Full) => whole(&engine, &run, from, count)?,
+            Some(View::Agent) => shown(&engine, &run, from, count)?,
         }))
     })
     .await
+}
+
+/// Output as a person would see it.
+fn whole(engine: &Engine, run: &Run, from: u64, count: usize) -> Result<LinesView, Problem> {
+    let found = engine.styled_lines(run, from, count)?;
+    let lines = found.lines.into_iter().map(|(read, shown)| LineView {
+        text: shown.text,
+        spans: shown.spans.into_iter().map(SpanView::from).collect(),
+        ..line(Line {
+            bytes: vec![],
+            ..read
+        })
+    });
+    Ok(LinesView {
+        lines: lines.collect(),
+        missing: found.missing,
+        total: run.detail.output.lines,
+        left_out: left_out(engine, run)?,
+    })
+}
+
+/// Output as whoever asked for it was shown it.
+fn shown(engine: &Engine, run: &Run, from: u64, count: usize) -> Result<LinesView, Problem> {
+    let lines = engine.shown_lines(run)?;
+    let total = lines.len() as u64;
+    let skipped = usize::try_from(from.saturating_sub(1)).unwrap_or(usize::MAX);
+    let lines = (1_u64..).zip(lines).skip(skipped).take(count);
+    let lines = lines.map(|(number, (stream, line))| LineView {
+        line: number,
+        offset: 0,
+        ms: 0,
+        stream: name(stream).into(),
+        text: line.text,
+        cut: false,
+        spans: line.spans.into_iter().map(SpanView::from).collect(),
+    });
+    Ok(LinesView {
+        lines: lines.collect(),
+        missing: None,
+        total,
+        left_out: left_out(engine, run)?,
+    })
+}
+
+fn left_out(engine: &Engine, run: &Run) -> Result<Vec<LeftOutView>, Problem> {
+    let left = engine.left_out(run)?.into_iter();
+    let left = left.map(|left| LeftOutView {
+        stream: name(left.stream).into(),
+        from: left.from,
+        to: left.to,
+        chars: left.chars,
+    });
+    Ok(left.collect())
+}
+
+impl From<StyledSpan> for SpanView {
+    fn from(span: StyledSpan) -> Self {
+        let look = span.look;
+        let colour = |colour| match colour {
+            Colour::Palette(index) => index.to_string(),
+            Colour::Rgb(r, g, b) => format!("#{r:02x}{g:02x}{b:02x}"),
+        };
+        Self {
+            start: span.start,
+            end: span.end,
+            fg: look.foreground.map(colour),
+            bg: look.background.map(colour),
+            bold: look.bold,
+            dim: look.dim,
+            italic: look.italic,
+            underline: look.underline,
+            inverse: look.inverse,
+            strike: look.struck,
+        }
+    }
 }
 
 pub(crate) fn lines_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
@@ -400,7 +550,7 @@ pub(crate) fn recording_docs(
                 "Marks for commands, take-overs, gaps and the end. What seems to be a secret is \
                  masked, as far as it was written in one piece, unless `reveal` is set.",
             )
-            .response_with::<200, String, _>(|res| of_kind(res, CAST))
+            .response_with::<200, String, _>(|res| of_kinds(res, &[CAST]))
     }
 }
 
@@ -438,12 +588,17 @@ fn line(line: Line) -> LineView {
         line: line.number,
         offset: line.offset,
         ms: line.micros / 1000,
-        stream: match line.stream {
-            Stream::Stdout => "stdout".into(),
-            Stream::Stderr => "stderr".into(),
-        },
+        stream: name(line.stream).into(),
         text: String::from_utf8_lossy(&line.bytes).into_owned(),
         cut: line.cut,
+        spans: vec![],
+    }
+}
+
+fn name(stream: Stream) -> &'static str {
+    match stream {
+        Stream::Stdout => "stdout",
+        Stream::Stderr => "stderr",
     }
 }
 

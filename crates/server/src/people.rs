@@ -9,8 +9,9 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use weighlock_engine::{
-    Engine, NewPerson, NewToken, PauseView, PersonPatch, PersonView, Principal, Role,
+    Engine, Features, NewPerson, NewToken, PauseView, PersonPatch, PersonView, Principal, Role,
 };
 
 use crate::problem::Problem;
@@ -38,6 +39,8 @@ pub struct Me {
     pub waiting: u64,
     /// The server's version.
     pub version: String,
+    /// What they may do, and what there is.
+    pub features: Features,
 }
 
 /// All people and agents.
@@ -105,7 +108,33 @@ pub(crate) fn about(engine: &Engine, who: &Principal) -> Result<Me, Problem> {
         pauses: engine.pauses(who),
         waiting: engine.waiting(who)?,
         version: env!("CARGO_PKG_VERSION").into(),
+        features: engine.features(who),
     })
+}
+
+pub(crate) async fn settings(
+    Shared(engine): Shared<Arc<Engine>>,
+    Who(who): Who,
+) -> Result<Json<Value>, Problem> {
+    Ok(Json(engine.settings(&who)?))
+}
+
+pub(crate) fn settings_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
+    op.id("getSettings")
+        .summary("What the caller has set for the pages: any JSON object")
+}
+
+pub(crate) async fn save_settings(
+    Shared(engine): Shared<Arc<Engine>>,
+    Who(who): Who,
+    Body(settings): Body<Value>,
+) -> Result<Json<Value>, Problem> {
+    Ok(Json(engine.save_settings(settings, &who).await?))
+}
+
+pub(crate) fn save_settings_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
+    op.id("saveSettings")
+        .summary("Keep what the caller sets for the pages, at most 64 KiB")
 }
 
 pub(crate) fn me_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {

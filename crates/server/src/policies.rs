@@ -42,9 +42,12 @@ pub struct ExplainRequest {
     /// What would read it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shell: Option<ShellName>,
-    /// Rules to try in place of the server's rule file.
+    /// Rules to try in place of a rule file's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub draft: Option<String>,
+    /// The rule file that the draft is for: `server` when not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<String>,
 }
 
 /// Rules to check.
@@ -99,13 +102,14 @@ pub struct NewGrant {
 
 pub(crate) async fn explain(
     Shared(engine): Shared<Arc<Engine>>,
-    Who(principal): Who,
+    Who(who): Who,
     Body(asked): Body<ExplainRequest>,
 ) -> Result<Json<Explanation>, Problem> {
-    let draft = asked.draft.clone();
+    let draft = asked.draft;
+    let policy = asked.policy.unwrap_or_else(|| "server".into());
     let principal = match &asked.principal {
-        Some(name) => engine.stand_in(name, &principal)?,
-        None => principal,
+        Some(name) => engine.stand_in(name, &who)?,
+        None => who.clone(),
     };
     let request = Request {
         agent: asked.agent,
@@ -115,7 +119,11 @@ pub(crate) async fn explain(
         shell: asked.shell.map(Shell::from),
         ..Request::new(principal, asked.command)
     };
-    blocking(move || Ok(Json(engine.explain(&request, draft.as_deref())?))).await
+    blocking(move || {
+        let draft = draft.as_deref().map(|text| (policy.as_str(), text));
+        Ok(Json(engine.explain(&request, draft, &who)?))
+    })
+    .await
 }
 
 pub(crate) fn explain_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {

@@ -29,6 +29,10 @@ pub(crate) struct ListParams {
     cursor: Option<String>,
     /// How many, at most 500.
     limit: Option<usize>,
+    /// Only the open one that your own requests belong to when they name it so.
+    name: Option<String>,
+    /// With `name`: in this sandbox, by id or name; your default one otherwise.
+    sandbox: Option<String>,
 }
 
 /// How to close a session.
@@ -47,6 +51,14 @@ pub(crate) async fn list(
 ) -> Result<Json<SessionList>, Problem> {
     let limit = page(params.limit);
     blocking(move || {
+        if let Some(name) = &params.name {
+            let found = engine.session_called(name, params.sandbox.as_deref(), &who)?;
+            let sessions = found.into_iter().collect();
+            return Ok(Json(SessionList {
+                sessions,
+                cursor: None,
+            }));
+        }
         let (sessions, cursor) = engine.sessions(params.cursor.as_deref(), limit, &who)?;
         Ok(Json(SessionList { sessions, cursor }))
     })

@@ -1,4 +1,4 @@
-//! Signing in with a browser: a link that is used once, then a cookie.
+//! Signing in with a browser: a link that is used once, or a token; then a cookie.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -26,70 +26,20 @@ pub struct LinkView {
     pub expires_in_seconds: u64,
 }
 
-/// The secret of a link.
+/// What somebody signs in by.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct SignIn {
-    /// What stands behind the `#`.
-    code: String,
-}
-
-/// The page that a link leads to. It reads the secret out of the address's
-/// fragment, which no server and no log ever sees.
-const PAGE: &str = "<!doctype html>
-<html lang=\"en\">
-<meta charset=\"utf-8\">
-<meta name=\"viewport\" content=\"width=device-width\">
-<title>Sign in — weighlock</title>
-<script src=\"/signin.js\" defer></script>
-<h1>weighlock</h1>
-<p id=\"said\" role=\"status\">Signing in…</p>
-<noscript><p>This page needs JavaScript to read the link.</p></noscript>
-</html>
-";
-
-const SCRIPT: &str = "const said = document.getElementById('said');
-const code = location.hash.slice(1);
-history.replaceState(null, '', location.pathname);
-if (!code) {
-  said.textContent = 'There is no link in this address. `weighlock signin` makes one.';
-} else {
-  fetch('/agent/terminal/signin', {
-    method: 'POST',
-    headers: { 'Content-Type': 'application/json', 'X-Weighlock': '1' },
-    body: JSON.stringify({ code }),
-  }).then(async (answer) => {
-    const told = await answer.json();
-    said.textContent = answer.ok
-      ? `You are signed in as ${told.principal_id} (${told.role}).`
-      : `${told.detail}. ${told.hint}.`;
-  }, () => {
-    said.textContent = 'The server cannot be reached.';
-  });
-}
-";
-
-/// Nothing but what is our own, and nobody's frame.
-const POLICY: &str = "default-src 'none'; script-src 'self'; connect-src 'self'; base-uri 'none'; \
-                      form-action 'none'; frame-ancestors 'none'";
-
-pub(crate) async fn page() -> Response {
-    ours("text/html; charset=utf-8", PAGE)
-}
-
-pub(crate) async fn script() -> Response {
-    ours("text/javascript; charset=utf-8", SCRIPT)
-}
-
-fn ours(kind: &'static str, text: &'static str) -> Response {
-    let headers = [
-        (header::CONTENT_TYPE, kind),
-        (header::CONTENT_SECURITY_POLICY, POLICY),
-        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        (header::REFERRER_POLICY, "no-referrer"),
-        (header::CACHE_CONTROL, "no-store"),
-    ];
-    (headers, text).into_response()
+#[serde(untagged, deny_unknown_fields)]
+pub(crate) enum SignIn {
+    /// By a link.
+    Link {
+        /// What stands behind the `#`.
+        code: String,
+    },
+    /// By a token.
+    Token {
+        /// A person's; an agent's is refused.
+        token: String,
+    },
 }
 
 pub(crate) async fn link(
@@ -114,13 +64,17 @@ pub(crate) async fn enter(
     headers: HeaderMap,
     Body(asked): Body<SignIn>,
 ) -> Result<Response, Problem> {
-    let (secret, seconds) = match engine.sign_in(&asked.code).await {
+    let tried = match asked {
+        SignIn::Link { code } => engine.sign_in(&code).await,
+        SignIn::Token { token } => engine.sign_in_with(token.trim()).await,
+    };
+    let (secret, seconds) = match tried {
         Ok(signed_in) => signed_in,
         Err(error) => {
             let told = gate.limits.guesses.failed(Instant::now()).await;
             return Err(match told {
                 Ok(()) => error.into(),
-                Err(after) => Problem::too_many("too many wrong links in a short time", after),
+                Err(after) => Problem::too_many("too many failed sign-ins in a short time", after),
             });
         }
     };
@@ -148,7 +102,7 @@ pub(crate) async fn enter(
 
 pub(crate) fn enter_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("signIn")
-        .summary("Use a link up, for a cookie")
+        .summary("Use a link up, or show a person's token, for a cookie")
         .response::<200, Json<Me>>()
 }
 

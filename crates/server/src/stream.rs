@@ -17,11 +17,15 @@ use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use weighlock_engine::{Engine, Follow, Hand, Item, Run, Sent, Sight, Size, Stream, Typed, Until};
+use tokio::time::MissedTickBehavior;
+use weighlock_engine::{
+    Engine, Follow, Hand, Item, Run, Sent, Sight, Size, Stream, Typed, Until, short_id,
+    whole_characters,
+};
 
 use crate::auth::{Guest, Seat};
 use crate::problem::Problem;
-use crate::system::{Id, Params, of_kind};
+use crate::system::{Id, Params, of_kinds};
 
 /// How often something is sent when nothing happens, so that both ends notice
 /// a line that is gone.
@@ -29,6 +33,10 @@ const ALIVE_EVERY: Duration = Duration::from_secs(15);
 
 /// Whoever says nothing for so long, or takes nothing, is gone.
 const GONE_AFTER: Duration = Duration::from_secs(30);
+
+/// How often it is looked whether input is hidden, and how many watch: as
+/// quickly as somebody begins to type a password.
+const LOOK_EVERY: Duration = Duration::from_millis(300);
 
 /// How long they have to hang up when there is no more to be said.
 const GOODBYE: Duration = Duration::from_secs(5);
@@ -133,7 +141,7 @@ pub(crate) fn follow_docs(op: TransformOperation<'_>) -> TransformOperation<'_> 
              be as slow as it likes: the run does not wait. Bytes that are no text are replaced; \
              `…/output/raw` has them.",
         )
-        .response_with::<200, String, _>(|res| of_kind(res, "text/event-stream"))
+        .response_with::<200, String, _>(|res| of_kinds(res, &["text/event-stream"]))
 }
 
 /// A stream of events under way.
@@ -243,18 +251,6 @@ fn event(name: &str, id: Option<u64>, data: &Value) -> SseEvent {
     }
 }
 
-/// How many bytes there are without the beginning of a character at the end.
-fn whole_characters(bytes: &[u8]) -> usize {
-    let from = bytes.len().saturating_sub(3);
-    for at in from..bytes.len() {
-        match str::from_utf8(&bytes[at..]) {
-            Err(error) if error.error_len().is_none() && error.valid_up_to() == 0 => return at,
-            _ => {}
-        }
-    }
-    bytes.len()
-}
-
 pub(crate) async fn watch(
     Shared(engine): Shared<Arc<Engine>>,
     guest: Guest,
@@ -287,6 +283,7 @@ pub(crate) async fn watch(
             looked: Instant::now(),
             heard: Instant::now(),
             hand: None,
+            around: None,
             sent: 0,
             came: 0,
             _seat: seat,
@@ -304,7 +301,8 @@ pub(crate) fn watch_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
             "Output comes as binary messages: 8 bytes of offset in network order, then the bytes. \
              All else is JSON with a `type`: `snapshot` (`offset`, `columns`, `rows`, `data` to \
              write to an empty terminal, `skipped` bytes), `gap`, `resize`, `control` (who types, \
-             and whether that is `yours`), `held`, `error` and, last, `exit`. Say `input`, \
+             and whether that is `yours`), `around` (how many are `watching`, and to who types \
+             whether input is `hidden`), `held`, `error` and, last, `exit`. Say `input`, \
              `resize`, `take`, `give` (with a `note`, or `drop` for what was held) and, every \
              64 KiB, `ack` with the `offset` up to which output came: who does not is sent no \
              more, and gets a snapshot instead of what was missed. Binary messages are keys.",
@@ -323,11 +321,22 @@ struct Watching {
     heard: Instant,
     /// The keyboard, once they have taken it.
     hand: Option<Hand>,
+    /// What they were told about what is around them.
+    around: Option<Around>,
     /// Output was sent up to this offset.
     sent: u64,
     /// And came up to this one.
     came: u64,
     _seat: Seat,
+}
+
+/// What is around somebody at a terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+struct Around {
+    /// They and others.
+    watching: usize,
+    /// What they type is not shown, and not on record.
+    hidden: bool,
 }
 
 /// They are gone, or not welcome any more.
@@ -339,6 +348,8 @@ impl Watching {
         self.sent = from.unwrap_or(0);
         self.came = self.sent;
         let mut alive = tokio::time::interval(ALIVE_EVERY);
+        let mut look = tokio::time::interval(LOOK_EVERY);
+        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let room = WINDOW.saturating_sub(self.sent.saturating_sub(self.came));
             let went_on = tokio::select! {
@@ -358,6 +369,7 @@ impl Watching {
                     true => self.send(Message::Ping(Bytes::new())).await,
                     false => Err(Gone),
                 },
+                _ = look.tick() => self.look_around().await,
             };
             if went_on.is_err() || !self.is_welcome().await {
                 return self.part().await;
@@ -428,6 +440,21 @@ impl Watching {
             Sight::Exit(run) => json!({ "type": "exit", "run": run }),
         };
         self.say(message).await
+    }
+
+    /// Tells how many watch, and whether what is typed is hidden, when that is
+    /// not as it was.
+    async fn look_around(&mut self) -> Result<(), Gone> {
+        let around = Around {
+            watching: self.engine.watching(&self.run),
+            hidden: self.hand.is_some() && self.engine.hides_input(&self.run).await,
+        };
+        if self.around.replace(around) == Some(around) {
+            return Ok(());
+        }
+        let mut told = json!(around);
+        told["type"] = "around".into();
+        self.say(told).await
     }
 
     async fn say(&mut self, message: Value) -> Result<(), Gone> {
@@ -528,9 +555,10 @@ impl Watching {
 
 /// What is said about a command that a person is asked about.
 pub(crate) fn asked(run: &Run) -> String {
-    let approval = run.approval_id.as_deref().unwrap_or("an approval");
+    let approval = { run.approval_id.as_deref() }.map_or("an approval".into(), short_id);
     format!(
-        "Waiting for approval ({approval}). A person has been asked. It is typed when they agree."
+        "Waiting for approval ({approval}). A person has been asked. It is typed when they agree. \
+         Poll the run or continue with other work."
     )
 }
 
@@ -541,21 +569,4 @@ fn not_understood(error: &serde_json::Error) -> Problem {
         format!("the message is not understood: {error}"),
         "say `input`, `resize`, `take`, `give` or `ack`",
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::whole_characters;
-
-    #[test]
-    fn only_the_beginning_of_a_character_is_kept_back() {
-        let whole = |text: &[u8]| whole_characters(text);
-        assert_eq!(whole(b""), 0);
-        assert_eq!(whole("aü".as_bytes()), 3);
-        assert_eq!(whole(&"aü".as_bytes()[..2]), 1);
-        assert_eq!(whole(&"a€".as_bytes()[..3]), 1);
-        assert_eq!(whole(&"😀".as_bytes()[..3]), 0);
-        assert_eq!(whole(b"a\xff"), 2);
-        assert_eq!(whole(b"\xff\xff\xff"), 3);
-    }
 }

@@ -14,8 +14,9 @@ use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use weighlock_engine::{Blacklist, Checks, Engine, Health, Preset, Principal};
+use weighlock_engine::{Blacklist, Checks, Engine, Health, Listed, Preset, Principal};
 
+use crate::output::blocking;
 use crate::problem::Problem;
 
 /// The blacklist in force.
@@ -24,6 +25,9 @@ pub struct BlacklistView {
     /// Texts that no command may contain.
     #[serde(rename = "commandBlacklist")]
     pub entries: Vec<String>,
+    /// The built-in list.
+    #[serde(default)]
+    pub defaults: Vec<String>,
     /// The file that holds it, or would.
     #[serde(default)]
     pub path: String,
@@ -46,6 +50,15 @@ pub(crate) struct NewBlacklist {
     /// Texts that no command may contain.
     #[serde(rename = "commandBlacklist")]
     entries: Vec<String>,
+}
+
+/// A blacklist to be tried.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct TriedBlacklist {
+    /// Texts that no command may contain; those in force if not given.
+    #[serde(rename = "commandBlacklist")]
+    entries: Option<Vec<String>>,
 }
 
 pub(crate) async fn health(
@@ -91,15 +104,7 @@ pub(crate) async fn save_blacklist(
     Who(principal): Who,
     Body(new): Body<NewBlacklist>,
 ) -> Result<Json<BlacklistView>, Problem> {
-    let text = serde_json::json!({ "commandBlacklist": new.entries }).to_string();
-    let list = Blacklist::from_json(&text).map_err(|error| {
-        Problem::new(
-            StatusCode::BAD_REQUEST,
-            "invalid_blacklist",
-            format!("{error}; the list was not changed"),
-            "leave the empty entry out",
-        )
-    })?;
+    let list = read_blacklist(new.entries)?;
     engine.save_blacklist(&list, &principal).await?;
     Ok(Json(blacklist_view(&engine)))
 }
@@ -122,10 +127,41 @@ pub(crate) fn reset_blacklist_docs(op: TransformOperation<'_>) -> TransformOpera
         .summary("Go back to the built-in blacklist: removes .agents/terminal.json")
 }
 
+pub(crate) async fn listed(
+    Shared(engine): Shared<Arc<Engine>>,
+    Who(who): Who,
+    Body(new): Body<TriedBlacklist>,
+) -> Result<Json<Listed>, Problem> {
+    let list = match new.entries {
+        Some(entries) => read_blacklist(entries)?,
+        None => engine.blacklist().list,
+    };
+    blocking(move || Ok(Json(engine.blacklist_meets(&list, &who)?))).await
+}
+
+pub(crate) fn listed_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
+    op.id("compareBlacklist")
+        .summary("Which commands of the last 7 days a blacklist is about")
+        .description("The one in force, or another before it is saved. Changes nothing.")
+}
+
+fn read_blacklist(entries: Vec<String>) -> Result<Blacklist, Problem> {
+    let text = serde_json::json!({ "commandBlacklist": entries }).to_string();
+    Blacklist::from_json(&text).map_err(|error| {
+        Problem::new(
+            StatusCode::BAD_REQUEST,
+            "invalid_blacklist",
+            format!("{error}; the list was not changed"),
+            "leave the empty entry out",
+        )
+    })
+}
+
 fn blacklist_view(engine: &Engine) -> BlacklistView {
     let file = engine.blacklist();
     BlacklistView {
         entries: file.list.entries().to_vec(),
+        defaults: Blacklist::default().entries().to_vec(),
         path: file.path.to_string_lossy().into_owned(),
         in_force: file.from_file || engine.config().presets.contains(&Preset::Blacklist),
         from_file: file.from_file,
@@ -215,13 +251,13 @@ impl<T: JsonSchema> OperationInput for Optional<T> {
 }
 
 /// Describes an answer that is not JSON.
-pub(crate) fn of_kind<'t>(
+pub(crate) fn of_kinds<'t>(
     mut res: TransformResponse<'t, String>,
-    kind: &str,
+    kinds: &[&str],
 ) -> TransformResponse<'t, String> {
     let content = &mut res.inner().content;
     if let Some((_, text)) = content.shift_remove_index(0) {
-        content.insert(kind.to_owned(), text);
+        content.extend(kinds.iter().map(|&kind| (kind.to_owned(), text.clone())));
     }
     res
 }

@@ -6,9 +6,10 @@ use std::time::Duration;
 use aide::transform::TransformOperation;
 use axum::Json;
 use axum::extract::State as Shared;
+use axum::http::StatusCode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weighlock_engine::{Engine, TaskOutput, TaskView};
+use weighlock_engine::{Engine, OutputFrom, TaskOutput, TaskView};
 
 use crate::output::blocking;
 use crate::problem::Problem;
@@ -17,6 +18,9 @@ use crate::system::{Id, Params, Who};
 /// How long is waited when nothing is said, and at the most.
 const TIMEOUT_MS: u64 = 30_000;
 const MAX_TIMEOUT_MS: u64 = 600_000;
+
+/// Bytes of a reader's name, which is kept in memory.
+const MAX_READER: usize = 100;
 
 /// The tasks that there are.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -41,9 +45,12 @@ pub(crate) struct OutputParams {
     /// How long to wait for that, in milliseconds: 30 seconds when not given,
     /// 10 minutes at the most.
     timeout_ms: Option<u64>,
-    /// Byte to begin at; where the last call of the same principal ended when
-    /// not given.
+    /// Byte to begin at; where the last call of the same reader ended when not
+    /// given.
     from: Option<u64>,
+    /// Tells several readers of the same principal apart.
+    #[schemars(length(max = 100))]
+    reader: Option<String>,
 }
 
 pub(crate) async fn list(
@@ -92,9 +99,19 @@ pub(crate) async fn output(
     let run = engine.find(&id, &who)?;
     let time = params.timeout_ms.unwrap_or(TIMEOUT_MS).min(MAX_TIMEOUT_MS);
     let wait = params.block.then(|| Duration::from_millis(time));
-    Ok(Json(
-        engine.task_output(&run, params.from, wait, &who).await?,
-    ))
+    let reader = params.reader.as_deref().unwrap_or_default();
+    if reader.len() > MAX_READER {
+        return Err(Problem::new(
+            StatusCode::BAD_REQUEST,
+            "invalid_query",
+            "the reader's name is too long".into(),
+            "give at most 100 bytes",
+        ));
+    }
+    let from = params
+        .from
+        .map_or(OutputFrom::LastCall(reader), OutputFrom::Byte);
+    Ok(Json(engine.task_output(&run, from, wait, &who).await?))
 }
 
 pub(crate) fn output_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {

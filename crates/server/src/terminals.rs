@@ -11,9 +11,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weighlock_engine::{
-    Engine, Outcome, Request, Run, ScreenView, Sent, Size, TerminalView, Typed,
-};
+use weighlock_engine::{Engine, Outcome, Request, ScreenView, Sent, Size, TerminalView, Typed};
 
 use crate::commands::{CommandView, view};
 use crate::output::blocking;
@@ -54,6 +52,9 @@ pub struct NewTerminal {
     /// Environment variables to add.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
+    /// The profile that the agent works under.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
     /// Characters in a line; 80 if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub columns: Option<u16>,
@@ -178,6 +179,7 @@ pub(crate) async fn open(
         sandbox: new.sandbox_id,
         cwd: new.cwd,
         env: new.env.into_iter().collect(),
+        agent: new.agent,
         ..Request::new(who.clone(), new.command)
     };
     let opened = engine.open_terminal(request, &new.name, size).await?;
@@ -186,7 +188,7 @@ pub(crate) async fn open(
         let run = engine
             .see_through(run, Duration::from_millis(time), &who)
             .await?;
-        return blocking(move || Ok(Json(seen(&engine, run)?).into_response())).await;
+        return blocking(move || Ok(Json(view(&engine, run)?).into_response())).await;
     }
     match opened {
         Outcome::Running(run) | Outcome::Waiting(run) => {
@@ -197,22 +199,6 @@ pub(crate) async fn open(
             blocking(move || Ok(Json(view(&engine, run)?).into_response())).await
         }
     }
-}
-
-/// A run with what its terminal showed, as text.
-fn seen(engine: &Engine, run: Run) -> Result<CommandView, Problem> {
-    let shown = engine.transcript(&run)?;
-    let view = view(engine, run)?;
-    Ok(match view.text {
-        Some(_) => CommandView {
-            text: Some(shown),
-            ..view
-        },
-        None => CommandView {
-            stdout: Some(shown),
-            ..view
-        },
-    })
 }
 
 pub(crate) fn open_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {

@@ -32,7 +32,7 @@ pub enum Asked {
     /// It is a question of its own.
     New,
     /// The same was asked already; this is that question.
-    Joined(Approval),
+    Joined(Box<Approval>),
     /// Its key has been used, and nothing was done.
     Before {
         /// The command that came with the key.
@@ -74,7 +74,10 @@ impl Store {
                 let entries = tell(&mut command, &question, joined.is_none());
                 pending::insert(to, &command, &ask.request)?;
                 key::keep(to, ask.key.as_ref(), &command)?;
-                Ok((joined.map_or(Asked::New, Asked::Joined), entries))
+                Ok((
+                    joined.map_or(Asked::New, |joined| Asked::Joined(Box::new(joined))),
+                    entries,
+                ))
             })
             .await
     }

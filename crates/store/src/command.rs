@@ -187,6 +187,17 @@ impl Store {
         )
     }
 
+    /// Lists when each command was made whose output is on disk, and how much of
+    /// it there is; oldest first.
+    pub fn kept_sizes(&self) -> Result<Vec<(i64, u64)>, Error> {
+        let sql = "SELECT created_at, kept_bytes FROM terminal_commands \
+                   WHERE kept_bytes > 0 AND open = 0 ORDER BY command_id";
+        let reader = self.another_reader()?;
+        let mut query = reader.prepare_cached(sql)?;
+        let rows = query.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
     /// Returns how much output is on disk, of all commands together.
     pub fn kept_bytes(&self) -> Result<u64, Error> {
         let sql = "SELECT coalesce(sum(kept_bytes), 0) FROM terminal_commands WHERE kept_bytes > 0";

@@ -4,7 +4,7 @@ use rusqlite::types::Value as Sql;
 use rusqlite::{Row, params_from_iter};
 use serde_json::Value;
 
-use crate::audit::{Body, Recorded};
+use crate::audit::{Body, Recorded, hash};
 use crate::cursor::rows;
 use crate::open::{Error, Store};
 use crate::span::{Span, Times, Window};
@@ -41,13 +41,16 @@ pub(crate) const TIMES: Times = Times {
 };
 
 impl Store {
-    /// Recalls entries as JSON, oldest first.
+    /// Recalls entries as JSON, oldest first, each with the hash that the next
+    /// one names as `prev`.
     pub fn entries(&self, filter: &EntryFilter) -> Result<Vec<Value>, Error> {
-        Ok(self
-            .bodies(filter)?
-            .iter()
-            .flat_map(|body| serde_json::from_str(body))
-            .collect())
+        let with_hash = |body: &String| {
+            let mut entry: Value = serde_json::from_str(body).ok()?;
+            let fields = entry.as_object_mut()?;
+            fields.insert("hash".into(), hash(body.as_bytes()).into());
+            Some(entry)
+        };
+        Ok(self.bodies(filter)?.iter().filter_map(with_hash).collect())
     }
 
     /// Recalls what was appended after an entry, oldest first.
@@ -57,12 +60,41 @@ impl Store {
             limit,
             ..EntryFilter::default()
         };
-        Ok(self
-            .bodies(&filter)?
-            .iter()
-            .flat_map(|body| serde_json::from_str::<Body>(body))
-            .map(Recorded::from)
-            .collect())
+        self.recorded(&filter)
+    }
+
+    /// Recalls what was appended after an entry, of these kinds, oldest first,
+    /// and the number up to which that is all of them.
+    pub fn recorded_like(
+        &self,
+        after: u64,
+        kinds: &[&str],
+        limit: usize,
+    ) -> Result<(Vec<Recorded>, u64), Error> {
+        // First, so that what comes meanwhile is left for the next time.
+        let mut seen = self.newest_seq()?.max(after);
+        let mut found = vec![];
+        for kind in kinds {
+            let some = self.recorded(&EntryFilter {
+                kind: Some((*kind).to_owned()),
+                after,
+                limit,
+                ..EntryFilter::default()
+            })?;
+            if let Some(last) = some.last().filter(|_| some.len() == limit) {
+                seen = seen.min(last.seq);
+            }
+            found.extend(some);
+        }
+        found.retain(|recorded| recorded.seq <= seen);
+        found.sort_by_key(|recorded| recorded.seq);
+        Ok((found, seen))
+    }
+
+    fn recorded(&self, filter: &EntryFilter) -> Result<Vec<Recorded>, Error> {
+        let bodies = self.bodies(filter)?;
+        let bodies = { bodies.iter() }.flat_map(|body| serde_json::from_str::<Body>(body));
+        Ok(bodies.map(Recorded::from).collect())
     }
 
     /// Returns the number of the newest entry, or zero.

@@ -20,6 +20,8 @@ const MIGRATIONS: &[&str] = &[
     include_str!("schema/2.sql"),
     include_str!("schema/3.sql"),
     include_str!("schema/4.sql"),
+    include_str!("schema/5.sql"),
+    include_str!("schema/6.sql"),
 ];
 
 /// How long another process may hold the database before we say so.
@@ -192,6 +194,8 @@ fn prepare(connection: &mut Connection, path: &Path, durability: Durability) -> 
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", synchronous)?;
     connection.pragma_update(None, "foreign_keys", true)?;
+    // What takes a statement back would otherwise be a file when it is large.
+    connection.pragma_update(None, "temp_store", "MEMORY")?;
     let small = std::fs::metadata(path).is_ok_and(|file| file.len() <= CHECK_UP_TO_BYTES);
     if small && let Some(what) = quick_check(connection)? {
         return Err(Error::Corrupt {

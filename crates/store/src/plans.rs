@@ -88,6 +88,16 @@ fn commands_are_walked_along_an_index() {
     };
     check(ALL, approved, "approved_by (approved_by=?)");
 
+    let asked = Filter {
+        verdict: Some("ask".into()),
+        ..filter()
+    };
+    check(ALL, asked, "asked");
+    let blocked = Filter {
+        verdict: Some("reject".into()),
+        ..filter()
+    };
+    check(ALL, blocked, "state (state=?)");
     let older = Filter {
         before: Some("r_05000".into()),
         ..filter()

@@ -50,7 +50,7 @@ impl Store {
     ) -> Result<SessionRow, Error> {
         self.writer
             .write(move |to| {
-                if let Some(open) = same(to, &row)? {
+                if let Some(open) = called(to, &row.principal, &row.sandbox, &row.label)? {
                     return Ok((open, vec![]));
                 }
                 insert(to, &row)?;
@@ -65,6 +65,16 @@ impl Store {
         let sql = format!("SELECT {COLUMNS} FROM terminal_sessions WHERE session_id = ?1");
         let mut query = reader.prepare_cached(&sql)?;
         Ok(query.query_row([id], read).optional()?)
+    }
+
+    /// Recalls the open session that a principal calls so in a sandbox.
+    pub fn session_called(
+        &self,
+        principal: &str,
+        sandbox: &str,
+        label: &str,
+    ) -> Result<Option<SessionRow>, Error> {
+        called(&self.lock_reader(), principal, sandbox, label)
     }
 
     /// Lists sessions, newest first, with the cursor of the next page.
@@ -123,14 +133,19 @@ pub(crate) fn follow(to: &Connection, command: &Command) -> Result<(), Error> {
     Ok(())
 }
 
-fn same(from: &Connection, row: &SessionRow) -> Result<Option<SessionRow>, Error> {
+fn called(
+    from: &Connection,
+    principal: &str,
+    sandbox: &str,
+    label: &str,
+) -> Result<Option<SessionRow>, Error> {
     let sql = format!(
         "SELECT {COLUMNS} FROM terminal_sessions WHERE principal_id = ?1 AND sandbox_id = ?2 \
          AND label = ?3 AND closed_at IS NULL"
     );
     let mut query = from.prepare_cached(&sql)?;
     Ok(query
-        .query_row([&row.principal, &row.sandbox, &row.label], read)
+        .query_row([principal, sandbox, label], read)
         .optional()?)
 }
 

@@ -167,13 +167,23 @@ impl Scribe {
         };
         let mut chain = self.head.chain();
         let mut appended = vec![];
+        let alone = batch.len() == 1;
         for wish in batch {
             let mut grown = chain.clone();
-            let result = grant(&mut transaction, &mut grown, wish.deed);
-            if result.is_ok() {
+            // With nobody beside it, all of the transaction can be taken back.
+            let result = match alone {
+                true => write(&transaction, &mut grown, wish.deed),
+                false => grant(&mut transaction, &mut grown, wish.deed),
+            };
+            let failed = result.is_err();
+            if !failed {
                 chain = grown;
             }
             answers.push((wish.answer, result.map(|new| appended.extend(new))));
+            if alone && failed {
+                // Dropped, it takes back what the database has not already.
+                return Ok(());
+            }
         }
         transaction.commit()?;
         self.head.advance(chain);
@@ -186,6 +196,7 @@ impl Scribe {
     }
 }
 
+/// Does what others in the same transaction do not depend on.
 fn grant(
     transaction: &mut Transaction<'_>,
     chain: &mut Chain,
@@ -194,11 +205,16 @@ fn grant(
     // Dropped without commit, a savepoint takes back what was done since.
     let mut savepoint = transaction.savepoint()?;
     savepoint.set_drop_behavior(rusqlite::DropBehavior::Rollback);
-    let mut appended = vec![];
-    for entry in deed(&savepoint)? {
-        appended.push(chain.append(&savepoint, entry)?);
-    }
+    let appended = write(&savepoint, chain, deed)?;
     savepoint.commit()?;
+    Ok(appended)
+}
+
+fn write(to: &Connection, chain: &mut Chain, deed: Deed) -> Result<Vec<Recorded>, Error> {
+    let mut appended = vec![];
+    for entry in deed(to)? {
+        appended.push(chain.append(to, entry)?);
+    }
     Ok(appended)
 }
 

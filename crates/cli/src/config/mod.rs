@@ -20,6 +20,10 @@ pub(crate) struct Settings {
     pub(crate) listen: Option<String>,
     /// Names by which a proxy reaches it.
     pub(crate) hosts: Vec<String>,
+    /// What links to the pages begin with, where people are told elsewhere.
+    pub(crate) address: Option<String>,
+    /// Certificates that are trusted beside the system's.
+    pub(crate) ca_file: Option<PathBuf>,
 }
 
 /// Reads the file, if there is one.
@@ -89,6 +93,9 @@ fn parse(written: &str, state_dir: &Path, base: PathBuf) -> Result<Settings, Str
     set(&mut engine.keyboard.lost, raw.terminals.keyboard_lost);
     set(&mut engine.keep, raw.limits.keep);
     set(&mut engine.output_age, raw.output.age);
+    set(&mut engine.notify.collapse, raw.notify.collapse);
+    set(&mut engine.notify.retry, raw.notify.retry);
+    set(&mut engine.notify.give_up, raw.notify.give_up);
     set(&mut engine.effects.undo_age, raw.effects.undo_age);
     set(&mut engine.effects.draft_age, raw.effects.draft_age);
     engine.effects.review = raw.effects.review;
@@ -118,6 +125,8 @@ fn parse(written: &str, state_dir: &Path, base: PathBuf) -> Result<Settings, Str
         engine,
         listen: raw.listen,
         hosts: raw.hosts,
+        address: raw.notify.address.map(link_base).transpose()?,
+        ca_file: raw.notify.ca_file.map(in_home).transpose()?,
     })
 }
 
@@ -194,7 +203,20 @@ impl RawSandbox {
             open_files: self.open_files,
             file_mib: self.file_mib,
             disk_mib: self.disk_mib,
+            ..LimitsInfo::default()
         }
+    }
+}
+
+/// What links to the pages begin with.
+fn link_base(address: String) -> Result<String, String> {
+    let plain = address.bytes().all(|byte| byte.is_ascii_graphic());
+    let known = address.starts_with("https://") || address.starts_with("http://");
+    match plain && known {
+        true => Ok(address.trim_end_matches('/').to_owned()),
+        false => Err(format!(
+            "notify: `{address}` is no address such as https://host"
+        )),
     }
 }
 
@@ -262,6 +284,17 @@ mod tests {
         assert!(settings.engine.approvals.four_eyes);
         assert_eq!(settings.engine.on_close, OnClose::Keep);
         assert!(read("roots = [\"srv\"]").is_err());
+    }
+
+    #[test]
+    fn how_people_are_told_can_be_set() {
+        let written = "[notify]\naddress = \"https://agents.example/\"\nca_file = \"/etc/ca.pem\"
+                       collapse = \"1m\"";
+        let settings = read(written).unwrap();
+        assert_eq!(settings.address.as_deref(), Some("https://agents.example"));
+        assert_eq!(settings.ca_file, Some("/etc/ca.pem".into()));
+        assert_eq!(settings.engine.notify.collapse.as_secs(), 60);
+        assert!(read("[notify]\naddress = \"agents.example\"").is_err());
     }
 
     #[test]

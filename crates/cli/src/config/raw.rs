@@ -28,6 +28,7 @@ pub(super) struct Raw {
     pub(super) limits: RawLimits,
     pub(super) environment: RawEnvironment,
     pub(super) output: RawOutput,
+    pub(super) notify: RawNotify,
     pub(super) store: RawStore,
 }
 
@@ -153,6 +154,16 @@ pub(super) struct RawOutput {
     pub(super) per_run_mib: Option<u64>,
     pub(super) total_mib: Option<u64>,
     pub(super) age: Option<Time>,
+}
+
+#[derive(Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct RawNotify {
+    pub(super) address: Option<String>,
+    pub(super) ca_file: Option<PathBuf>,
+    pub(super) collapse: Option<Time>,
+    pub(super) retry: Option<Time>,
+    pub(super) give_up: Option<Time>,
 }
 
 #[derive(Debug, Default, PartialEq, Deserialize)]

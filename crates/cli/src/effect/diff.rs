@@ -1,6 +1,6 @@
 //! The diff of one path, as people and tools read it.
 
-use weighlock_engine::{ChangeInfo, DiffLine, FileDiff, Hunk, Shape, Side};
+use weighlock_engine::{ChangeInfo, DiffLine, FileDiff, Hunk, Shape, Side, compare_texts};
 
 use super::{bytes, path};
 use crate::text::safe;
@@ -50,6 +50,19 @@ pub(crate) fn lines(diff: &FileDiff) -> Vec<Styled> {
         lines.push((Style::Head, format!("+++ {to}")));
     }
     lines.extend(diff.diff.hunks.iter().flat_map(hunk));
+    lines
+}
+
+/// The same of a file that is no run's; nothing is a file that is not there.
+pub(crate) fn texts(name: &str, before: Option<&str>, after: Option<&str>) -> Vec<Styled> {
+    let side = |text: Option<&str>| text.map_or_else(|| "/dev/null".to_owned(), |_| path(name));
+    let bytes = |text: Option<&str>| text.unwrap_or_default().as_bytes().to_vec();
+    let hunks = compare_texts(&bytes(before), &bytes(after));
+    let mut lines = vec![
+        (Style::Head, format!("--- {}", side(before))),
+        (Style::Head, format!("+++ {}", side(after))),
+    ];
+    lines.extend(hunks.iter().flat_map(hunk));
     lines
 }
 

@@ -10,7 +10,7 @@ use weighlock_engine::{ChangeInfo, ChangesInfo, ChangesView, FileDiff, Run, Shap
 
 use crate::client::{Client, Failure};
 use crate::text::{counted, one_line, safe, size};
-pub(crate) use diff::{Style, Styled, lines as unified};
+pub(crate) use diff::{Style, Styled, lines as unified, texts as unified_texts};
 pub(crate) use paint::{Paint, has_colors};
 
 /// How many paths are fetched at a time, and lines of a diff: the server's

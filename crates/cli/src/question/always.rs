@@ -1,8 +1,9 @@
 //! What is allowed from now on: one rule for each part that is asked about.
 
-use weighlock_engine::{ApprovalView, Explanation, PartKind, PartView, Verdict};
+use weighlock_engine::{RuleChoice, RuleGroup};
 use weighlock_server::NewGrant;
 
+use super::Asked;
 use crate::keys::Keys;
 use crate::term::say;
 use crate::text::{command_line, safe};
@@ -11,43 +12,66 @@ use crate::verb::policy::{Until, parse_until};
 /// How long a grant holds unless a person says otherwise: a day's work.
 const GRANT_FOR: &str = "8h";
 
-/// What should be asked about each time, unless a person says otherwise.
-const WEIGHTY: &[&str] = &["delete", "execute", "network"];
-
-/// What nobody can foresee cannot be allowed beforehand.
-pub(super) fn is_possible(asked: &Explanation) -> bool {
-    let unclear = |part: &PartView| part.kind == PartKind::Unknown || part.unknown.is_some();
-    !asked.command.contains("<<") && !asked.parts.iter().any(unclear)
-}
-
 /// Asks for a pattern for each part, and for how long; none when it was given
 /// up, or nothing is left to save.
-pub(super) async fn compose(keys: &mut Keys<'_>, asked: &ApprovalView) -> Option<Vec<NewGrant>> {
-    let explanation = asked.explanation.as_deref()?;
+pub(super) async fn compose(keys: &mut Keys<'_>, asked: &Asked) -> Option<Vec<NewGrant>> {
+    let rules = asked.rules.as_ref()?;
     let mut patterns = vec![];
-    for part in parts(explanation) {
+    for group in &rules.groups {
         say!(
             "  {} — leave it empty to keep asking",
-            command_line(&part.text, 50)
+            command_line(&group.text, 50)
         );
+        for (at, choice) in group.choices.iter().enumerate() {
+            say!("{}", offer(at, choice, rules.looked_at));
+        }
         let pattern = keys
-            .line("  allow which commands? ", &suggested(part))
+            .line("  allow which commands? ", suggested(group))
             .await?;
-        patterns.extend(Some(pattern).filter(|pattern| !pattern.is_empty()));
+        patterns.extend(Some(chosen(group, pattern)).filter(|pattern| !pattern.is_empty()));
     }
     if patterns.is_empty() {
         say!("  No rule was made.");
         return None;
     }
     let until = until(keys).await?;
+    let scope = rules.scopes.first();
     let grants = { patterns.into_iter() }.map(|pattern| NewGrant {
         pattern,
-        agent: asked.agent.clone(),
+        agent: scope.and_then(|scope| scope.agent.clone()),
         sandbox: Some(asked.sandbox.clone()),
         session: None,
         until: until.ends_at(),
     });
     Some(grants.collect())
+}
+
+/// One choice with what it would have meant until now.
+fn offer(at: usize, choice: &RuleChoice, looked_at: usize) -> String {
+    let refused = match choice.refused.len() {
+        0 => String::new(),
+        1 => "; would also allow a command that was refused".to_owned(),
+        count => format!("; would also allow {count} commands that were refused"),
+    };
+    format!(
+        "    {} {} — {} of the last {looked_at}{refused}",
+        at + 1,
+        safe(&choice.pattern),
+        choice.matched,
+    )
+}
+
+/// What to begin with: nothing, where it should be asked about each time.
+fn suggested(group: &RuleGroup) -> &str {
+    let choice = group.selected.and_then(|at| group.choices.get(at));
+    choice.map_or("", |choice| &choice.pattern)
+}
+
+/// A number names a choice; anything else is a pattern.
+fn chosen(group: &RuleGroup, said: String) -> String {
+    let number = said.trim().parse::<usize>().ok();
+    let choice = number.and_then(|number| group.choices.get(number.checked_sub(1)?));
+    choice.map_or(said, |choice| choice.pattern.clone())
 }
 
 async fn until(keys: &mut Keys<'_>) -> Option<Until> {
@@ -57,27 +81,5 @@ async fn until(keys: &mut Keys<'_>) -> Option<Until> {
             Ok(until) => return Some(until),
             Err(wrong) => say!("  {}", safe(&wrong)),
         }
-    }
-}
-
-/// The parts that are not allowed already, each once.
-fn parts(asked: &Explanation) -> Vec<&PartView> {
-    let wanted = |part: &&PartView| part.verdict != Verdict::Auto && !part.possible;
-    let mut parts: Vec<&PartView> = asked.parts.iter().filter(wanted).collect();
-    parts.dedup_by_key(|part| part.span);
-    parts
-}
-
-/// Exactly this part, where it reads as a pattern as it reads as a command and
-/// does nothing that should be asked about each time.
-fn suggested(part: &PartView) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+ ".contains(c);
-    let weighty = part
-        .effects
-        .iter()
-        .any(|effect| WEIGHTY.contains(&effect.as_str()));
-    match part.kind == PartKind::Command && part.text.chars().all(plain) && !weighty {
-        true => part.text.clone(),
-        false => String::new(),
     }
 }

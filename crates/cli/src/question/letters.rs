@@ -103,8 +103,7 @@ async fn letter(keys: &mut Keys<'_>, asked: &Asked, put: Put) -> Option<u8> {
 /// The letters there are for a question, in two rows: what decides it, and what
 /// does not.
 fn offered(asked: &Asked, put: Put) -> [Vec<(u8, String)>; 2] {
-    let explanation = asked.explanation.as_deref();
-    let always = explanation.is_some_and(always::is_possible);
+    let always = asked.rules.as_ref().is_some_and(|rules| rules.offered);
     let effect = asked.effect.as_ref();
     let stale = effect.is_some_and(is_stale);
     let possible = !stale && first(asked).is_empty();
@@ -127,7 +126,7 @@ fn offered(asked: &Asked, put: Put) -> [Vec<(u8, String)>; 2] {
     let decide = [
         (possible, b'o', yes.as_str()),
         (possible && always, b'w', "always…"),
-        (effect.is_none(), b'e', "edit"),
+        (true, b'e', "edit"),
         (true, b'r', "reject…"),
     ];
     let look = [
@@ -275,12 +274,25 @@ pub(crate) async fn confirmed(keys: &mut Keys<'_>, what: &str, read_within: Dura
     prompt(&format!("  {what} Enter = yes, any other key = no "));
     keys.forget();
     let shown = Instant::now();
-    let yes = loop {
+    loop {
         match keys.key().await {
             Key::Enter if shown.elapsed() < read_within => {}
-            key => break key == Key::Enter,
+            key => break said(key == Key::Enter),
         }
-    };
+    }
+}
+
+/// Asks where nothing is run and nothing is lost by a yes: `y` is one, too.
+pub(crate) async fn agreed(keys: &mut Keys<'_>, what: &str) -> bool {
+    prompt(&format!("  {what} Enter or y = yes, any other key = no "));
+    keys.forget();
+    said(matches!(
+        keys.key().await,
+        Key::Enter | Key::Char(b'y' | b'Y')
+    ))
+}
+
+fn said(yes: bool) -> bool {
     say!("{}", if yes { "yes" } else { "no" });
     yes
 }
@@ -291,8 +303,10 @@ pub(crate) fn decision(asked: &ApprovalView, kind: DecisionKind) -> DecisionRequ
         kind,
         fingerprint: asked.fingerprint.clone(),
         reason: None,
+        through: None,
         command: None,
         rules: vec![],
+        blocks: vec![],
     }
 }
 

@@ -7,7 +7,9 @@ mod pager;
 
 use std::ops::Deref;
 
-use weighlock_engine::{ApprovalState, ApprovalView, ChangesInfo, Event, State, Tried};
+use weighlock_engine::{
+    ApprovalState, ApprovalView, ChangesInfo, Event, RuleProposals, State, Tried,
+};
 use weighlock_server::{CommandView, DecisionRequest};
 
 use crate::client::{Client, Failure, escape};
@@ -20,7 +22,7 @@ use crate::term::say;
 use crate::text::one_line;
 pub(crate) use card::{effect, lines};
 use letters::Answer;
-pub(crate) use letters::{confirmed, decision};
+pub(crate) use letters::{agreed, confirmed, decision};
 pub(crate) use pager::{Read, page};
 
 /// Files that a card names; a terminal has room for about twice as many.
@@ -32,6 +34,8 @@ pub(crate) struct Asked {
     /// What would be applied: the first files of it.
     changes: Option<ChangesInfo>,
     links: Links,
+    /// What could be allowed from now on, for whoever may.
+    rules: Option<RuleProposals>,
 }
 
 impl Deref for Asked {
@@ -264,11 +268,22 @@ pub(crate) async fn look(paths: &Paths, id: &str) -> Result<Asked, Failure> {
             links = place.links(&mut client, changes).await.unwrap_or_default();
         }
     }
+    let rules = match view.state {
+        ApprovalState::Pending => proposals(paths, &view.approval_id).await.ok(),
+        _ => None,
+    };
     Ok(Asked {
         view,
         changes,
         links,
+        rules,
     })
+}
+
+async fn proposals(paths: &Paths, id: &str) -> Result<RuleProposals, Failure> {
+    let mut client = Client::open(paths).await?;
+    let path = format!("/approvals/{}/rule-proposals", escape(id));
+    client.get(&path).await
 }
 
 /// Returns whether something is told of what a question's changes were built on.

@@ -11,7 +11,6 @@ mod keys;
 mod player;
 mod recording;
 mod reel;
-mod sequence;
 mod source;
 mod stage;
 mod transcript;

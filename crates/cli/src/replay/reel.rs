@@ -7,7 +7,6 @@ use weighlock_screen::{Screen, Size, View};
 
 use super::frames::{KeyFrame, KeyFrames};
 use super::recording::size;
-use super::sequence::Sequence;
 
 /// Lines above the screen that a larger one would show again.
 const SCROLLBACK: usize = 200;
@@ -23,7 +22,6 @@ pub(super) struct Reel {
     time: Duration,
     screen: Screen,
     size: Size,
-    sequence: Sequence,
     frames: KeyFrames,
 }
 
@@ -44,7 +42,6 @@ impl Reel {
             time: Duration::ZERO,
             screen: Screen::new(size, SCROLLBACK),
             size,
-            sequence: Sequence::default(),
             frames: KeyFrames::new(first),
         };
         reel.read()?;
@@ -75,7 +72,6 @@ impl Reel {
         // Answers are for a program that is not there.
         let _ = self.screen.feed(&frame.snapshot);
         self.size = *size;
-        self.sequence = Sequence::default();
         self.time = frame.time;
         self.reader.seek(frame)?;
         self.read()
@@ -102,7 +98,6 @@ impl Reel {
         match event.kind {
             Kind::Output(text) => {
                 let _ = self.screen.feed(text.as_bytes());
-                self.sequence.feed(&text);
                 text.len()
             }
             Kind::Resize(new) => {
@@ -125,14 +120,16 @@ impl Reel {
     }
 
     fn keep(&mut self) {
-        if self.sequence.is_open() || !self.frames.is_due(self.position) {
+        if !self.frames.is_due(self.position) {
             return;
         }
+        let mut snapshot = self.screen.snapshot(SCROLLBACK);
+        snapshot.extend(self.screen.unfinished().concat());
         self.frames.add(KeyFrame {
             frame: Frame {
                 time: self.time,
                 position: self.position,
-                snapshot: self.screen.snapshot(SCROLLBACK),
+                snapshot,
             },
             size: self.size,
         });

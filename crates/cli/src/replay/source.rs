@@ -2,14 +2,14 @@
 
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, BufReader, Read, Write};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
-use weighlock_marks::Reader;
+use weighlock_marks::{Reader, first_line};
 
 use super::recording::failure;
 use crate::client::{Client, Failure, block_on, escape};
@@ -50,26 +50,38 @@ impl Source {
             .map_err(|error| Failure::new(format!("cannot read {}: {error}", self.name), ""))
     }
 
-    /// Takes a file. What can be read only once, as a pipe, is kept first.
+    /// Takes a file. What can be read only once, as a pipe, is kept first;
+    /// devices have no end.
     fn file(path: &Path) -> Result<Self, Failure> {
         let name = path.display().to_string();
-        if path.metadata().is_ok_and(|found| !found.is_file()) {
-            let unread =
-                |error| Failure::new(format!("cannot read {}: {error}", path.display()), "");
-            let mut pipe = File::open(path).map_err(unread)?;
-            return Self::kept(name, &mut pipe);
+        match path.metadata().map(|found| found.file_type()) {
+            Ok(kind) if kind.is_fifo() => {
+                let pipe = File::open(path);
+                let mut pipe =
+                    pipe.map_err(|error| Failure::new(format!("cannot read {name}: {error}"), ""))?;
+                Self::kept(name, &mut pipe)
+            }
+            Ok(kind) if !kind.is_file() => Err(Failure::new(
+                format!("{name} is not a recording: it is no file"),
+                "name a terminal (weighlock term list), a run (weighlock runs) or a file.cast",
+            )),
+            _ => Ok(Self {
+                path: path.to_owned(),
+                name,
+                _file: None,
+            }),
         }
-        Ok(Self {
-            path: path.to_owned(),
-            name,
-            _file: None,
-        })
     }
 
-    /// Puts on disk what can be read only once.
+    /// Puts on disk what can be read only once, if it begins as a recording
+    /// does.
     pub(super) fn kept(name: String, from: &mut impl Read) -> Result<Self, Failure> {
+        let mut from = BufReader::new(from);
+        let first = first_line(&mut from, name.as_ref());
+        let first = first.map_err(|error| failure(&name, error))?;
         let mut file = nameless().map_err(|error| unkept(&error))?;
-        io::copy(from, &mut file).map_err(|error| unkept(&error))?;
+        file.write_all(&first).map_err(|error| unkept(&error))?;
+        io::copy(&mut from, &mut file).map_err(|error| unkept(&error))?;
         Ok(Self::nameless(name, file))
     }
 

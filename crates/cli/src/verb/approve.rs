@@ -69,8 +69,10 @@ async fn exactly(
         kind: DecisionKind::ApproveOnce,
         fingerprint: fingerprint.to_owned(),
         reason: None,
+        through: None,
         command: None,
         rules: vec![],
+        blocks: vec![],
     };
     let approval = question::decide(paths, id, &decision).await?;
     match json {

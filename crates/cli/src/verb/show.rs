@@ -261,6 +261,12 @@ fn output(run: &Run) -> String {
     text
 }
 
+/// Whether it is for a terminal in which something else goes on.
+pub(crate) fn is_queued(run: &Run) -> bool {
+    let reason = run.detail.reason.as_ref();
+    run.state == State::Running && reason.is_some_and(|reason| reason.code == "queued")
+}
+
 /// How a run ended, or that it has not.
 pub(crate) fn ending(run: &Run) -> String {
     let took = run
@@ -277,6 +283,7 @@ pub(crate) fn ending(run: &Run) -> String {
         State::Held => "◔ held until work is resumed".into(),
         State::Expired => format!("◌ expired, {}", nothing(run)),
         State::Withdrawn => format!("◌ withdrawn, {}", nothing(run)),
+        State::Running if is_queued(run) => "◔ waits for its turn in the terminal".into(),
         State::Running => "● running".into(),
         State::Succeeded => format!("✓ exit 0{took}"),
         State::Failed => match run.exit_code {

@@ -7,15 +7,20 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use weighlock_engine::{ScreenView, State, TerminalView};
-use weighlock_server::{CommandView, NewExec, NewTerminal, SentView, TerminalInput, TerminalList};
+use weighlock_server::{
+    CommandView, NewExec, NewTerminal, SentView, TerminalInput, TerminalList, TerminalSignal,
+    TerminalSize,
+};
 
 use crate::attach::{self, Left};
 use crate::client::{Client, Failure, block_on, escape};
 use crate::given;
 use crate::names::Names;
 use crate::paths::Paths;
+use crate::progress::Progress;
 use crate::term::{self, say};
 use crate::text::{self, columns, command_line, duration, print_json, safe};
+use crate::verb::show::is_queued;
 
 /// Terminals: commands that are typed at
 #[derive(clap::Args)]
@@ -25,10 +30,11 @@ use crate::text::{self, columns, command_line, duration, print_json, safe};
   weighlock term screen dev-server           what it shows, as text
   weighlock term attach dev-server           watch it; t takes the keyboard
   weighlock term attach dev-server --take    type at it; Ctrl ] hands back
-  weighlock term open shell -- bash
+  weighlock term open shell --size 120x40 --env LANG=C.UTF-8 -- bash
   weighlock term exec shell -- 'cd src && ls'
   weighlock term send shell 'ls -l' --enter
   weighlock term send editor --key Esc --key C-c
+  weighlock term signal shell INT
   weighlock term close dev-server")]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -71,6 +77,21 @@ enum What {
     Exec(Exec),
     /// Type at one
     Send(Send),
+    /// Make one larger or smaller
+    Size {
+        /// The terminal: its name, or its id
+        name: String,
+        /// Characters and lines, as in 120x40
+        #[arg(value_name = "SIZE", value_parser = size)]
+        size: TerminalSize,
+    },
+    /// Send a signal to what runs in its foreground
+    Signal {
+        /// The terminal: its name, or its id
+        name: String,
+        /// INT, TERM, HUP, QUIT, KILL, STOP, TSTP, CONT, USR1, USR2 or WINCH
+        signal: String,
+    },
     /// End one and everything in it
     Close {
         /// The terminal: its name, or its id
@@ -106,6 +127,12 @@ struct Open {
     /// Where to run [default: here]
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
+    /// Set an environment variable; may be given several times
+    #[arg(long, value_name = "NAME=VALUE", value_parser = given::pair)]
+    env: Vec<(String, String)>,
+    /// Characters and lines, as in 120x40 [default: as here]
+    #[arg(long, value_parser = size)]
+    size: Option<TerminalSize>,
     /// What is started in it [default: sh]
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -158,6 +185,14 @@ pub(crate) fn term(args: Args, paths: &Paths) -> Result<ExitCode, Failure> {
                     say!("◔ {}", safe(&sent.text));
                 }
             }
+            What::Size { name, size } => {
+                let path = format!("{}/size", address(&name));
+                client.tell(&path, &size).await?;
+            }
+            What::Signal { name, signal } => {
+                let path = format!("{}/signal", address(&name));
+                client.tell(&path, &TerminalSignal { signal }).await?;
+            }
             What::Close { name } => client.remove(&address(&name)).await?,
         }
         Ok(ExitCode::SUCCESS)
@@ -195,14 +230,18 @@ fn row(terminal: &TerminalView, names: &Names) -> Vec<String> {
         _ => "○",
     };
     let sandbox = terminal.sandbox_id.as_deref().unwrap_or_default();
-    vec![
+    let mut row = vec![
         safe(&terminal.name),
         format!("{sign} {}", terminal.status),
         duration(terminal.uptime_seconds as f64 * 1000.0),
         safe(&terminal.requested_by),
         safe(names.of(sandbox)),
-        command_line(&terminal.command, term::size().1 / 2),
-    ]
+        command_line(&terminal.command, term::size().1 / 3),
+    ];
+    if terminal.description != terminal.command {
+        row.push(command_line(&terminal.description, term::size().1 / 3));
+    }
+    row
 }
 
 async fn open(client: &mut Client, args: Open) -> Result<(), Failure> {
@@ -215,15 +254,22 @@ async fn open(client: &mut Client, args: Open) -> Result<(), Failure> {
         Some(_) => cwd,
         None => super::explain::place(client, args.sandbox.as_deref(), cwd).await?,
     };
-    let (rows, columns) = term::size();
+    let size = args.size.or_else(|| {
+        let (rows, columns) = term::size();
+        term::is_there().then_some(TerminalSize {
+            columns: columns.min(500) as u16,
+            rows: rows.min(500) as u16,
+        })
+    });
     let new = NewTerminal {
         name: args.name,
         description: args.description.unwrap_or_else(|| command.clone()),
         command,
         sandbox_id: args.sandbox,
         cwd,
-        columns: term::is_there().then_some(columns.min(500) as u16),
-        rows: term::is_there().then_some(rows.min(500) as u16),
+        env: args.env.into_iter().collect(),
+        columns: size.map(|size| size.columns),
+        rows: size.map(|size| size.rows),
         ..NewTerminal::default()
     };
     let opened: serde_json::Value = client.post("/terminals", &new).await?;
@@ -277,7 +323,12 @@ async fn exec(client: &mut Client, args: Exec) -> Result<ExitCode, Failure> {
         wait_ms: args.wait.map(|wait| wait.as_millis() as u64),
     };
     let path = format!("{}/exec", address(&args.name));
-    let view: CommandView = client.post(&path, &new).await?;
+    let view: CommandView = Progress::new(!args.json)
+        .during(
+            "waits for its turn, an answer or its end; Ctrl C leaves it",
+            client.post(&path, &new),
+        )
+        .await?;
     if args.json {
         print_json(&view);
         return Ok(super::run::exit_code(&view.run));
@@ -288,12 +339,20 @@ async fn exec(client: &mut Client, args: Exec) -> Result<ExitCode, Failure> {
     errors.for_each(|text| eprint!("{}", weighlock_engine::safe_text(text)));
     let run = &view.run;
     match (&run.detail.reason, run.state) {
+        (_, State::Running) if is_queued(run) => say!("◔ waits for its turn   {}", run.short_id),
         (_, State::Running) => say!("● goes on   {}", run.short_id),
         (_, State::Waiting | State::Held) => say!("◔ waits   {}", run.short_id),
         (Some(reason), _) => say!("⛔ {}", safe(&reason.text)),
         (None, _) => {}
     }
     Ok(super::run::exit_code(run))
+}
+
+fn size(text: &str) -> Result<TerminalSize, String> {
+    let parts = text.split_once('x');
+    let parts = parts.and_then(|(columns, rows)| Some((columns.parse().ok()?, rows.parse().ok()?)));
+    let (columns, rows) = parts.ok_or("write characters and lines, as in 120x40")?;
+    Ok(TerminalSize { columns, rows })
 }
 
 fn input(args: Send) -> TerminalInput {

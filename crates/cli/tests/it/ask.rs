@@ -116,7 +116,8 @@ fn always_makes_a_grant_and_runs() {
     tty.expect("> ");
     tty.press("w");
     // The one part that is asked about is what is suggested.
-    tty.expect("allow which commands? touch made");
+    tty.expect("1 touch made $ — 1 of the last 1");
+    tty.expect("allow which commands? touch made $");
     tty.press("\r");
     tty.expect("for how long? (or revoked) 8h");
     tty.press("\r");
@@ -129,7 +130,7 @@ fn always_makes_a_grant_and_runs() {
     assert_eq!(home.run(&["--no-wait"], "touch other").code, Some(75));
     let grants = home.call(&["policy", "grants", "--json"]);
     let grants: Value = serde_json::from_str(&grants.out).unwrap();
-    assert_eq!(grants[0]["pattern"], "touch made");
+    assert_eq!(grants[0]["pattern"], "touch made $");
     assert_eq!(grants[0]["sandbox"], "default");
 }
 

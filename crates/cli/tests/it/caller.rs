@@ -108,18 +108,24 @@ impl Caller {
 
     /// Sends a request, and leaves the answer to be read.
     pub(crate) fn open(&self, method: &str, address: &str, body: &[u8]) -> Box<dyn Line> {
+        let mut line = self.begin(method, address, body.len());
+        // A server that refuses what it is sent need not read it all.
+        let _ = line.write_all(body);
+        line
+    }
+
+    /// Sends a request but for its body.
+    pub(crate) fn begin(&self, method: &str, address: &str, length: usize) -> Box<dyn Line> {
         let mut line = self.connect();
         let mut head = format!("{method} {address} HTTP/1.1\r\n");
         for (name, value) in &self.headers {
             head.push_str(&format!("{name}: {value}\r\n"));
         }
         head.push_str(&format!(
-            "content-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
-            body.len()
+            "content-type: application/json\r\ncontent-length: {length}\r\n\
+             connection: close\r\n\r\n"
         ));
         line.write_all(head.as_bytes()).unwrap();
-        // A server that refuses what it is sent need not read it all.
-        let _ = line.write_all(body);
         line
     }
 
@@ -196,6 +202,12 @@ pub(crate) fn add(home: &Home, name: &str, role: &str, more: Value) -> String {
     let owner = Caller::owner(home);
     owner.post("/people", &person).expect(201);
     home.token(name)
+}
+
+/// The same for one whose own sandbox is the default one.
+#[track_caller]
+pub(crate) fn add_here(home: &Home, name: &str, role: &str) -> String {
+    add(home, name, role, json!({ "default_sandbox": "default" }))
 }
 
 /// Sets a sandbox up below the base directory, and returns it.

@@ -52,7 +52,7 @@ fn limits_and_order_do_not_depend_on_the_wall_clock() {
             let spent = slow.detail.duration_ms.unwrap();
             assert!((400.0..3000.0).contains(&spent), "{spent} ms, not {jump} s");
         }
-        let verified = engine.verify(&Principal::library("test")).unwrap();
+        let verified = engine.verify(&Principal::library("test")).await.unwrap();
         assert_eq!((verified.entries, verified.fault), (2 + 3 * 4, None));
     });
 }

@@ -13,9 +13,6 @@ use crate::support::{Home, Server, Talk, children, eventually, is_alive, signal,
 /// A restarted server takes new commands within this.
 const BACK_WITHIN: Duration = Duration::from_secs(2);
 
-/// How long after its end is known a process of a run may still exist.
-const GONE_WITHIN: Duration = Duration::from_millis(500);
-
 /// Twenty runs of every kind. Each says in the file `ran` that it ran.
 struct Runs {
     short: Vec<String>,
@@ -141,7 +138,7 @@ fn a_killed_server_finds_every_run_again_and_its_truth() {
     let all = ran.len();
     ran.dedup();
     assert_eq!((ran.len(), all), (19, 19), "each ran once: {ran:?}");
-    home.assert_gone_within(GONE_WITHIN);
+    home.assert_gone();
     home.assert_audit_verifies();
     drop(server);
 }
@@ -171,7 +168,7 @@ fn a_terminated_server_leaves_its_runs_to_the_next() {
     check_end(&home.ended(&counting), "failed", 7);
     let written = fs::read(home.base().join("out")).unwrap();
     assert_eq!(home.output(&counting), written);
-    home.assert_gone_within(GONE_WITHIN);
+    home.assert_gone();
     home.assert_audit_verifies();
 }
 
@@ -230,7 +227,7 @@ fn a_keeper_killed_after_the_shell_ended_does_not_change_how_it_ended() {
     assert_eq!(run["open"], true, "{run}");
     signal(home.keeper(&id(&run)), "KILL");
     check_end(&home.closed(&id(&run)), "failed", 6);
-    home.assert_gone_within(GONE_WITHIN);
+    home.assert_gone();
     home.assert_audit_verifies();
 }
 
@@ -408,7 +405,7 @@ fn check_lost(home: &Home, run: &Value, why: &str) {
     assert_eq!(run["exit_code"], Value::Null, "{run}");
     let reason = run["reason"]["text"].as_str().unwrap_or_default();
     assert!(reason.contains(why), "{reason}");
-    home.assert_gone_within(GONE_WITHIN);
+    home.assert_gone();
     let id = id(run);
     assert_eq!(home.output(&id), b"before\nalso before\n");
     let run = home.show(&id);

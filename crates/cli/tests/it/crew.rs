@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
-use crate::caller::{Caller, Said, add};
+use crate::caller::{Caller, Said, add_here};
 use crate::desk::Records;
 use crate::support::{Home, Server};
 
@@ -40,7 +40,7 @@ impl Crew {
         let config = home.config(&format!("{settings}\n[environment]\nlogin_path = false\n"));
         let server = home.serve(&["--config", &config]);
         let one = |&(name, role): &(&'static str, &str)| {
-            let token = add(&home, name, role, json!({ "default_sandbox": "default" }));
+            let token = add_here(&home, name, role);
             (name, token)
         };
         let tokens = PEOPLE.iter().map(one).collect();

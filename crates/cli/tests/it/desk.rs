@@ -12,7 +12,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 use weighlock_engine::{
     ApprovalView, Approvals, Clock, Config, Decision, DecisionKind, Engine, Error, InboxFilter,
-    NewPerson, Nursery, Outcome, Principal, Request, Role, Run, State,
+    NewPerson, Nursery, Outcome, Principal, Request, Role, Run, State, Store,
 };
 
 /// Everybody whom a test may need.
@@ -242,7 +242,8 @@ impl Desk {
     /// Everything agrees, and nobody has tampered with it.
     pub(crate) fn assert_agrees(&self) {
         Records::read(&self.state).check();
-        let verified = self.engine.verify(&self.owner()).unwrap();
+        let store = Store::open_read_only(&self.state).unwrap();
+        let verified = store.verify().unwrap();
         assert_eq!(verified.fault, None);
     }
 }
@@ -253,8 +254,10 @@ pub(crate) fn decision(kind: DecisionKind, card: &ApprovalView) -> Decision {
         kind,
         fingerprint: Some(card.fingerprint.clone()),
         reason: None,
+        through: None,
         command: None,
         grants: vec![],
+        blocks: vec![],
     }
 }
 

@@ -14,7 +14,7 @@ const EDIT: &str = "sed -i s/old/new/ README.md && mv a b; echo said";
 
 /// The letters below changes that can be applied.
 const LETTERS: &str = "
-  [o] apply these changes   [w] always…   [r] reject…
+  [o] apply these changes   [w] always…   [e] edit   [r] reject…
   [d] diff   [x] explain   [q] decide later   [^C] withdraw
 > ";
 
@@ -155,7 +155,7 @@ fn keys_that_were_meant_for_the_command_apply_nothing() {
     tty.send("o\r");
     tty.press("o\r");
     tty.press("\r");
-    tty.press("e");
+    tty.press("z");
     tty.press("t");
     tty.press("o");
     tty.expect("any other key = no");
@@ -487,7 +487,7 @@ fn approve_shows_the_effect_and_who_comes_first() {
     tty.press("n");
     let card = tty.expect("\n> ");
     let after = format!(
-        "\n       built on {}, which comes first\n\n  [r] reject…\n",
+        "\n       built on {}, which comes first\n\n  [e] edit   [r] reject…\n",
         short(&first)
     );
     assert!(card.contains(&after), "{card}");
@@ -547,7 +547,7 @@ fn what_was_built_on_others_can_be_applied_once_they_are() {
         short(&first)
     );
     assert!(shown.contains(&says), "{shown}");
-    assert!(shown.contains("\n\n  [r] reject…\n"), "{shown}");
+    assert!(shown.contains("\n\n  [e] edit   [r] reject…\n"), "{shown}");
     // Somebody decides that elsewhere.
     assert_eq!(home.call(&["commit", short(&first)]).code, Some(0));
     tty.expect("\nWhat it was built on is applied; this is the question now.\n");
@@ -577,7 +577,8 @@ fn what_was_overtaken_is_tried_again() {
         "{card}"
     );
     assert!(card.contains("\n       ✗ README.md: "), "{card}");
-    let letters = "\n  [r] reject…\n  [d] diff   [t] try again   [x] explain   [q] quit\n> ";
+    let letters =
+        "\n  [e] edit   [r] reject…\n  [d] diff   [t] try again   [x] explain   [q] quit\n> ";
     assert!(card.ends_with(letters), "{card}");
     tty.press("o");
     tty.press("t");
@@ -658,7 +659,7 @@ fn a_grant_that_is_made_with_changes_holds_from_now_on() {
     let mut tty = at_terminal(&home, &["run", "--", "touch made"]);
     tty.expect("\n> ");
     tty.press("w");
-    tty.expect("allow which commands? touch made");
+    tty.expect("allow which commands? touch made $");
     tty.press("\r");
     tty.expect("for how long? (or revoked) 8h");
     tty.press("\r");

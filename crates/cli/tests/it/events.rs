@@ -4,7 +4,7 @@ use std::io::BufReader;
 
 use serde_json::{Value, json};
 
-use crate::caller::{Caller, Line, add, audit, read_head, read_piece, sandbox};
+use crate::caller::{Caller, Line, add, add_here, audit, read_head, read_piece, sandbox};
 use crate::support::{Home, Talk};
 
 /// An open stream of events.
@@ -97,7 +97,7 @@ fn ask(caller: &Caller, command: &str) -> Value {
 }
 
 fn agent(home: &Home, name: &str) -> Caller {
-    let token = add(home, name, "agent", json!({ "default_sandbox": "default" }));
+    let token = add_here(home, name, "agent");
     Caller::owner(home).bearing(&token)
 }
 

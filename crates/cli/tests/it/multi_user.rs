@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use crate::caller::{Caller, add, audit, sandbox};
+use crate::caller::{Caller, add, add_here, audit, sandbox};
 use crate::support::{Home, Server};
 
 /// Where the private directories are.
@@ -184,12 +184,7 @@ fn what_holds_everybodys_directories_is_for_administrators() {
     assert_eq!(bob.get("/sandboxes/default").status, 404);
 
     // Neither an administrator nor one for whom it is named sees into them.
-    let named = add(
-        &home,
-        "named",
-        "agent",
-        json!({ "default_sandbox": "default" }),
-    );
+    let named = add_here(&home, "named", "agent");
     let named = Caller::owner(&home).bearing(&named);
     for who in [&Caller::owner(&home), &named] {
         for command in [
@@ -374,12 +369,7 @@ fn administrators_run_what_they_like_and_others_what_is_listed() {
     let home = Home::strict();
     let _server = serve(&home);
     let (owner, alice) = (Caller::owner(&home), agent(&home, "alice"));
-    let admin = add(
-        &home,
-        "admin",
-        "administrator",
-        json!({ "default_sandbox": "default" }),
-    );
+    let admin = add_here(&home, "admin", "administrator");
     let approver = add(&home, "approver", "approver", json!({}));
     let (admin, approver) = (owner.bearing(&admin), owner.bearing(&approver));
     // The words are those of the tool that this preset is of.

@@ -1,14 +1,16 @@
 //! How people are asked, where that is set up: by whom, by how many, about how
 //! much, and for how long.
 
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use weighlock_engine::{ApprovalState, Approvals, DecisionKind, State};
+use weighlock_engine::{ApprovalState, Approvals, Decision, DecisionKind, Outcome, Scope, State};
 
 use crate::caller::sandbox;
 use crate::crew::{Crew, only};
-use crate::desk::{Office, races};
+use crate::desk::{Office, decision, races};
 
 #[test]
 fn with_four_eyes_nobody_approves_what_they_asked_for() {
@@ -254,5 +256,42 @@ fn more_time_at_the_last_moment_is_more_time_or_none() {
         }
         println!("{extended} of {times} extended");
         desk.assert_agrees();
+    });
+}
+
+#[test]
+fn what_is_allowed_for_an_hour_is_asked_about_again_after_it() {
+    let office = Office::new();
+    let jump = Arc::clone(&office.jump);
+    office.open(async |desk| {
+        let (_, card) = desk.question(desk.external("coder", "rm -rf ./tmp")).await;
+        let proposed = desk
+            .engine
+            .rule_proposals(&card.approval_id, desk.who("ana"));
+        let pattern = proposed.await.unwrap().groups[0].choices[0].pattern.clone();
+        let scope = Scope {
+            agent: Some("coder".into()),
+            sandbox: Some("default".into()),
+            session: None,
+        };
+        let until = jiff::Timestamp::now().as_second() + 3600;
+        let always = Decision {
+            grants: vec![(pattern, scope, Some(until))],
+            ..decision(DecisionKind::ApproveAlways, &card)
+        };
+        let decided = desk
+            .engine
+            .decide(&card.approval_id, always, desk.who("ana"));
+        decided.await.unwrap();
+        let asked = async |command: &str| {
+            let outcome = desk.engine.run(desk.external("coder", command)).await;
+            matches!(outcome.unwrap(), Outcome::Waiting(_))
+        };
+        assert!(!asked("rm -rf ./tmp").await);
+        assert!(asked("rm -rf ./src").await);
+        jump.store(3599 - 60, Ordering::Relaxed);
+        assert!(!asked("rm -rf ./tmp").await);
+        jump.store(3601, Ordering::Relaxed);
+        assert!(asked("rm -rf ./tmp").await);
     });
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::caller::{Caller, add, sandbox};
+use crate::caller::{Caller, add_here, sandbox};
 use crate::support::{Done, Home, eventually};
 
 const RULES: &str = "settings/weighlock/rules.toml";
@@ -273,10 +273,7 @@ fn a_grant_for_a_session_counts_in_that_one_only() {
     let home = Home::strict();
     let _server = home.serve(&[]);
     let owner = Caller::owner(&home);
-    let agent = |name: &str| {
-        let more = json!({ "default_sandbox": "default" });
-        owner.bearing(&add(&home, name, "agent", more))
-    };
+    let agent = |name: &str| owner.bearing(&add_here(&home, name, "agent"));
     let (coder, other) = (agent("coder"), agent("other"));
     let ask = |who: &Caller, command: &str, session: Option<&str>| {
         let mut body = json!({ "command": command, "wait_ms": 0 });

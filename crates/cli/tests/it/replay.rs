@@ -5,6 +5,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use weighlock_marks::{Header, Recorder, Size};
@@ -272,6 +273,30 @@ fn an_export_is_the_same_and_replaces_nothing_unasked() {
     let done = home.call(&["replay", target, "--export", target, "--force"]);
     assert_eq!(done.code, Some(0), "{done:?}");
     assert_eq!(fs::read(&to).unwrap(), fs::read(&path).unwrap());
+}
+
+#[test]
+fn what_has_no_end_is_no_recording() {
+    let home = Home::new();
+    let done = home.call(&["replay", "/dev/zero", "--text"]);
+    assert_eq!(done.code, Some(1), "{done:?}");
+    assert!(
+        done.err.contains("/dev/zero is not a recording"),
+        "{done:?}"
+    );
+    let mut zeros = Command::new("cat")
+        .arg("/dev/zero")
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let pipe = zeros.stdout.take().unwrap();
+    let mut replay = home.weighlock(&["replay", "/dev/stdin", "--text"]);
+    let done = replay.stdin(pipe).output().unwrap();
+    zeros.kill().unwrap();
+    zeros.wait().unwrap();
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert_eq!(done.status.code(), Some(1), "{said}");
+    assert!(said.contains("first line is too long"), "{said}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Who may do what: every address, every role, one's own things, others' and
 //! what is not there.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
@@ -23,14 +23,21 @@ const ROLES: [&str; 8] = [
 const EXPECTED: &str = "
 #                                           agent viewer approver one local operator admin nobody
 GET    /me                           -       200   200    200     200   200   200      200   401
+GET    /me/settings                  -       200   200    200     200   200   200      200   401
+PUT    /me/settings                  -       403   200    200     200   200   200      200   401
 GET    /health                       -       200   200    200     200   200   200      200   401
 GET    /health/checks                -       403   200    200     403   403   200      200   401
+GET    /limits                       -       403   200    200     200   200   200      200   401
+PUT    /limits                       -       403   403    403     403   403   403      200   401
+GET    /kept                         -       403   200    200     403   403   200      200   401
+GET    /folders                      -       403   403    403     403   403   403      200   401
 GET    /events                       -       200   200    200     200   200   200      200   401
 
 POST   /commands                     near    200   403    200     200   200   200      200   401
                                      far     404   403    404     404   404   404      200   401
                                      absent  404   403    404     404   404   404      404   401
 GET    /commands                     -       200   200    200     200   200   200      200   401
+GET    /commands/export              -       200   200    200     200   200   200      200   401
 GET    /commands/{id}                own     200   -      200     200   200   200      200   401
                                      near    404   200    200     200   200   200      200   401
                                      far     404   200    200     404   404   200      200   401
@@ -110,6 +117,11 @@ GET    /approvals                    -       200   200    200     200   200   20
 GET    /approvals/{id}               own     200   -      200     200   200   200      200   401
                                      near    404   200    200     200   200   200      200   401
                                      far     404   200    200     404   404   200      200   401
+                                     absent  404   404    404     404   404   404      404   401
+GET    /approvals/{id}/rule-proposals
+                                     own     403   -      200     200   200   200      200   401
+                                     near    404   403    200     200   200   200      200   401
+                                     far     404   403    200     404   404   200      200   401
                                      absent  404   404    404     404   404   404      404   401
 POST   /approvals/{id}/decision      own     403   -      200     200   200   200      200   401
                                      near    404   403    200     200   200   200      200   401
@@ -253,6 +265,20 @@ POST   /resume                       other   403   403    403     403   404   20
                                      everyone 403  403    403     403   403   200      200   401
 
 GET    /policies                     -       403   200    200     200   200   200      200   401
+GET    /policies/{id}                -       403   200    200     200   200   200      200   401
+                                     absent  403   404    404     404   404   404      404   401
+PUT    /policies/{id}                -       403   403    403     403   403   403      200   401
+                                     absent  403   403    403     403   403   403      404   401
+POST   /policies/{id}/check          -       403   200    200     200   200   200      200   401
+                                     absent  403   404    404     404   404   404      404   401
+POST   /policies/{id}/edit           -       403   200    200     200   200   200      200   401
+                                     absent  403   404    404     404   404   404      404   401
+POST   /policies/{id}/compare        -       403   200    200     200   200   200      200   401
+                                     absent  403   404    404     404   404   404      404   401
+GET    /policies/{id}/versions       -       403   200    200     200   200   200      200   401
+                                     absent  403   404    404     404   404   404      404   401
+POST   /policies/{id}/back           -       403   403    403     403   403   403      200   401
+                                     absent  403   403    403     403   403   403      404   401
 POST   /policies/check               -       200   200    200     200   200   200      200   401
 GET    /policies/schema              -       200   200    200     200   200   200      200   401
 POST   /policies/explain             near    200   200    200     200   200   200      200   401
@@ -268,7 +294,29 @@ DELETE /policies/grants/{id}         own     -     -      204     204   204   20
                                      absent  403   403    404     404   404   404      404   401
 GET    /blacklist                    -       200   200    200     200   200   200      200   401
 PUT    /blacklist                    -       403   403    403     403   403   403      200   401
+POST   /blacklist/compare            -       403   200    200     200   200   200      200   401
 DELETE /blacklist                    -       403   403    403     403   403   403      200   401
+
+GET    /webhooks                     -       403   200    200     200   200   200      200   401
+POST   /webhooks                     -       403   201    201     201   201   201      201   401
+GET    /webhooks/{id}                own     -     200    200     200   200   200      200   401
+                                     other   403   404    404     404   404   404      200   401
+                                     absent  403   404    404     404   404   404      404   401
+PATCH  /webhooks/{id}                own     -     200    200     200   200   200      200   401
+                                     other   403   404    404     404   404   404      200   401
+                                     absent  403   404    404     404   404   404      404   401
+DELETE /webhooks/{id}                own     -     204    204     204   204   204      204   401
+                                     other   403   404    404     404   404   404      204   401
+                                     absent  403   404    404     404   404   404      404   401
+POST   /webhooks/{id}/secret         own     -     201    201     201   201   201      201   401
+                                     other   403   404    404     404   404   404      201   401
+                                     absent  403   404    404     404   404   404      404   401
+POST   /webhooks/{id}/test           own     -     200    200     200   200   200      200   401
+                                     other   403   404    404     404   404   404      200   401
+                                     absent  403   404    404     404   404   404      404   401
+GET    /webhooks/{id}/notices        own     -     200    200     200   200   200      200   401
+                                     other   403   404    404     404   404   404      200   401
+                                     absent  403   404    404     404   404   404      404   401
 
 GET    /audit                        -       403   200    200     403   403   200      200   401
 POST   /audit/verify                 -       403   200    200     403   403   200      200   401
@@ -308,6 +356,11 @@ struct Team {
     near: String,
     far: String,
     serial: Cell<u32>,
+    /// The newest entry of the audit that was looked at.
+    seen: Cell<u64>,
+    /// What was made and is as it was, by how and for whom: looking changes
+    /// nothing, nor does what is refused.
+    made: RefCell<BTreeMap<(String, String, String), Value>>,
 }
 
 /// What is asked about by name.
@@ -348,6 +401,8 @@ impl Team {
             near,
             far,
             serial: Cell::new(0),
+            seen: Cell::new(0),
+            made: RefCell::default(),
             _server: server,
             home,
         }
@@ -369,6 +424,28 @@ impl Team {
             "own" | "near" => ("other", &self.near),
             _ => ("other", &self.far),
         }
+    }
+
+    /// Makes something, unless one of its kind is there.
+    fn make(&self, how: &str, role: &str, object: &str, make: impl FnOnce() -> Value) -> Value {
+        let key = self.key(how, role, object);
+        if let Some(made) = self.made.borrow().get(&key) {
+            return made.clone();
+        }
+        let made = make();
+        self.made.borrow_mut().insert(key, made.clone());
+        made
+    }
+
+    /// It is no longer as it was made.
+    fn forget(&self, how: &str, role: &str, object: &str) {
+        let key = self.key(how, role, object);
+        self.made.borrow_mut().remove(&key);
+    }
+
+    fn key(&self, how: &str, role: &str, object: &str) -> (String, String, String) {
+        let (name, sandbox) = self.whose(role, object);
+        (how.to_owned(), name.to_owned(), sandbox.to_owned())
     }
 
     /// Asks for a command; with what is told of it.
@@ -407,20 +484,29 @@ impl Team {
         let (_, path) = operation.split_once(' ').unwrap();
         let kind = path.split('/').nth(1).unwrap();
         match (kind, path.contains("{id}")) {
-            ("commands", true) => self.about_command(path, role, object),
-            ("approvals", true) => self.about_approval(path, role, object),
-            ("sessions", true) => self.about_session(path, role, object),
-            ("tasks", true) => self.about_command(path, role, object),
+            ("commands" | "tasks", true) => self.about_command(operation, role, object),
+            ("approvals", true) => self.about_approval(operation, role, object),
+            ("sessions", true) => self.about_session(operation, role, object),
             ("wait", _) => (path.to_owned(), self.wait(role, object)),
-            ("terminals", true) => self.about_terminal(path, role, object),
+            ("terminals", true) => self.about_terminal(operation, role, object),
             ("sandboxes", true) => self.about_sandbox(operation, role, object),
             ("people", true) => self.about_person(path, role, object),
-            ("policies", true) => self.about_grant(path, role, object),
+            ("webhooks", true) => self.about_webhook(operation, role, object),
+            ("policies", true) if path.contains("grants") => self.about_grant(path, role, object),
+            ("policies", true) => {
+                let id = if object == "absent" {
+                    "nowhere"
+                } else {
+                    "server"
+                };
+                (path.replace("{id}", id), self.body(operation, object))
+            }
             _ => (path.to_owned(), self.body(operation, object)),
         }
     }
 
-    fn about_command(&self, path: &str, role: &str, object: &str) -> (String, Value) {
+    fn about_command(&self, operation: &str, role: &str, object: &str) -> (String, Value) {
+        let (_, path) = operation.split_once(' ').unwrap();
         let deed = path.rsplit('/').next().unwrap();
         let body = match deed {
             "stop" => json!({ "grace_ms": 100 }),
@@ -433,18 +519,17 @@ impl Team {
             _ => path.replace("{index}", "0"),
         };
         let sleep = json!({ "background": true, "stdin_open": true, "timeout_ms": 120_000 });
-        let run = match (object, deed) {
-            ("absent", _) => json!({ "command_id": "r_00000000000000zzzzzzzz" }),
-            (_, "stop" | "stdin") => self.command(role, object, "sleep 100", sleep),
-            (_, "approve" | "reject" | "withdraw") => self.waiting(role, object),
-            (_, "changes" | "diff" | "patch") => self.holding(role, object, json!({})),
-            (_, "revert") => {
-                self.command(role, object, &format!("mkdir {}", self.next()), json!({}))
-            }
-            (_, "finalize") => {
-                self.command(role, object, "true", json!({ "executor": "external" }))
-            }
+        let run = || match deed {
+            "stop" | "stdin" => self.command(role, object, "sleep 1000", sleep),
+            "approve" | "reject" | "withdraw" => self.waiting(role, object),
+            "changes" | "diff" | "patch" => self.holding(role, object, json!({})),
+            "revert" => self.command(role, object, &format!("mkdir {}", self.next()), json!({})),
+            "finalize" => self.command(role, object, "true", json!({ "executor": "external" })),
             _ => self.command(role, object, "echo hi", json!({})),
+        };
+        let run = match object {
+            "absent" => json!({ "command_id": "r_00000000000000zzzzzzzz" }),
+            _ => self.make(how(operation), role, object, run),
         };
         (
             path.replace("{id}", run["command_id"].as_str().unwrap()),
@@ -452,11 +537,14 @@ impl Team {
         )
     }
 
-    fn about_approval(&self, path: &str, role: &str, object: &str) -> (String, Value) {
+    fn about_approval(&self, operation: &str, role: &str, object: &str) -> (String, Value) {
+        let (_, path) = operation.split_once(' ').unwrap();
+        let waiting = || self.waiting(role, object);
         let (id, fingerprint) = match object {
             "absent" => (json!("ap_00000000000000zzzzzzzz"), json!("0")),
             _ => {
-                let id = self.waiting(role, object)["approval_id"].clone();
+                let run = self.make(how(operation), role, object, waiting);
+                let id = run["approval_id"].clone();
                 let shown = self
                     .owner()
                     .get(&format!("/approvals/{}", id.as_str().unwrap()));
@@ -470,12 +558,16 @@ impl Team {
         (path.replace("{id}", id.as_str().unwrap()), body)
     }
 
-    fn about_session(&self, path: &str, role: &str, object: &str) -> (String, Value) {
+    fn about_session(&self, operation: &str, role: &str, object: &str) -> (String, Value) {
+        let (_, path) = operation.split_once(' ').unwrap();
         let label = json!({ "session_id": format!("talk {}", self.next()) });
+        let run = || match path.contains("draft") {
+            true => self.holding(role, object, label),
+            false => self.command(role, object, "true", label),
+        };
         let id = match object {
             "absent" => json!("s_00000000000000zzzzzzzz"),
-            _ if path.contains("draft") => self.holding(role, object, label)["session_id"].clone(),
-            _ => self.command(role, object, "true", label)["session_id"].clone(),
+            _ => self.make(how(operation), role, object, run)["session_id"].clone(),
         };
         let body = match path.ends_with("draft") {
             true => json!({ "changes": "discard" }),
@@ -485,7 +577,8 @@ impl Team {
         (path.replace("{id}", id.as_str().unwrap()), body)
     }
 
-    fn about_terminal(&self, path: &str, role: &str, object: &str) -> (String, Value) {
+    fn about_terminal(&self, operation: &str, role: &str, object: &str) -> (String, Value) {
+        let (_, path) = operation.split_once(' ').unwrap();
         let (name, sandbox) = self.whose(role, object);
         let body = match path.rsplit('/').next() {
             Some("input") => json!({ "text": "x" }),
@@ -494,12 +587,13 @@ impl Team {
             Some("signal") => json!({ "signal": "CONT" }),
             _ => Value::Null,
         };
+        let open = || {
+            let new = self.terminal(sandbox);
+            self.callers[name].post("/terminals", &new).expect(202)
+        };
         let id = match object {
             "absent" => json!("nothing-of-that-name"),
-            _ => {
-                let new = self.terminal(sandbox);
-                self.callers[name].post("/terminals", &new).expect(202)["terminal_id"].clone()
-            }
+            _ => self.make(how(operation), role, object, open)["terminal_id"].clone(),
         };
         (path.replace("{id}", id.as_str().unwrap()), body)
     }
@@ -516,7 +610,7 @@ impl Team {
 
     fn terminal(&self, sandbox: &str) -> Value {
         json!({ "name": format!("t{}", self.next()), "description": "for the table",
-                "command": "sleep 100", "sandbox_id": sandbox,
+                "command": "sleep 1000", "sandbox_id": sandbox,
                 "env": { "WL_MARK": self.home.mark } })
     }
 
@@ -572,6 +666,24 @@ impl Team {
         (path.replace("{id}", id.as_str().unwrap()), Value::Null)
     }
 
+    fn about_webhook(&self, operation: &str, role: &str, object: &str) -> (String, Value) {
+        let (method, path) = operation.split_once(' ').unwrap();
+        let by = match object {
+            "own" if role != "nobody" => self.callers[role].clone(),
+            _ => self.owner(),
+        };
+        let add = || by.post("/webhooks", &webhook()).expect(201);
+        let id = match object {
+            "absent" => json!("wh_00000000000000zzzzzzzz"),
+            _ => self.make(how(operation), role, object, add)["webhook_id"].clone(),
+        };
+        let body = match method {
+            "PATCH" => json!({ "label": "changed" }),
+            _ => Value::Null,
+        };
+        (path.replace("{id}", id.as_str().unwrap()), body)
+    }
+
     fn grant(&self, object: &str) -> Value {
         let sandbox = match object {
             "own" => "near",
@@ -598,7 +710,14 @@ impl Team {
             "POST /terminals" => self.terminal(sandbox),
             "POST /policies/explain" => json!({ "command": "true", "sandbox": sandbox }),
             "POST /policies/grants" => self.grant(object),
-            "POST /policies/check" => json!({ "text": "" }),
+            "PUT /policies/{id}" => json!({ "text": "# None yet.\n" }),
+            "POST /policies/check"
+            | "POST /policies/{id}/check"
+            | "POST /policies/{id}/compare" => json!({ "text": "" }),
+            "POST /policies/{id}/back" => json!({ "version": 1 }),
+            "PUT /me/settings" | "PUT /limits" => json!({}),
+            "POST /policies/{id}/edit" => json!({ "text": "", "rule": { "patterns": ["ls"] } }),
+            "POST /webhooks" => webhook(),
             "POST /pause" | "POST /resume" => json!({ "principal": principal }),
             "POST /people" => {
                 json!({ "principal_id": format!("new-{}", self.next()), "role": "agent" })
@@ -609,7 +728,9 @@ impl Team {
                 std::fs::create_dir(&dir).unwrap();
                 json!({ "label": label, "path": dir })
             }
-            "PUT /blacklist" => json!({ "commandBlacklist": ["never this"] }),
+            "PUT /blacklist" | "POST /blacklist/compare" => {
+                json!({ "commandBlacklist": ["never this"] })
+            }
             "POST /signin" => {
                 let link = self.owner().post("/signin/link", &Value::Null).expect(200);
                 let code = link["link"].as_str().unwrap().split_once('#').unwrap().1;
@@ -619,12 +740,13 @@ impl Team {
         }
     }
 
-    /// The last entry that somebody has caused.
-    fn newest(&self, role: &str) -> u64 {
-        let entries = audit(&self.home, &format!("actor={role}"));
-        entries
-            .last()
-            .map_or(0, |entry| entry["seq"].as_u64().unwrap())
+    /// The last entry that anybody has caused.
+    fn newest(&self) -> u64 {
+        let news = audit(&self.home, &format!("after={}", self.seen.get()));
+        if let Some(newest) = news.last() {
+            self.seen.set(newest["seq"].as_u64().unwrap());
+        }
+        self.seen.get()
     }
 
     /// Asks, and makes sure that what is refused changed nothing: every change
@@ -632,8 +754,11 @@ impl Team {
     fn probe(&self, operation: &str, role: &str, object: &str) -> Said {
         let (method, _) = operation.split_once(' ').unwrap();
         let (path, body) = self.request(operation, role, object);
-        let before = self.newest(role);
+        let before = self.newest();
         let said = self.callers[role].ask(method, &path, &body);
+        if said.status < 400 && method != "GET" {
+            self.forget(how(operation), role, object);
+        }
         if said.status >= 400 {
             let caused = audit(&self.home, &format!("actor={role}&after={before}"));
             let refused = |kind: &Value| kind == "agent.refused" || kind == "run.refused";
@@ -643,6 +768,28 @@ impl Team {
             );
         }
         said
+    }
+}
+
+/// One that nobody listens to.
+fn webhook() -> Value {
+    json!({ "url": "http://127.0.0.1:1/" })
+}
+
+/// How what an operation is about is made: for those that only look, the same
+/// as for others of them.
+fn how(operation: &str) -> &str {
+    let Some(path) = operation.strip_prefix("GET ") else {
+        return operation;
+    };
+    let kind = path.split('/').nth(1).unwrap();
+    let mut parts = path.split('/');
+    let changes = parts.any(|part| ["draft", "changes", "patch"].contains(&part));
+    match (kind, changes) {
+        ("sessions", true) => "draft",
+        (_, true) => "changes",
+        ("tasks", false) => "commands",
+        (_, false) => kind,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::caller::{Caller, add};
+use crate::caller::{Caller, add_here};
 use crate::support::{Done, Home};
 use crate::tty::Tty;
 
@@ -18,8 +18,7 @@ const RAW: [char; 6] = [
 
 /// A request of an agent's.
 fn ask(home: &Home, command: &str, description: &str) -> Value {
-    let more = json!({ "default_sandbox": "default" });
-    let coder = Caller::owner(home).bearing(&add(home, "coder", "agent", more));
+    let coder = Caller::owner(home).bearing(&add_here(home, "coder", "agent"));
     let body = json!({ "command": command, "description": description });
     coder.post("/commands", &body).expect(202)
 }

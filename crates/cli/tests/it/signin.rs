@@ -1,8 +1,8 @@
-//! Signing in with a browser: a link that counts once, then a cookie.
+//! Signing in with a browser: a link that counts once, or a token; then a cookie.
 
 use serde_json::{Value, json};
 
-use crate::caller::{Caller, Said, audit};
+use crate::caller::{Caller, Said, add, audit};
 use crate::support::{Home, Server};
 
 fn serve(home: &Home) -> (Server, Caller) {
@@ -15,9 +15,16 @@ fn sign_in(browser: &Caller, code: &str) -> Said {
     browser.post("/signin", &json!({ "code": code }))
 }
 
+fn sign_in_with(browser: &Caller, token: &str) -> Said {
+    browser.post("/signin", &json!({ "token": token }))
+}
+
 /// A browser that has signed in by a link.
 fn signed_in(browser: &Caller, code: &str) -> Caller {
-    let said = sign_in(browser, code);
+    let_in(browser, &sign_in(browser, code))
+}
+
+fn let_in(browser: &Caller, said: &Said) -> Caller {
     assert_eq!(said.status, 200, "{said:?}");
     let cookie = said.header("set-cookie").unwrap().split(';').next();
     browser.with("cookie", cookie.unwrap())
@@ -114,7 +121,8 @@ fn what_is_no_link_signs_nobody_in() {
         let said = stranger.ask(method, "/signin", &Value::Null);
         assert_eq!(said.status, 401, "{method}");
     }
-    let page = stranger.send("GET", "/signin", b"");
+    let browser = stranger.with("accept", "text/html");
+    let page = browser.send("GET", "/signin", b"");
     assert_eq!(page.status, 200);
     for header in [
         "content-security-policy",
@@ -283,4 +291,66 @@ fn behind_a_proxy_the_cookie_wants_tls() {
         let said = proxied.with("host", host).get("/me");
         assert_eq!(said.outcome(), refused(403, "foreign_origin"), "{host}");
     }
+}
+
+#[test]
+fn a_person_signs_in_with_a_token_for_as_long_as_it_counts() {
+    let home = Home::new();
+    let (_server, stranger) = serve(&home);
+    let token = add(&home, "maria", "approver", json!({}));
+    let said = sign_in_with(&stranger, &format!(" {token}\n"));
+    let me = said.expect(200);
+    assert_eq!(
+        (&me["principal_id"], &me["role"], &me["how"]),
+        (&json!("maria"), &json!("approver"), &json!("signed_in"))
+    );
+    let browser = let_in(&stranger, &said);
+    let other = let_in(&stranger, &sign_in_with(&stranger, &home.token("maria")));
+    assert_eq!(browser.get("/me").expect(200), me);
+    let signed = audit(&home, "kind=person.signed_in");
+    assert_eq!(signed[0]["actor"], "maria");
+    assert_eq!(signed[0]["detail"]["prefix"], token[..9]);
+
+    // Nobody makes a cookie outlast its token by leaving the token's name out.
+    let set = said.header("set-cookie").unwrap().split(';').next();
+    let (alone, id) = set.unwrap().split_once('.').unwrap();
+    assert_eq!(
+        stranger.with("cookie", alone).get("/me").outcome(),
+        refused(401, "no_token")
+    );
+    let path = format!("/people/maria/tokens/{id}");
+    let revoked = Caller::owner(&home).ask("DELETE", &path, &Value::Null);
+    assert_eq!(revoked.status, 204);
+    assert_eq!(browser.get("/me").outcome(), refused(401, "no_token"));
+    assert_eq!(
+        sign_in_with(&stranger, &token).outcome(),
+        refused(403, "bad_token")
+    );
+    assert_eq!(
+        other.get("/me").expect(200)["principal_id"],
+        "maria",
+        "another token's goes on"
+    );
+}
+
+#[test]
+fn an_agents_token_signs_nobody_in() {
+    let home = Home::new();
+    let (server, stranger) = serve(&home);
+    let token = add(&home, "coder", "agent", json!({}));
+    let said = sign_in_with(&stranger, &token);
+    assert_eq!(said.outcome(), refused(403, "never_agents"));
+    assert_eq!(said.header("set-cookie"), None);
+    assert_eq!(audit(&home, "kind=person.signed_in"), Vec::<Value>::new());
+    let code = server.code();
+    for wrong in ["", "wl_", &code, &token[..token.len() - 1]] {
+        assert_eq!(
+            sign_in_with(&stranger, wrong).outcome(),
+            refused(403, "bad_token"),
+            "{wrong}"
+        );
+    }
+    let both = stranger.post("/signin", &json!({ "code": code, "token": token }));
+    assert_eq!(both.outcome(), refused(422, "invalid_body"));
+    assert_eq!(sign_in(&stranger, &code).status, 200, "it was not used up");
 }

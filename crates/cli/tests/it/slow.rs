@@ -5,7 +5,7 @@ use std::io::{BufReader, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Resource, Rlimit, prlimit};
+use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit, setrlimit};
 use serde_json::{Value, json};
 
 use crate::support::{Answer, Home, Server, Talk, eventually};
@@ -50,6 +50,10 @@ fn the_slow_keep_neither_a_place_nor_a_request() {
     let mut body = door.connect();
     body.say(&door.head("POST", "/commands", 100));
     body.say("{");
+    let mut message = door.connect();
+    let head = door.head("POST", "/commands", 100);
+    message.say(&head.replacen("/agent/terminal/commands", "/mcp", 1));
+    message.say("{");
     let crowd: Vec<Talk<TcpStream>> = (0..300).map(|_| door.connect()).collect();
     let mut honest = door.connect();
     let asked = Instant::now();
@@ -81,6 +85,12 @@ fn the_slow_keep_neither_a_place_nor_a_request() {
         (408, &json!("slow_body"))
     );
     assert_eq!(body.rest(), b"");
+    let refused = text(&message.rest());
+    assert!(
+        refused.starts_with("HTTP/1.1 408")
+            && refused.ends_with("\r\n\r\nthe message did not come in time; nothing was done"),
+        "{refused}"
+    );
     assert!(began.elapsed() >= BODY_WITHIN);
     feeder.say("b");
     assert_eq!(feeder.receive().status, 204);
@@ -254,6 +264,31 @@ fn a_server_without_descriptors_waits_for_some() {
         door.ask(&door.get("/health")).status == 200
     });
     assert_eq!(home.api("GET", "/health", &Value::Null).0, 200);
+}
+
+#[test]
+fn a_user_who_has_too_many_connections_is_told() {
+    let most = getrlimit(Resource::Nofile);
+    let all = Rlimit {
+        current: most.maximum,
+        ..most
+    };
+    setrlimit(Resource::Nofile, all).unwrap();
+    let home = Home::new();
+    let _server = home.serve(&[]);
+    let mut first = Talk::open(&home);
+    let mut crowd: Vec<Talk> = (1..1024).map(|_| Talk::open(&home)).collect();
+    let told = Talk::open(&home).ask("GET", "/health", &Value::Null);
+    assert_eq!(told.status, 429, "{}", told.body);
+    assert_eq!(told.body["code"], "too_many_requests");
+    // Those that are there go on, and so do others once there is room.
+    assert_eq!(first.ask("GET", "/health", &Value::Null).status, 200);
+    let last = crowd.last_mut().unwrap();
+    assert_eq!(last.ask("GET", "/health", &Value::Null).status, 200);
+    drop(crowd);
+    eventually("there is room", || {
+        Talk::open(&home).ask("GET", "/health", &Value::Null).status == 200
+    });
 }
 
 /// The server's way in over TCP.

@@ -5,7 +5,7 @@ use std::cell::Cell;
 
 use serde_json::{Map, Value, json};
 
-use crate::caller::{Caller, Said, add, audit, sandbox};
+use crate::caller::{Caller, Said, add, add_here, audit, sandbox};
 use crate::support::Home;
 
 /// What a name could be mistaken for.
@@ -92,8 +92,7 @@ impl Place {
         home.put("settings/weighlock/rules.toml", &rule);
         let server = home.serve(&[]);
         let owner = Caller::owner(&home);
-        let more = json!({ "default_sandbox": "default" });
-        let admin = owner.bearing(&add(&home, "admin", "administrator", more));
+        let admin = owner.bearing(&add_here(&home, "admin", "administrator"));
         sandbox(
             &home,
             "shop",

@@ -405,9 +405,15 @@ impl Home {
         run
     }
 
+    /// The run that was asked for last.
+    pub(crate) fn newest(&self) -> Value {
+        let (_, runs) = self.api("GET", "/commands?limit=1", &Value::Null);
+        runs["commands"][0].clone()
+    }
+
     /// A run once it has ended.
     pub(crate) fn ended(&self, id: &str) -> Value {
-        let path = format!("/commands/{id}?wait_ms=20000");
+        let path = format!("/commands/{id}?wait_ms=60000");
         let (_, run) = self.api("GET", &path, &Value::Null);
         assert_ne!(run["state"], "running", "{run}");
         run
@@ -489,8 +495,12 @@ impl Home {
             .collect()
     }
 
-    /// Waits until no command of this home has a process any more, and panics
-    /// when that takes longer than it may.
+    /// Waits until no command of this home has a process any more.
+    pub(crate) fn assert_gone(&self) {
+        self.assert_gone_within(Duration::from_secs(20));
+    }
+
+    /// The same, and panics when that takes longer than it may.
     pub(crate) fn assert_gone_within(&self, time: Duration) {
         let deadline = Instant::now() + time;
         while !self.processes().is_empty() {

@@ -4,17 +4,12 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::caller::{Caller, add, audit};
+use crate::caller::{Caller, add, add_here, audit};
 use crate::support::{Home, eventually};
 
 /// A server with an agent, and the agent's token.
 fn coder(home: &Home) -> String {
-    add(
-        home,
-        "coder",
-        "agent",
-        json!({ "default_sandbox": "default" }),
-    )
+    add_here(home, "coder", "agent")
 }
 
 /// Who a token stands for, or the refusal.
@@ -184,12 +179,7 @@ fn a_revoked_token_counts_no_more_and_has_no_successor() {
 fn whoever_is_deactivated_is_not_let_in_by_anything() {
     let home = Home::new();
     let server = home.serve(&["--listen", "127.0.0.1:0"]);
-    let token = add(
-        &home,
-        "ana",
-        "approver",
-        json!({ "default_sandbox": "default" }),
-    );
+    let token = add_here(&home, "ana", "approver");
     let (owner, stranger) = (Caller::owner(&home), Caller::stranger(&server));
     let ana = stranger.bearing(&token);
     let link = |caller: &Caller| {

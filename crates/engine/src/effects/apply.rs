@@ -254,8 +254,10 @@ impl Engine {
                 kind: DecisionKind::ApplyEffect,
                 fingerprint: Some(looked.fingerprint),
                 reason: None,
+                through: None,
                 command: None,
                 grants: vec![],
+                blocks: vec![],
             };
             self.decide(&approval.id, decision, who).await?;
         } else {
@@ -300,8 +302,10 @@ impl Engine {
                 kind: DecisionKind::Reject,
                 fingerprint: None,
                 reason,
+                through: None,
                 command: None,
                 grants: vec![],
+                blocks: vec![],
             };
             self.decide(&approval.id, decision, who).await?;
         } else if command.state == State::Waiting {
@@ -361,14 +365,19 @@ impl Engine {
         Ok(true)
     }
 
-    async fn throw_one(&self, row: ChangesRow, by: &str, with: Option<&str>) -> Result<(), Error> {
+    pub(super) async fn throw_one(
+        &self,
+        row: ChangesRow,
+        by: &str,
+        with: Option<&str>,
+    ) -> Result<(), Error> {
         let Some(mut command) = self.store.named(&row.run)?.pop() else {
             return Ok(());
         };
         if let Some(open) = self.open_question(&command)? {
             let text = match with {
                 Some(run) => format!(
-                    "It was built on the changes of {}, which {by} rejected. Its own were \
+                    "It was built on the changes of {}, which {by} did not apply. Its own were \
                      discarded.",
                     id::short(run)
                 ),

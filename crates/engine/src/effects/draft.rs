@@ -79,7 +79,7 @@ impl Engine {
     }
 
     fn draft_run(&self, run: Run, row: &ChangesRow) -> DraftRun {
-        let age = self.config.effects.draft_age.as_micros() as i64;
+        let age = self.draft_age().as_micros() as i64;
         let waiting = run.state == weighlock_store::State::Waiting;
         DraftRun {
             changes: ChangesView::from_row(row),

@@ -135,11 +135,10 @@ impl Engine {
     /// too old, and held changes that nobody wanted for long enough.
     pub(crate) async fn tidy_effects(&self) -> Result<(), Error> {
         self.looked_at.tidy();
-        let limits = &self.config.effects;
-        let oldest = self.steady_now() - limits.undo_age.as_micros() as i64;
+        let oldest = self.steady_now() - self.undo_age().as_micros() as i64;
         let mut kept = self.store.image_bytes()?;
         for row in self.store.oldest_images(BATCH)? {
-            if kept <= limits.undo_bytes && row.updated_at >= oldest {
+            if kept <= self.undo_bytes() && row.updated_at >= oldest {
                 break;
             }
             kept = kept.saturating_sub(row.bytes);
@@ -167,7 +166,7 @@ impl Engine {
                 .settle_changes(command, None, row, vec![entry])
                 .await?;
         }
-        let oldest = self.steady_now() - limits.draft_age.as_micros() as i64;
+        let oldest = self.steady_now() - self.draft_age().as_micros() as i64;
         for row in self.store.held_changes(None)? {
             let command = self.store.named(&row.run)?.pop();
             let asked = command.is_some_and(|command| command.state == State::Waiting);

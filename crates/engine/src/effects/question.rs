@@ -16,14 +16,14 @@ use super::end::{Ended, Found};
 use super::judge::risk;
 use super::list::{ConflictInfo, conflict_info};
 use super::view::ChangesView;
-use super::words::{header, summary, waiting};
+use super::words::{header, stopped, summary, waiting};
 use super::{CHANGES, apart};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::explain::{ReasonView, reason_view};
 use crate::follow::RETRY_EVERY;
 use crate::id;
-use crate::inbox::Tried;
+use crate::inbox::{Tried, of_the_request};
 use crate::people::hex;
 use crate::view::{Reason, Run, stored};
 
@@ -135,8 +135,7 @@ impl Engine {
         match held {
             Held::Asked(question) => {
                 if question.version == 1 {
-                    self.deadlines
-                        .set(&question.id, self.config.approvals.expire);
+                    self.deadlines.set(&question.id, self.answer_time());
                 }
                 command.approval = Some(question.id.clone());
                 if let Ok(run) = self.recall(&command.id) {
@@ -197,6 +196,7 @@ impl Engine {
             summary: summary(view),
             reasons: { found.judgement.reasons.iter() }
                 .map(reason_view)
+                .chain(of_the_request(&found.copied.card))
                 .collect(),
             effect: Tried {
                 state: match conflicts.is_empty() {
@@ -204,9 +204,10 @@ impl Engine {
                     false => "stale",
                 }
                 .into(),
-                header: header(view, command, detail.duration_ms, conflicts.len()),
+                header: header(view, command, detail, conflicts.len()),
                 changes: view.clone(),
                 exit_code: command.exit_code,
+                stopped: stopped(detail),
                 ..Tried::default()
             },
         };
@@ -225,7 +226,7 @@ impl Engine {
             risk,
             version: 1,
             created_at: now,
-            expires_at: now + self.config.approvals.expire.as_micros() as i64,
+            expires_at: now + self.answer_time().as_micros() as i64,
             decided_at: None,
             decided_by: None,
             count: 1,

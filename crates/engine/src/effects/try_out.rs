@@ -3,10 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use serde_json::json;
 use weighlock_policy::Settled;
-use weighlock_store::{Approval, ApprovalState, State};
+use weighlock_store::{Approval, ApprovalState, ChangesState, Command, State};
 
 use super::copy::no_copy;
+use super::view::ChangesView;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::inbox::ApprovalView;
@@ -66,6 +68,27 @@ impl Engine {
             true => Err(Error::Trying),
             false => Ok(()),
         }
+    }
+
+    /// Throws away what a run did on a copy, together with what was built on it,
+    /// since it or another text is to run for real. Its request stays, so that
+    /// it begins even if this server ends now.
+    pub(crate) async fn discard_try(&self, command: &Command, by: &str) -> Result<(), Error> {
+        let _one = self.committing.lock().await;
+        for row in self.built_on(&command.id)? {
+            self.throw_one(row, by, Some(&command.id)).await?;
+        }
+        if let Some(row) = self.store.changes(&command.id)? {
+            let mut view = ChangesView::from_row(&row);
+            view.state = "discarded".into();
+            let told = json!({ "hash": row.hash, "summary": view.summary, "by": by });
+            let entry = self.entry_of("changes.discarded", by, command, told);
+            let row = self.row(command, ChangesState::Discarded, &view, &row.below, 0);
+            self.store.update_changes(vec![row], vec![entry]).await?;
+        }
+        self.forget_try(&command.id, command.kept_bytes).await;
+        self.sweep_copies().await;
+        Ok(())
     }
 
     /// Removes what an earlier try has left.

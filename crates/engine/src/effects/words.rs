@@ -6,29 +6,63 @@ use super::view::ChangesView;
 use crate::id;
 use crate::view::{Detail, Reason};
 
-/// One sentence about what would change.
+/// Paths that a sentence names.
+const NAMED: usize = 3;
+
+/// One sentence about what would change. What goes with a directory is counted
+/// there, as long as all of it is listed.
 pub(super) fn summary(view: &ChangesView) -> String {
-    let named: Vec<&str> = view.paths.iter().take(3).map(String::as_str).collect();
-    let words = { named.iter() }.map(|line| {
-        let (sign, path) = line.split_once(' ').unwrap_or(("", line));
-        let verb = match sign {
-            "A" => "Creates",
-            "M" => "Edits",
-            "D" => "Deletes",
-            "R" => "Renames",
-            "P" => "Changes the rights of",
-            _ => "Links",
-        };
-        format!("{verb} {path}")
-    });
-    let mut words: Vec<String> = words.collect();
+    let lines: Vec<(&str, &str)> = { view.paths.iter() }
+        .filter_map(|line| line.split_once(' '))
+        .collect();
+    let goes_with = |sign: &str, path: &str, dir: &str| {
+        sign == "D" && dir.ends_with('/') && path.len() > dir.len() && path.starts_with(dir)
+    };
+    let within = |dir: &str| -> Vec<&str> {
+        let lines = lines.iter();
+        let inside = lines.filter(|(sign, path)| goes_with(sign, path, dir));
+        inside.map(|(_, path)| *path).collect()
+    };
+    let is_inside = |path: &str, sign: &str| {
+        let mut gone = lines.iter().filter(|(above, _)| *above == "D");
+        gone.any(|(_, dir)| goes_with(sign, path, dir))
+    };
+    let whole = view.count() == lines.len() as u64;
+    let mut words = vec![];
+    let mut told = 0;
+    for (sign, path) in { lines.iter() }
+        .filter(|(sign, path)| !is_inside(path, sign))
+        .take(NAMED)
+    {
+        let inside = if *sign == "D" { within(path) } else { vec![] };
+        let files = inside.iter().filter(|path| !path.ends_with('/')).count();
+        words.push(match files {
+            files if whole && files > 0 => {
+                let noun = if files == 1 { "file" } else { "files" };
+                format!("{} {path} ({files} {noun})", verb(sign))
+            }
+            _ => format!("{} {path}", verb(sign)),
+        });
+        told += 1 + inside.len() as u64;
+    }
     for word in words.iter_mut().skip(1) {
         *word = format!("{}{}", word[..1].to_lowercase(), &word[1..]);
     }
-    match view.count().saturating_sub(words.len() as u64) {
+    match view.count().saturating_sub(told) {
         _ if words.is_empty() => "Changes nothing".into(),
         0 => words.join(", "),
         more => format!("{}, and {more} more", words.join(", ")),
+    }
+}
+
+fn verb(sign: &str) -> &'static str {
+    match sign {
+        "A" => "Creates",
+        "M" => "Edits",
+        "D" => "Deletes",
+        "R" => "Renames",
+        "P" => "Changes the rights of",
+        _ => "Links",
     }
 }
 
@@ -36,7 +70,7 @@ pub(super) fn summary(view: &ChangesView) -> String {
 pub(super) fn header(
     view: &ChangesView,
     command: &Command,
-    took: Option<f64>,
+    detail: &Detail,
     stale: usize,
 ) -> String {
     if stale > 0 {
@@ -53,9 +87,14 @@ pub(super) fn header(
         (None, Some(signal)) => ("✗", format!("ended by signal {signal}")),
         (None, None) => ("✗", "ended".to_owned()),
     };
-    let took = took.map_or(String::new(), |ms| format!(" in {}", duration(ms)));
+    let took = detail
+        .duration_ms
+        .map_or(String::new(), |ms| format!(" in {}", duration(ms)));
     let network = match &view.network {
-        None => "no network".to_owned(),
+        None => match stopped(detail).as_slice() {
+            [] => "no network".to_owned(),
+            hosts => format!("it tried to reach {}, which was stopped", hosts.join(", ")),
+        },
         Some(hosts) if hosts.is_empty() => {
             "it could reach the network, and what it did there is not shown".to_owned()
         }
@@ -65,7 +104,10 @@ pub(super) fn header(
         ),
     };
     match (view.count(), &view.network) {
-        (0, None) => format!("{mark} tried in a copy: {exit}{took} — changes nothing"),
+        (0, None) if stopped(detail).is_empty() => {
+            format!("{mark} tried in a copy: {exit}{took} — changes nothing")
+        }
+        (0, None) => format!("{mark} tried in a copy: {exit}{took} — changes nothing; {network}"),
         (0, Some(_)) => {
             format!("{mark} tried in a copy: {exit}{took} — changes no files; {network}")
         }
@@ -78,6 +120,13 @@ pub(super) fn header(
             view.summary
         ),
     }
+}
+
+/// Hosts that a run tried to reach where there was no network.
+pub(super) fn stopped(detail: &Detail) -> Vec<String> {
+    let denials = detail.denials.iter();
+    let network = denials.filter(|denial| denial.code == "network");
+    network.filter_map(|denial| denial.object.clone()).collect()
 }
 
 fn duration(ms: f64) -> String {
@@ -103,4 +152,33 @@ pub(super) fn waiting(question: &Approval, command: &Command, detail: &Detail) -
             id::short(&question.id)
         ),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(deleted: u64, other: u64, paths: &[&str]) -> String {
+        summary(&ChangesView {
+            deleted,
+            created: other,
+            paths: paths.iter().map(|&path| path.to_owned()).collect(),
+            ..ChangesView::default()
+        })
+    }
+
+    #[test]
+    fn what_goes_with_a_directory_is_counted_there() {
+        let all = [
+            "D build/",
+            "D build/a",
+            "D build/sub/",
+            "D build/sub/b",
+            "A log",
+        ];
+        assert_eq!(said(4, 1, &all), "Deletes build/ (2 files), creates log");
+        assert_eq!(said(9, 1, &all), "Deletes build/, creates log, and 5 more");
+        assert_eq!(said(2, 0, &["D a", "D ab"]), "Deletes a, deletes ab");
+        assert_eq!(said(0, 0, &[]), "Changes nothing");
+    }
 }

@@ -6,6 +6,7 @@ use serde_json::json;
 use weighlock_policy::Settled;
 use weighlock_store::{Approval, Command, Error as StoreError, State};
 
+use super::is_about_changes;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::follow::RETRY_EVERY;
@@ -131,11 +132,15 @@ impl Engine {
             && self.holds_changes(&left.command.id)?
         {
             let by = approval.decided_by.as_deref().unwrap_or("somebody");
-            return self.apply_approved(left.command.clone(), by).await;
+            match edited {
+                None => return self.apply_approved(left.command.clone(), by).await,
+                Some(_) => self.discard_try(&left.command, by).await?,
+            }
         }
         let mut case = self.case(self.revive(&left.kept)?).await?;
         if let Some(approval) = approval {
-            if case.is_another(approval) {
+            // What was asked about changes names those, and they are gone.
+            if !is_about_changes(approval) && case.is_another(approval) {
                 return Err(Error::PayloadChanged { approval: None });
             }
             if let Some(text) = edited {
@@ -143,15 +148,16 @@ impl Engine {
             }
         }
         let command = left.command.clone();
-        let permit = match (case.judged.judgement.settle(), approval) {
-            (Settled::Allowed(permit), _) => permit,
+        let by = approval.map(|approval| approval.decided_by.as_deref().unwrap_or("somebody"));
+        let permit = match (case.judged.judgement.settle(), by) {
+            (Settled::Allowed(permit), None) => permit,
+            // The same answer may have allowed its like from now on.
+            (Settled::Allowed(permit), Some(by)) => permit.also_approved_by(by),
             (Settled::Refused, _) => return self.end_blocked(command, &case).await,
             (Settled::Asked(question), None) if self.is_tried(&mut case)? => question.tried(),
             // It was held, and has to be asked about after all.
             (Settled::Asked(_), None) => return self.ask(case, Some(command)).await.map(drop),
-            (Settled::Asked(question), Some(approval)) => {
-                question.approved_by(approval.decided_by.as_deref().unwrap_or("somebody"))
-            }
+            (Settled::Asked(question), Some(by)) => question.approved_by(by),
         };
         let beginning = Beginning::After {
             command: Box::new(command),

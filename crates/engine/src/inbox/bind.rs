@@ -57,6 +57,7 @@ impl Engine {
             request.principal.name(),
             [request.timeout_ms, request.idle_ms],
             [request.keep, request.external, request.background],
+            [&request.in_terminal, &request.shell_dir],
             sandbox.id,
             Guard::of(sandbox),
             identity(self.directory_of(sandbox), &mut read),

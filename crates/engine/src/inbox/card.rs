@@ -117,6 +117,9 @@ pub struct Tried {
     pub changes: ChangesView,
     /// Its exit code.
     pub exit_code: Option<i32>,
+    /// Hosts that it tried to reach, as far as its output tells: it was offline.
+    #[serde(default)]
+    pub stopped: Vec<String>,
     /// What stands in the way of applying it.
     #[serde(default)]
     pub conflicts: Vec<ConflictInfo>,
@@ -227,7 +230,7 @@ fn reasons(case: &Case) -> Vec<ReasonView> {
     let own = |code: &str, text: String| ReasonView {
         code: code.into(),
         text,
-        rule: "built-in check".into(),
+        rule: CHECK.into(),
         layer: "built-in".into(),
         remedy: String::new(),
         span: None,
@@ -244,6 +247,19 @@ fn reasons(case: &Case) -> Vec<ReasonView> {
         reasons.push(own("misdescribed", text));
     }
     reasons
+}
+
+/// Stands for a rule where none has found it.
+const CHECK: &str = "built-in check";
+
+/// Returns what only a reader of the request can tell, from the stored part of a
+/// question: that is as true of what the command has changed.
+pub(crate) fn of_the_request(body: &Value) -> Vec<ReasonView> {
+    let reasons = body.get("reasons").cloned().unwrap_or_default();
+    let reasons: Vec<ReasonView> = serde_json::from_value(reasons).unwrap_or_default();
+    { reasons.into_iter() }
+        .filter(|reason| reason.rule == CHECK)
+        .collect()
 }
 
 /// Words that say that nothing changes.
@@ -332,7 +348,15 @@ fn deed(part: &Part) -> String {
         (Some(_), Some(program)) => format!("unknown: runs {program}"),
         _ if !known.is_empty() => known.join(" and "),
         (Some(_), None) if part.does.is_empty() => "does something that cannot be foreseen".into(),
-        _ => part.does.trim_end_matches('.').to_owned(),
+        _ => unended(&part.does).to_owned(),
+    }
+}
+
+/// Returns a sentence without its full stop; a dot by itself is a directory.
+fn unended(sentence: &str) -> &str {
+    match sentence.strip_suffix('.') {
+        Some(rest) if !rest.ends_with(' ') => rest,
+        _ => sentence,
     }
 }
 

@@ -163,7 +163,7 @@ impl Engine {
 
     /// Ends a question that nobody answered.
     pub(super) async fn expire(&self, id: &str) -> Result<(), Error> {
-        let time = match self.config.approvals.expire.as_secs().div_ceil(60) {
+        let time = match self.answer_time().as_secs().div_ceil(60) {
             0 | 1 => "1 minute".to_owned(),
             minutes => format!("{minutes} minutes"),
         };
@@ -172,7 +172,7 @@ impl Engine {
             true => format!(
                 "Nobody answered within {time}. This is not a refusal. Nothing was applied; the \
                  changes are kept for {} days, and a person can still apply them.",
-                self.config.effects.draft_age.as_secs() / (24 * 3600)
+                self.draft_age().as_secs() / (24 * 3600)
             ),
             false => format!(
                 "Nobody answered within {time}. This is not a refusal. Nothing was run. \

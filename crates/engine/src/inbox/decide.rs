@@ -31,8 +31,12 @@ pub enum DecisionKind {
     ApplyEffect,
     /// It may run, and what its like is allowed from now on.
     ApproveAlways,
-    /// Another text runs instead, once.
+    /// Another text runs instead, once. What the first did on a copy is thrown
+    /// away.
     ApproveEdited,
+    /// It runs on the real files, with the sandbox's network; what it did on a
+    /// copy is thrown away.
+    RunForReal,
     /// It may not run.
     Reject,
 }
@@ -47,11 +51,15 @@ pub struct Decision {
     pub fingerprint: Option<String>,
     /// What the requester is told.
     pub reason: Option<String>,
+    /// What has put the question, where it was not a door of ours.
+    pub through: Option<&'static str>,
     /// The text to run instead, for `ApproveEdited`.
     pub command: Option<String>,
     /// What is allowed from now on, for `ApproveAlways`: patterns, each for
     /// whom and until when.
     pub grants: Vec<(String, Scope, Option<i64>)>,
+    /// What is blocked from now on, for everybody, with `Reject`: patterns.
+    pub blocks: Vec<String>,
 }
 
 /// Characters of a reason: a page, which the requester is told word for word.
@@ -105,8 +113,9 @@ impl Engine {
             return Err(self.changed(&approval.id, who)?);
         }
         decision.check_reason()?;
-        if approve {
-            self.check_yes(&approval, &decision, who).await?;
+        match approve {
+            true => self.check_yes(&approval, &decision, who).await?,
+            false => self.check_blocks(&decision.blocks, who)?,
         }
         // Whoever hangs up now has answered nevertheless, and what was approved
         // begins.
@@ -181,7 +190,10 @@ impl Engine {
         if is_about_changes(approval) {
             return self.check_yes_to_changes(approval, decision, who).await;
         }
-        if decision.kind == DecisionKind::ApplyEffect {
+        if matches!(
+            decision.kind,
+            DecisionKind::ApplyEffect | DecisionKind::RunForReal
+        ) {
             return Err(Error::invalid(
                 "not_tried",
                 "it was not tried on a copy, so there is nothing to apply; nothing was decided"
@@ -208,26 +220,36 @@ impl Engine {
         for (pattern, scope, until) in &decision.grants {
             self.check_grant(pattern, scope, *until, who)?;
         }
-        match (decision.kind, &decision.command) {
+        match decision.kind {
+            DecisionKind::ApproveAlways if approval.needed > 1 => Err(two_must_see()),
+            DecisionKind::ApproveEdited => self.check_other(approval, decision, now).await,
+            _ => Ok(()),
+        }
+    }
+
+    /// Makes sure that another text may run in the place of what was asked for.
+    async fn check_other(
+        self: &Arc<Self>,
+        approval: &Approval,
+        decision: &Decision,
+        now: Case,
+    ) -> Result<(), Error> {
+        match &decision.command {
+            None => Err(Error::invalid(
+                "no_command",
+                "the text to run instead is missing; nothing was decided".into(),
+                "give `command`",
+            )),
             // Whoever writes the text is who asks for it.
-            (DecisionKind::ApproveEdited, Some(_)) if self.config.approvals.four_eyes => {
-                Err(Error::OwnRequest)
-            }
-            (DecisionKind::ApproveAlways, _) if approval.needed > 1 => Err(two_must_see()),
-            (DecisionKind::ApproveEdited, Some(_)) if approval.needed > 1 => Err(Error::invalid(
+            Some(_) if self.config.approvals.four_eyes => Err(Error::OwnRequest),
+            Some(_) if approval.needed > 1 => Err(Error::invalid(
                 "two_must_see_it",
                 "two people have to approve this, and only one has seen the other text; nothing \
                  was decided"
                     .into(),
                 "reject it, and say what should be asked for instead",
             )),
-            (DecisionKind::ApproveEdited, Some(text)) => self.check_edited(now, text).await,
-            (DecisionKind::ApproveEdited, None) => Err(Error::invalid(
-                "no_command",
-                "the text to run instead is missing; nothing was decided".into(),
-                "give `command`",
-            )),
-            _ => Ok(()),
+            Some(text) => self.check_edited(now, text).await,
         }
     }
 
@@ -249,22 +271,27 @@ impl Engine {
         if self.renew_changes(approval, &looked).await? {
             return Err(self.changed(&approval.id, who)?);
         }
-        looked.check()?;
         self.check_order(&looked.row)?;
+        match decision.kind {
+            // What it did on a copy goes, so nothing can stand in its way.
+            DecisionKind::ApproveEdited => {
+                let now = self.look_again(approval).await?;
+                return self.check_other(approval, decision, now).await;
+            }
+            DecisionKind::RunForReal if approval.needed > 1 => return Err(two_must_see()),
+            DecisionKind::RunForReal => {
+                let now = self.look_again(approval).await?;
+                let text = now.request.command.clone();
+                return self.check_edited(now, &text).await;
+            }
+            DecisionKind::ApproveAlways if approval.needed > 1 => return Err(two_must_see()),
+            _ => {}
+        }
+        looked.check()?;
         for (pattern, scope, until) in &decision.grants {
             self.check_grant(pattern, scope, *until, who)?;
         }
-        match decision.kind {
-            DecisionKind::ApproveEdited => Err(Error::invalid(
-                "tried_already",
-                "it has run on a copy, and only what it did there can be applied; nothing was \
-                 decided"
-                    .into(),
-                "reject it, and say what should be run instead",
-            )),
-            DecisionKind::ApproveAlways if approval.needed > 1 => Err(two_must_see()),
-            _ => Ok(()),
-        }
+        Ok(())
     }
 
     /// Refuses an edited text that nobody may run.
@@ -307,13 +334,18 @@ impl Engine {
         let answer = Answer {
             by: who.name().to_owned(),
             approve,
-            how: who.how().to_owned(),
+            how: match decision.through {
+                Some(through) => format!("{}, through {through}", who.how()),
+                None => who.how().to_owned(),
+            },
             origin: who.origin(),
             reason: decision.reason.clone(),
-            edited: decision
-                .command
-                .clone()
-                .filter(|_| decision.kind == DecisionKind::ApproveEdited),
+            edited: match decision.kind {
+                DecisionKind::ApproveEdited => decision.command.clone(),
+                // The same text: what counts is that it runs.
+                DecisionKind::RunForReal => Some(text_of(&approval)),
+                _ => None,
+            },
             at: self.clock.micros(),
         };
         let edited = answer.edited.clone();
@@ -345,6 +377,8 @@ impl Engine {
                         self.throw_away(&command.id, who.name()).await?;
                         self.waiters.tell(&command.id);
                     }
+                    self.block_from_now_on(&decision.blocks, &approval, who)
+                        .await?;
                 }
                 self.question(&approval.id, who).await
             }
@@ -408,11 +442,16 @@ fn entries(
     std::iter::once(one(kind, None)).chain(runs).collect()
 }
 
+/// Returns the text that a question is about.
+fn text_of(approval: &Approval) -> String {
+    let text = approval.body.get("command").and_then(|text| text.as_str());
+    text.unwrap_or_default().to_owned()
+}
+
 fn two_must_see() -> Error {
     Error::invalid(
         "two_must_see_it",
-        "two people have to approve this, and one alone allows nothing for ever; nothing was \
-         decided"
+        "two people have to approve this, and one alone can only do that; nothing was decided"
             .into(),
         "approve it once",
     )

@@ -34,6 +34,8 @@ pub(crate) struct Kept {
     #[serde(default)]
     in_terminal: Option<String>,
     #[serde(default)]
+    shell_dir: Option<String>,
+    #[serde(default)]
     review: Option<Review>,
     #[serde(default)]
     preview: bool,
@@ -78,6 +80,7 @@ impl Kept {
             keep: request.keep,
             external: request.external,
             in_terminal: request.in_terminal.clone(),
+            shell_dir: request.shell_dir.clone(),
             review: request.review,
             preview: request.preview,
         }
@@ -129,6 +132,7 @@ impl Engine {
             keep: kept.keep,
             external: kept.external,
             in_terminal: kept.in_terminal,
+            shell_dir: kept.shell_dir,
             review: kept.review,
             preview: kept.preview,
             ..Request::new(principal, "")

@@ -2,10 +2,12 @@
 
 mod begin;
 mod bind;
+mod block;
 mod card;
 mod clock;
 mod decide;
 mod kept;
+mod propose;
 mod wait;
 
 use std::sync::Arc;
@@ -17,11 +19,12 @@ use weighlock_store::{
     Approval, ApprovalFilter, ApprovalState, Ask, Asked, Command, Entry, Risk, State,
 };
 
-pub(crate) use self::card::body as card_of;
 pub use self::card::{AnswerView, ApprovalView, Situation, Tried};
+pub(crate) use self::card::{body as card_of, of_the_request};
 pub(crate) use self::clock::Deadlines;
 pub use self::decide::{Decision, DecisionKind};
 pub(crate) use self::kept::Kept;
+pub use self::propose::{RuleChoice, RuleGroup, RuleProposals, ScopeView};
 pub(crate) use self::wait::Waiters;
 use crate::engine::Engine;
 use crate::error::{Error, brief};
@@ -102,7 +105,7 @@ impl Engine {
         });
         let asked = asked.await?;
         if asked == Asked::New {
-            self.deadlines.set(&id, self.config.approvals.expire);
+            self.deadlines.set(&id, self.answer_time());
         }
         Ok(asked)
     }
@@ -135,7 +138,7 @@ impl Engine {
             risk,
             version: 1,
             created_at: now,
-            expires_at: now + self.config.approvals.expire.as_micros() as i64,
+            expires_at: now + self.answer_time().as_micros() as i64,
             decided_at: None,
             decided_by: None,
             count: 1,
@@ -304,7 +307,7 @@ impl Engine {
         who: &Principal,
     ) -> Result<ApprovalView, Error> {
         let approval = self.to_decide(id, "give more time", who).await?;
-        let longest = self.config.approvals.expire.as_secs().max(24 * 3600);
+        let longest = self.answer_time().as_secs().max(24 * 3600);
         let more = Duration::from_secs(seconds.min(longest));
         let Some(left) = self.deadlines.prolong(&approval.id, more) else {
             // The clock was first, even if it has not said so yet.
@@ -366,7 +369,8 @@ impl Engine {
             run: None,
             ..entry.clone()
         };
-        let command = self.ended_unbegun(command, State::Withdrawn, withdrawn(who));
+        let reason = withdrawn(who, command.started_at.is_some());
+        let command = self.ended_unbegun(command, State::Withdrawn, reason);
         let id = command.id.clone();
         let done = match was {
             State::Waiting => {
@@ -414,6 +418,11 @@ impl Case {
     }
 }
 
+/// Returns whether a question still waits.
+pub(crate) fn is_pending(approval: &Approval) -> bool {
+    approval.state == ApprovalState::Pending
+}
+
 /// Returns whether a question is about changes that a command made on a copy.
 pub(crate) fn is_about_changes(approval: &Approval) -> bool {
     approval.body.get("effect").is_some()
@@ -448,10 +457,14 @@ fn waiting(approval: &str, expires_at: i64) -> Reason {
     )
 }
 
-fn withdrawn(who: &Principal) -> Reason {
+fn withdrawn(who: &Principal, has_run: bool) -> Reason {
+    let nothing = match has_run {
+        true => "It ran on a copy; its changes were discarded, and nothing was applied.",
+        false => "Nothing was run.",
+    };
     Reason::new(
         "withdrawn",
-        format!("Withdrawn by {}. Nothing was run.", who.name()),
+        format!("Withdrawn by {}. {nothing}", who.name()),
     )
 }
 

@@ -329,7 +329,7 @@ impl Engine {
     }
 
     /// Returns the ids of named sandboxes.
-    fn ids_of(
+    pub(crate) fn ids_of(
         &self,
         named: Option<Vec<String>>,
         who: &Principal,

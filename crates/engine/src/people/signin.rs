@@ -1,4 +1,5 @@
-//! Signing in with a browser: a link that is used once, then a cookie.
+//! Signing in with a browser: a link that is used once, or a token of a person;
+//! then a cookie.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -8,6 +9,7 @@ use serde_json::json;
 use weighlock_store::LoginRow;
 
 use super::secret::{hash, secret};
+use super::token::counts;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::live::lock;
@@ -21,6 +23,10 @@ const LINKS: usize = 100;
 
 /// How long somebody stays signed in.
 const SIGNED_IN_FOR: i64 = 12 * 3600 * 1_000_000;
+
+/// Stands in a cookie before the token that it was given for. The hash that is
+/// kept is of both, so that nobody can put another there.
+const TOKEN: char = '.';
 
 /// What is known of sign-ins under way.
 #[derive(Default)]
@@ -37,7 +43,8 @@ impl Engine {
         let Some(row) = self.store.login(&hash(cookie))? else {
             return Ok(None);
         };
-        if row.expires_at <= self.clock.micros() {
+        let now = self.clock.micros();
+        if row.expires_at <= now || !self.token_counts(cookie, now)? {
             return Ok(None);
         }
         let who = self.store.principal(&row.principal)?;
@@ -86,17 +93,48 @@ impl Engine {
         let Some((_, name, _)) = name else {
             return Err(Error::BadLink);
         };
-        let cookie = secret("wlc_");
+        self.let_in(secret("wlc_"), name, json!({})).await
+    }
+
+    /// Returns the cookie of the person whom a token stands for, with the
+    /// seconds that it counts at most: it ends with the token.
+    pub async fn sign_in_with(&self, token: &str) -> Result<(String, u64), Error> {
+        let Some((who, row)) = self.whose(token).await? else {
+            return Err(Error::BadToken);
+        };
+        if who.is_agent() {
+            return Err(self.never_agents("sign in", None, &who).await);
+        }
+        let cookie = format!("{}{TOKEN}{}", secret("wlc_"), row.id);
+        let detail = json!({ "token": row.id, "prefix": row.prefix });
+        self.let_in(cookie, row.principal, detail).await
+    }
+
+    async fn let_in(
+        &self,
+        cookie: String,
+        name: String,
+        detail: serde_json::Value,
+    ) -> Result<(String, u64), Error> {
         let now = self.clock.micros();
+        let entry = self.entry("person.signed_in", &name, None, detail);
         let row = LoginRow {
             hash: hash(&cookie),
-            principal: name.clone(),
+            principal: name,
             created_at: now,
             expires_at: now + SIGNED_IN_FOR,
         };
-        let entry = self.entry("person.signed_in", &name, None, json!({}));
         self.store.add_login(row, vec![entry]).await?;
         Ok((cookie, (SIGNED_IN_FOR / 1_000_000).cast_unsigned()))
+    }
+
+    /// Whether the token still counts that a cookie was given for, if it was.
+    fn token_counts(&self, cookie: &str, now: i64) -> Result<bool, Error> {
+        let Some((_, id)) = cookie.split_once(TOKEN) else {
+            return Ok(true);
+        };
+        let token = self.store.token(id)?;
+        Ok(token.is_some_and(|token| counts(&token, now)))
     }
 
     /// Ends what a cookie stands for.

@@ -54,17 +54,25 @@ pub struct NewToken {
 impl Engine {
     /// Returns whom a token stands for.
     pub async fn bearer(&self, token: &str) -> Result<Option<Principal>, Error> {
-        let Some(row) = self.store.token_by_hash(&hash(token))? else {
+        let found = self.whose(token).await?;
+        Ok(found.map(|(who, _)| who))
+    }
+
+    /// Returns whom a token stands for, and the token.
+    pub(super) async fn whose(&self, token: &str) -> Result<Option<(Principal, TokenRow)>, Error> {
+        let now = self.clock.micros();
+        let row = self.store.token_by_hash(&hash(token))?;
+        let Some(row) = row.filter(|row| counts(row, now)) else {
             return Ok(None);
         };
-        let now = self.clock.micros();
-        if row.revoked_at.is_some() || row.expires_at.is_some_and(|end| end <= now) {
-            return Ok(None);
-        }
         self.note_use(&row, now).await;
         let who = self.store.principal(&row.principal)?;
-        let via = Via::Token(row.prefix);
-        Ok(who.and_then(|who| Principal::from_row(&who, via)))
+        let via = Via::Token {
+            prefix: row.prefix.clone(),
+            label: row.label.clone(),
+        };
+        let who = who.and_then(|who| Principal::from_row(&who, via));
+        Ok(who.map(|who| (who, row)))
     }
 
     async fn note_use(&self, row: &TokenRow, now: i64) {
@@ -178,6 +186,11 @@ impl From<TokenRow> for TokenInfo {
             revoked_at: row.revoked_at.map(time),
         }
     }
+}
+
+/// Whether somebody is let in by a token.
+pub(super) fn counts(row: &TokenRow, now: i64) -> bool {
+    row.revoked_at.is_none() && row.expires_at.is_none_or(|end| end > now)
 }
 
 fn after(now: i64, seconds: u64) -> i64 {

@@ -1,5 +1,6 @@
 //! Making, changing and removing sandboxes.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
@@ -11,6 +12,7 @@ use weighlock_store::{Changed, SandboxRow};
 use super::guard::{Guard, merged};
 use super::{Known, SandboxInfo, id_of, is_called};
 use crate::engine::Engine;
+use crate::env;
 use crate::error::{Error, brief};
 use crate::passwd;
 use crate::principal::{Principal, Right};
@@ -33,6 +35,10 @@ pub struct NewSandbox {
     /// How it is guarded.
     #[serde(default)]
     pub guard: Guard,
+    /// Variables whose values nobody is shown again. They are set for commands
+    /// that a person or a rule has allowed, and for no others.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub secrets: BTreeMap<String, String>,
 }
 
 /// What to change of a sandbox; what is absent stays.
@@ -51,6 +57,10 @@ pub struct SandboxPatch {
     /// How it is guarded, in JSON Merge Patch: only what is to change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub guard: Option<serde_json::Map<String, serde_json::Value>>,
+    /// Variables whose values nobody is shown again; with `null`, one goes.
+    /// Those that are not named stay.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub secrets: BTreeMap<String, Option<String>>,
 }
 
 /// What the store keeps beside the columns.
@@ -59,18 +69,23 @@ pub(super) struct Body {
     pub(super) guard: Guard,
     pub(super) device: u64,
     pub(super) inode: u64,
+    /// Not part of how it is guarded, which is shown and recorded.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) secrets: BTreeMap<String, String>,
 }
 
 impl Engine {
     /// Makes a sandbox.
     pub async fn add_sandbox(
         &self,
-        new: NewSandbox,
+        mut new: NewSandbox,
         who: &Principal,
     ) -> Result<SandboxInfo, Error> {
         who.check(Right::Administer)?;
         check_label(&new.label)?;
         self.check_free(&new.label)?;
+        check_variables(new.secrets.iter())?;
+        new.guard.secrets = new.secrets.keys().cloned().collect();
         self.check_guard(&new.label, &new.guard)?;
         let owner = self.owner_of(new.owner_principal_id, who)?;
         let dir = self.check_directory(&new.path, &owner)?;
@@ -90,6 +105,7 @@ impl Engine {
                 guard: new.guard,
                 device,
                 inode,
+                secrets: new.secrets,
             }),
             version: 1,
             created_at: now,
@@ -126,10 +142,18 @@ impl Engine {
             self.check_free(&label)?;
             row.label = label;
         }
+        for (name, value) in patch.secrets {
+            match value {
+                Some(value) => inside.secrets.insert(name, value),
+                None => inside.secrets.remove(&name),
+            };
+        }
+        check_variables(inside.secrets.iter())?;
         if let Some(change) = patch.guard {
             inside.guard = merged(&inside.guard, change)?;
             self.check_guard(&row.label, &inside.guard)?;
         }
+        inside.guard.secrets = inside.secrets.keys().cloned().collect();
         if let Some(owner) = patch.owner_principal_id {
             row.owner = self.owner_of(Some(owner), who)?;
         }
@@ -219,10 +243,14 @@ impl Engine {
 
     /// Refuses what cannot be kept.
     fn check_guard(&self, label: &str, guard: &Guard) -> Result<(), Error> {
-        let paths = guard.read.iter().chain(&guard.write);
+        let paths = guard.read.iter().chain(&guard.write).chain(&guard.hidden);
         if let Some(path) = { paths }.find(|path| !is_whole(path)) {
             let path = brief(&path.to_string_lossy());
             return Err(bad(format!("{path} is not a whole path")));
+        }
+        check_variables(guard.set.iter())?;
+        if let Some(name) = { guard.pass.iter() }.find(|name| !env::is_name(name)) {
+            return Err(not_a_variable(name));
         }
         if let Some(user) = &guard.user
             && passwd::Entry::ordinary(user).is_none()
@@ -234,7 +262,7 @@ impl Engine {
     }
 
     /// Resolves a directory, and refuses one that is no workplace.
-    fn check_directory(&self, path: &str, owner: &str) -> Result<PathBuf, Error> {
+    pub(super) fn check_directory(&self, path: &str, owner: &str) -> Result<PathBuf, Error> {
         let wrong = |why: &str| {
             Error::invalid(
                 "bad_sandbox",
@@ -280,7 +308,7 @@ impl Engine {
     }
 
     /// Where sandboxes may be: what the settings say, or the base directory.
-    fn roots(&self) -> Vec<PathBuf> {
+    pub(super) fn roots(&self) -> Vec<PathBuf> {
         let roots = self.config.roots.iter();
         let roots: Vec<PathBuf> = roots.filter_map(|root| root.canonicalize().ok()).collect();
         match self.config.roots.is_empty() {
@@ -288,6 +316,26 @@ impl Engine {
             false => roots,
         }
     }
+}
+
+/// Refuses variables that no environment can have.
+fn check_variables<'a>(
+    mut variables: impl Iterator<Item = (&'a String, &'a String)>,
+) -> Result<(), Error> {
+    let wrong = |(name, value): &(&String, &String)| {
+        !env::is_name(name) || *name == env::RUN || value.contains('\0') || value.len() > MOST_VALUE
+    };
+    match variables.find(wrong) {
+        Some((name, _)) => Err(not_a_variable(name)),
+        None => Ok(()),
+    }
+}
+
+/// Bytes of a variable's value; longer ones are files.
+const MOST_VALUE: usize = 32 * 1024;
+
+fn not_a_variable(name: &str) -> Error {
+    bad(format!("`{}` cannot be set in an environment", brief(name)))
 }
 
 /// Refuses names that could not be typed or addressed.

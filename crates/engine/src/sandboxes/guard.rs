@@ -1,5 +1,6 @@
 //! How a sandbox is guarded, as people say it.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use schemars::JsonSchema;
@@ -9,7 +10,7 @@ use weighlock_policy::Preset;
 
 use super::change::bad;
 use crate::error::{Error, brief};
-use crate::sandbox::{Review, Sandbox};
+use crate::sandbox::{HIDDEN, Review, Sandbox};
 
 /// How a sandbox is guarded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -27,6 +28,17 @@ pub struct Guard {
     pub read: Vec<PathBuf>,
     /// What else can be written.
     pub write: Vec<PathBuf>,
+    /// What is hidden wherever it could be seen. Keys, cloud credentials and
+    /// browser profiles if not given.
+    pub hidden: Vec<PathBuf>,
+    /// Variables of the server's environment that commands see here, beside
+    /// those of the settings.
+    pub pass: Vec<String>,
+    /// Variables that are set here.
+    pub set: BTreeMap<String, String>,
+    /// Names of the variables whose values nobody is shown. Only `secrets` of
+    /// the sandbox itself changes them.
+    pub secrets: Vec<String>,
     /// What stays writable although other programs run it.
     pub unprotected: Vec<String>,
     /// As whom commands run when the server is root.
@@ -75,6 +87,10 @@ pub struct LimitsInfo {
     pub file_mib: Option<u64>,
     /// Written to disk in all.
     pub disk_mib: Option<u64>,
+    /// The longest that a run may take.
+    pub time_seconds: Option<u64>,
+    /// Output that is kept of a run.
+    pub output_mib: Option<u64>,
 }
 
 impl Default for Guard {
@@ -85,6 +101,10 @@ impl Default for Guard {
             network: Network::Off,
             read: vec![],
             write: vec![],
+            hidden: HIDDEN.iter().map(PathBuf::from).collect(),
+            pass: vec![],
+            set: BTreeMap::new(),
+            secrets: vec![],
             unprotected: vec![],
             user: None,
             minimum: Rung::Full,
@@ -109,6 +129,10 @@ impl Guard {
             network: sandbox.network,
             read: sandbox.read.clone(),
             write: sandbox.write.clone(),
+            hidden: sandbox.hidden.clone(),
+            pass: sandbox.pass.clone(),
+            set: sandbox.set.clone(),
+            secrets: sandbox.secrets.keys().cloned().collect(),
             unprotected: sandbox.unprotected.clone(),
             user: sandbox.user.clone(),
             minimum: sandbox.minimum,
@@ -119,6 +143,8 @@ impl Guard {
                 open_files: Some(limits.open_files),
                 file_mib: Some(limits.file_bytes / MIB),
                 disk_mib: Some(limits.disk_bytes / MIB),
+                time_seconds: sandbox.time.map(|time| time.as_secs()),
+                output_mib: sandbox.output_bytes.map(|bytes| bytes / MIB),
             },
             presets: sandbox.presets.clone(),
             rules: sandbox.rule_text.clone(),

@@ -2,11 +2,13 @@
 //! directories of preset `multi-user`.
 
 mod change;
+mod folders;
 mod guard;
 
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, chown};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,6 +18,7 @@ use weighlock_store::SandboxRow;
 
 use self::change::{Body, bad};
 pub use self::change::{NewSandbox, SandboxPatch};
+pub use self::folders::{Folder, FolderView};
 pub use self::guard::{Files, Guard, LimitsInfo};
 use crate::engine::Engine;
 use crate::error::{Error, brief};
@@ -156,6 +159,12 @@ impl Engine {
             user: guard.user,
             rules: None,
             minimum: guard.minimum,
+            time: guard.limits.time_seconds.map(Duration::from_secs),
+            output_bytes: { guard.limits.output_mib }.map(|mib| mib.saturating_mul(1024 * 1024)),
+            hidden: guard.hidden,
+            pass: guard.pass,
+            set: guard.set,
+            secrets: body.secrets,
             limits,
         };
         Ok(Known {
@@ -333,6 +342,12 @@ impl Engine {
         let all = self.sandboxes.all();
         let known = all.iter().find(|known| is_called(known, name))?;
         Some(Arc::clone(&known.sandbox))
+    }
+
+    /// The same, with the rules that it adds.
+    pub(crate) fn known_called(&self, name: &str) -> Option<Known> {
+        let all = self.sandboxes.all();
+        all.iter().find(|known| is_called(known, name)).cloned()
     }
 
     /// Returns the name of a sandbox; its id where it is gone.

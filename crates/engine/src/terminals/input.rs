@@ -1,13 +1,18 @@
 //! What is typed at a terminal.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use serde_json::json;
 use weighlock_exec::Size;
 use weighlock_screen::{key, paste};
 use weighlock_store::Entry;
 
-use super::keyboard::mark;
+use super::hand::mark;
+use super::judge::{check_keys, shell_of, takes_pastes, typed_ahead};
+use super::keyboard::Held;
+use super::prompt::{INTERRUPT, Reader};
+use super::show::Shown;
 use super::{check_size, ended};
 use crate::engine::Engine;
 use crate::error::{Error, brief};
@@ -48,33 +53,85 @@ impl Engine {
     ) -> Result<Sent, Error> {
         let live = self.terminal_of(run, who)?;
         let bytes = typed.bytes(&live, run).await?;
-        let hidden = { live.job.terminal().await.ok_or_else(|| ended(run))? }.hidden;
-        let mut judged = false;
-        if let Some(line) = typed.line().filter(|_| !hidden) {
-            match self.judge_line(&live, run, line, who).await? {
-                Line::Settled(sent) => return Ok(sent),
-                Line::Allowed => judged = true,
-                Line::NoCommand => {}
-            }
-        }
-        let said = match hidden {
-            true => json!({ "hidden": true }),
-            false => json!({
-                "text": String::from_utf8_lossy(&bytes[..bytes.len().min(RECORDED)]),
-                "bytes": bytes.len(),
-                "judged": judged,
-            }),
-        };
-        self.record_terminal("terminal.input", run, who, said)
-            .await?;
-        if let Some(sent) = live.keyboard.hold(&bytes)? {
+        let _typing = live.typing.lock().await;
+        if let Some(sent) = self.hold_typed(&live, run, typed, &bytes, who).await? {
             return Ok(sent);
         }
-        if let Some(line) = typed.line().filter(|_| !hidden) {
+        let ready = match self.readied(&live, run, typed, bytes, who).await? {
+            Readied::Settled(sent) => return Ok(sent),
+            Readied::Keys(ready) => ready,
+        };
+        let said = recorded(&ready.bytes, ready.judged, ready.hidden);
+        self.record_terminal("terminal.input", run, who, said)
+            .await?;
+        if let Some(line) = typed.line().filter(|_| !ready.hidden) {
             mark(&live, "command", brief(line)).await;
         }
-        live.type_keys(&bytes).await.map_err(|_| send_failed(run))?;
+        live.type_ready(&ready)
+            .await
+            .map_err(|_| send_failed(run))?;
         Ok(Sent::Typed)
+    }
+
+    /// Keeps what is typed, if somebody else has the keyboard. Where it goes is
+    /// looked at when it is typed.
+    async fn hold_typed(
+        &self,
+        live: &Live,
+        run: &Run,
+        typed: &Typed,
+        bytes: &[u8],
+        who: &Principal,
+    ) -> Result<Option<Sent>, Error> {
+        if live.keyboard.is_free() {
+            return Ok(None);
+        }
+        let now = live.job.terminal().await.ok_or_else(|| ended(run))?;
+        let said = recorded(bytes, false, now.hidden);
+        self.record_terminal("terminal.input", run, who, said)
+            .await?;
+        live.keyboard.hold(Held::new(typed, who, bytes))
+    }
+
+    /// Finds out who would read what is typed, and judges it if that is a
+    /// shell.
+    pub(super) async fn readied(
+        self: &Arc<Self>,
+        live: &Arc<Live>,
+        run: &Run,
+        typed: &Typed,
+        bytes: Vec<u8>,
+        who: &Principal,
+    ) -> Result<Readied, Error> {
+        let hidden = { live.job.terminal().await.ok_or_else(|| ended(run))? }.hidden;
+        let mut ready = Ready {
+            bytes,
+            hidden,
+            judged: false,
+            reader: Reader::Program,
+        };
+        let Ok(shown) = shell_of(live) else {
+            return Ok(Readied::Keys(ready));
+        };
+        ready.reader = live.reader(&shown).await;
+        match (ready.reader, typed.line()) {
+            (Reader::Prompt, Some(line)) => {
+                match self.judge_line(live, run, line, who).await? {
+                    Line::Settled(sent) => return Ok(Readied::Settled(sent)),
+                    Line::Allowed => live.clear(&shown).await?,
+                }
+                live.takes_as_it_is(line).await?;
+                ready.bytes = entered(line, &shown);
+                // At a prompt everything is a command.
+                (ready.judged, ready.hidden) = (true, false);
+            }
+            (Reader::Shell, Some(line)) => self.judge_answer(live, run, line, who).await?,
+            (Reader::Prompt | Reader::Shell, None) => check_keys(live, &ready.bytes)?,
+            (Reader::Program, _) => {}
+            (Reader::Nobody, _) if is_signal(&ready.bytes) => {}
+            (Reader::Nobody, _) => return Err(typed_ahead()),
+        }
+        Ok(Readied::Keys(ready))
     }
 
     /// Gives a terminal another size.
@@ -85,7 +142,7 @@ impl Engine {
         let said = json!({ "columns": size.columns, "rows": size.rows });
         self.record_terminal("terminal.resized", run, who, said)
             .await?;
-        live.job.resize(size).await.map_err(|_| ended(run))?;
+        live.resize(size).await.map_err(|_| ended(run))?;
         self.look_into_diary(&live, run);
         Ok(())
     }
@@ -107,7 +164,7 @@ impl Engine {
         let said = json!({ "signal": plain });
         self.record_terminal("terminal.signal", run, who, said)
             .await?;
-        live.job.signal(*number).await.map_err(|_| ended(run))
+        live.signal(*number).await.map_err(|_| ended(run))
     }
 
     /// Shows what the diary says before there is more output.
@@ -155,9 +212,11 @@ impl Typed {
     /// The line that it is, or the lines, if it is nothing else.
     fn line(&self) -> Option<&str> {
         let text = self.text.as_deref().or(self.paste.as_deref())?;
-        let alone = self.keys.is_empty() && (self.text.is_none() || self.paste.is_none());
+        let enter = self.keys == ["Enter"];
+        let alone = (self.keys.is_empty() || enter && !self.submit)
+            && (self.text.is_none() || self.paste.is_none());
         let line = text.trim_end_matches(['\n', '\r']);
-        let ends = self.submit || text.contains(['\n', '\r']);
+        let ends = self.submit || enter || text.contains(['\n', '\r']);
         (alone && ends && !line.is_empty()).then_some(line)
     }
 
@@ -195,12 +254,72 @@ impl Typed {
     }
 }
 
+impl Live {
+    /// Types what was looked at.
+    pub(super) async fn type_ready(&self, ready: &Ready) -> std::io::Result<()> {
+        let shown = shell_of(self);
+        if let (Ok(shown), Reader::Prompt, [INTERRUPT]) = (&shown, ready.reader, &ready.bytes[..]) {
+            // Whoever clears the line goes on at the next prompt.
+            let cleared = self.interrupt(shown).await;
+            return cleared.map_err(|_| std::io::ErrorKind::TimedOut.into());
+        }
+        let is_line = ready.reader == Reader::Prompt && ready.bytes.ends_with(b"\r");
+        if shown.is_ok() && !is_line && !is_signal(&ready.bytes) {
+            // What is left of it unread is on the shell's line afterwards; so
+            // is a key that ends nothing.
+            self.unknown.store(true, Ordering::Relaxed);
+        }
+        self.type_keys(&ready.bytes).await
+    }
+}
+
+/// What is to be typed, and what was found out about it.
+pub(super) struct Ready {
+    bytes: Vec<u8>,
+    hidden: bool,
+    judged: bool,
+    reader: Reader,
+}
+
+/// What became of something before it is typed.
+pub(super) enum Readied {
+    Keys(Ready),
+    Settled(Sent),
+}
+
+/// A line as it was judged, with Enter: what a shell would take for keys, or
+/// for several lines, comes as one from a clipboard.
+pub(super) fn entered(line: &str, shown: &Shown) -> Vec<u8> {
+    let mut bytes = match takes_pastes(shown) {
+        true => shown.with(|picture| paste(line, &picture.screen.view().modes)),
+        false => line.as_bytes().to_vec(),
+    };
+    bytes.push(b'\r');
+    bytes
+}
+
+/// Whether it is one key at which the kernel signals what runs, as Ctrl C, and
+/// of which nothing is left.
+pub(super) fn is_signal(bytes: &[u8]) -> bool {
+    matches!(bytes, [INTERRUPT | 0x1A | 0x1C])
+}
+
+/// What is on record of something that was typed.
+fn recorded(bytes: &[u8], judged: bool, hidden: bool) -> serde_json::Value {
+    if hidden {
+        return json!({ "hidden": true });
+    }
+    json!({
+        "text": String::from_utf8_lossy(&bytes[..bytes.len().min(RECORDED)]),
+        "bytes": bytes.len(),
+        "judged": judged,
+    })
+}
+
 /// What a line is, before it is typed.
 pub(super) enum Line {
     /// A command that may run.
     Allowed,
-    /// Not a command, as far as anybody can tell: the walls are the limit.
-    NoCommand,
     /// It is not to be typed now.
     Settled(Sent),
 }

@@ -5,31 +5,40 @@
 //! a restart like any other. What it shows is worked out by an emulator, which
 //! also answers when the program asks its terminal something.
 
+mod blind;
 mod exec;
+mod hand;
 mod input;
+mod judge;
 mod keyboard;
+mod left;
+mod prompt;
 mod show;
 mod startup;
 mod view;
 mod viewer;
 
+pub use self::hand::Hand;
 pub use self::input::{Sent, Typed};
 pub(crate) use self::keyboard::Keyboard;
-pub use self::keyboard::{ControlView, Hand, KeyboardTimes};
+pub use self::keyboard::{ControlView, KeyboardTimes};
 pub(crate) use self::show::{Shown, show_from};
 pub(crate) use self::startup::{keep_nonce, startup};
 pub use self::view::{CursorView, ScreenView, TerminalView};
 pub use self::viewer::{Sight, Viewer};
 
-use std::sync::Arc;
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::json;
-use weighlock_exec::{Size, Text};
-use weighlock_store::Filter;
+use weighlock_exec::{Excerpt, Size, Text};
+use weighlock_policy::Cut;
+use weighlock_store::{Command, Filter};
 
 use crate::engine::Engine;
 use crate::error::{Error, brief};
+use crate::live::lock;
 use crate::principal::{Principal, Right};
 use crate::request::{Input, Request, Terminal};
 use crate::run::Outcome;
@@ -47,8 +56,34 @@ const LOOKED_THROUGH: usize = 500;
 /// How long one may take to be gone.
 const CLOSE_WITHIN: Duration = Duration::from_secs(10);
 
+/// Characters of a terminal's output that are looked at for the beginning of
+/// what it showed: more than anybody reads.
+const AMPLE: usize = 1_000_000;
+
 /// What a hung-up line is told as.
 const HANG_UP: i32 = 1;
+
+/// Names of terminals that are being opened, each in its session.
+pub(crate) type Opening = Mutex<HashSet<(String, String)>>;
+
+/// A name that is somebody's until a terminal has it, or does not.
+struct Claim<'a> {
+    opening: &'a Opening,
+    name: (String, String),
+}
+
+impl<'a> Claim<'a> {
+    fn on(opening: &'a Opening, name: (String, String)) -> Option<Self> {
+        let free = lock(opening).insert(name.clone());
+        free.then_some(Self { opening, name })
+    }
+}
+
+impl Drop for Claim<'_> {
+    fn drop(&mut self) {
+        lock(self.opening).remove(&self.name);
+    }
+}
 
 impl Engine {
     /// Opens a terminal for a command. Its name must be free in its session.
@@ -75,18 +110,21 @@ impl Engine {
         let known = self.workplace(request.sandbox.as_deref(), &who)?;
         let session = request.session.as_deref();
         let session = self.session_for(session, &who, &known.sandbox).await?;
-        // Between looking and taking the name, nobody else may.
-        let _one = self.opening.lock().await;
-        if let Some(run) = self.terminal_named(&session, name)? {
-            return Err(Error::invalid(
+        let exists = |which: &str| {
+            Error::invalid(
                 "already_exists",
                 format!(
-                    "terminal `{}` already exists in this session ({}); nothing was run",
+                    "terminal `{}` already exists in this session ({which}); nothing was run",
                     brief(name),
-                    run.short_id
                 ),
                 "close it first, or take another name",
-            ));
+            )
+        };
+        // Between looking and taking the name, nobody else may.
+        let _name = Claim::on(&self.opening, (session.clone(), name.to_owned()))
+            .ok_or_else(|| exists("being opened"))?;
+        if let Some(run) = self.terminal_named(&session, name)? {
+            return Err(exists(&run.short_id));
         }
         request.session = Some(session);
         request.background = true;
@@ -111,14 +149,27 @@ impl Engine {
         self.closed(run, CLOSE_WITHIN).await
     }
 
-    /// Returns what a terminal has shown, as text without colours.
-    pub fn transcript(&self, run: &Run) -> Result<String, Error> {
-        let excerpt = self.excerpt(run, None)?;
-        let shown = match excerpt.text {
-            Text::Joined(text) => text,
-            Text::Streams { stdout, .. } => stdout,
+    /// Returns what a terminal has shown, as text without colours, cut to a
+    /// reader's measure.
+    pub fn transcript(&self, run: &Run, cut: Option<Cut>) -> Result<Excerpt, Error> {
+        let cut = cut.unwrap_or_else(|| self.config.manners().cut());
+        let (most, ample) = match cut {
+            // What nobody sees does not count: it is taken out before that.
+            Cut::Head(most) => (most, Cut::Head(most.max(AMPLE))),
+            cut => (usize::MAX, cut),
         };
-        Ok(weighlock_screen::plain(shown.as_bytes()))
+        let plain = |text: String| weighlock_screen::plain(text.as_bytes());
+        let excerpt = self.excerpt(run, Some(ample))?;
+        Ok(match excerpt.text {
+            Text::Joined(text) => Excerpt::head(&plain(text), excerpt.left_out, most),
+            Text::Streams { stdout, stderr } => Excerpt {
+                text: Text::Streams {
+                    stdout: plain(stdout),
+                    stderr,
+                },
+                ..excerpt
+            },
+        })
     }
 
     /// Lists the terminals that somebody may see; of one session, if it is
@@ -146,6 +197,10 @@ impl Engine {
             .lives
             .terminals(|run| run.command_id == id && sees(run));
         if let Some(run) = found.pop() {
+            return Ok(run);
+        }
+        // A name counts before the beginning of any id.
+        if let Some(run) = self.terminal_called(id, who)? {
             return Ok(run);
         }
         let none = || Error::NoSuchTerminal { name: brief(id) };
@@ -185,8 +240,8 @@ impl Engine {
                 limit: LOOKED_THROUGH,
                 ..Filter::default()
             })?;
-            let mut newest = newest.into_iter().map(Run::from_command);
-            return Ok(newest.find(wanted));
+            let newest = newest.into_iter().filter(has_terminal);
+            return Ok(newest.map(Run::from_command).find(wanted));
         }
         match (found.pop(), found.pop()) {
             (Some(_), Some(_)) => Err(Error::Ambiguous { id: brief(name) }),
@@ -210,7 +265,7 @@ impl Engine {
     pub(crate) async fn record_opened(&self, run: &Run) {
         self.tell_of_terminal("terminal.opened", run).await;
         if let (Some(by), Some(live)) = (&run.approved_by, self.lives.get(&run.command_id)) {
-            keyboard::mark(&live, "approval", format!("approved by {by}")).await;
+            hand::mark(&live, "approval", format!("approved by {by}")).await;
         }
     }
 
@@ -244,13 +299,21 @@ impl Engine {
         }))
     }
 
-    /// All that run, or wait for an answer so that they may.
+    /// All that run, or wait for an answer so that they may: not those that
+    /// have ended and whose changes wait for one.
     fn open_terminals(&self) -> Result<Vec<Run>, Error> {
         let open = self.store.open_commands()?.into_iter();
         let pending = self.store.pending_commands()?.into_iter();
-        let runs = open.chain(pending).map(Run::from_command);
-        Ok(runs.filter(|run| run.detail.terminal.is_some()).collect())
+        let runs = open.chain(pending).filter(has_terminal);
+        let is_open = |run: &Run| run.detail.changes.is_none();
+        Ok(runs.map(Run::from_command).filter(is_open).collect())
     }
+}
+
+/// Whether a command has a terminal. Of many most have none, and need not be
+/// read as a whole.
+fn has_terminal(command: &Command) -> bool {
+    !command.detail["terminal"].is_null()
 }
 
 fn ended(run: &Run) -> Error {

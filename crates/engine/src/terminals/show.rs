@@ -45,8 +45,12 @@ pub(crate) struct Fed {
     pub(crate) at: Instant,
     /// Where the prompt ends at which its shell waits for a command.
     pub(crate) prompt: Option<u64>,
+    /// Where its shell was last done with something.
+    pub(crate) done: u64,
     /// A command runs in its shell.
     pub(crate) busy: bool,
+    /// It says that it waits for the rest of one.
+    pub(crate) more: bool,
 }
 
 /// A screen with all that leads to it.
@@ -76,7 +80,9 @@ impl Shown {
                 offset: 0,
                 at: Instant::now(),
                 prompt: None,
+                done: 0,
                 busy: false,
+                more: false,
             }),
             size: watch::Sender::new(size),
         }
@@ -106,7 +112,11 @@ impl Shown {
             offset: picture.offset,
             at: Instant::now(),
             prompt: shell.and_then(ShellMarks::prompt),
+            done: shell
+                .and_then(|shell| shell.spans.done())
+                .map_or(0, |(at, _)| at),
             busy: shell.is_some_and(|shell| shell.spans.runs()),
+            more: shell.is_some_and(|shell| shell.spans.wants_more()),
         };
         let size = picture.size;
         // Whoever is told may look at once.
@@ -145,6 +155,11 @@ impl Picture {
         let row = row.map_or("", String::as_str);
         let before = row.chars().take(usize::from(view.cursor.column));
         before.collect::<String>().trim_end().to_owned()
+    }
+
+    /// Whether the shell edits lines itself at its last prompt.
+    pub(crate) fn edits(&self) -> bool {
+        self.shell.as_ref().is_some_and(|shell| shell.spans.edits())
     }
 
     /// Where the shell was at its last prompt.
@@ -274,7 +289,7 @@ async fn show(
     let (answer, mut answers) = mpsc::channel::<Vec<u8>>(ANSWERS);
     tokio::spawn(async move {
         while let Some(bytes) = answers.recv().await {
-            let _ = live.job.feed(&bytes).await;
+            live.answer(&bytes).await;
         }
     });
     while let Ok(Some(items)) = follow.next().await {

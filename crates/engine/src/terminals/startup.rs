@@ -54,7 +54,8 @@ pub(crate) fn startup(request: &Request) -> Option<(Startup, Nonce)> {
     Some((startup, nonce))
 }
 
-fn plain_shell(command: &str) -> Option<Shell> {
+/// Returns the shell that a command is, if it is nothing more.
+pub(super) fn plain_shell(command: &str) -> Option<Shell> {
     let mut words = command.split_ascii_whitespace();
     let program = words.next()?;
     let name = ["/bin/", "/usr/bin/"]

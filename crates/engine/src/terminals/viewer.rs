@@ -132,6 +132,23 @@ impl Engine {
         }
         viewer
     }
+
+    /// Returns how many watch a terminal that goes on.
+    pub fn watching(&self, run: &Run) -> usize {
+        let live = self.lives.get(&run.command_id);
+        let shown = live.and_then(|live| live.shown.clone());
+        // Whoever watches hears of its size, and nobody else does.
+        shown.map_or(0, |shown| shown.size.receiver_count())
+    }
+
+    /// Returns whether what is typed is not shown, as passwords are not.
+    pub async fn hides_input(&self, run: &Run) -> bool {
+        let Some(live) = self.lives.get(&run.command_id) else {
+            return false;
+        };
+        let terminal = live.job.terminal().await;
+        terminal.is_some_and(|terminal| terminal.hidden)
+    }
 }
 
 impl Viewer {
@@ -191,8 +208,12 @@ impl Viewer {
     /// The screen as it is.
     fn snapshot(&mut self) -> Result<Sight, Error> {
         let taken = |picture: &mut Picture| {
-            let bytes = picture.screen.snapshot(SCROLLBACK);
-            (picture.offset, picture.size, bytes)
+            let mut bytes = picture.screen.snapshot(SCROLLBACK);
+            let [sequence, character] = picture.screen.unfinished();
+            bytes.extend_from_slice(sequence);
+            // Half a character comes once more, with its other half.
+            let offset = picture.offset - character.len() as u64;
+            (offset, picture.size, bytes)
         };
         let dir = self.engine.dir_of(&self.run.command_id);
         // Before the screen is looked at: it has all sizes that we know of.

@@ -3,6 +3,8 @@
 
 mod one;
 
+pub(crate) use one::looked;
+
 use std::sync::Arc;
 use std::time::Duration;
 

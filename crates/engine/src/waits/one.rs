@@ -41,8 +41,8 @@ impl Engine {
             return Ok(met);
         }
         if let (Kind::Output, Some(pattern)) = (wanted.until, pattern) {
-            self.begun(run).await?;
-            return self.wait_for_output(run, &pattern, wanted.from, met).await;
+            let live = self.begun(run).await?;
+            return { self.wait_for_output(run, live, &pattern, wanted.from, met) }.await;
         }
         let Some(live) = self.begun(run).await? else {
             // What is over is quiet, and does nothing else any more.
@@ -94,6 +94,7 @@ impl Engine {
     async fn wait_for_output(
         self: &Arc<Self>,
         run: &Run,
+        live: Option<Arc<Live>>,
         pattern: &Regex,
         from: u64,
         mut met: Met,
@@ -110,6 +111,13 @@ impl Engine {
             let found;
             (lines, found) = looked.await;
             if let Some((line, offset)) = found {
+                // Whoever looks next wants to see it.
+                if let Some(live) = &live {
+                    tokio::select! {
+                        () = shows(live, lines.at) => {}
+                        () = live.is_over() => {}
+                    }
+                }
                 met.met = true;
                 met.line = Some(line);
                 met.offset = Some(offset);
@@ -160,17 +168,22 @@ async fn reading(live: &Live) {
     loop {
         let before = live.job.status().output.bytes();
         if looked(move || weighlock_confine::waits_for_input(keeper)).await {
-            // The prompt was written before; the emulator may be behind.
-            if let Some(shown) = &live.shown {
-                let mut fed = shown.fed.subscribe();
-                let caught_up = fed.wait_for(|fed| fed.offset >= before);
-                let _ = tokio::time::timeout(LOOK_EVERY, caught_up).await;
-            }
+            // The prompt was written before.
+            shows(live, before).await;
             if live.job.status().output.bytes() == before {
                 return;
             }
         }
         tokio::time::sleep(LOOK_EVERY).await;
+    }
+}
+
+/// Waits until a terminal shows what it wrote up to a byte: the emulator may be
+/// behind.
+async fn shows(live: &Live, to: u64) {
+    if let Some(shown) = &live.shown {
+        let mut fed = shown.fed.subscribe();
+        let _ = fed.wait_for(|fed| fed.offset >= to).await;
     }
 }
 
@@ -208,7 +221,7 @@ async fn stable(live: &Live, quiet: Duration) {
 }
 
 /// Asks the kernel, which may take a while for a run of many processes.
-async fn looked<T: Send + 'static>(look: impl FnOnce() -> T + Send + 'static) -> T {
+pub(crate) async fn looked<T: Send + 'static>(look: impl FnOnce() -> T + Send + 'static) -> T {
     // However many wait, a few look at a time.
     static LOOKING: Semaphore = Semaphore::const_new(2);
     let _one = LOOKING.acquire().await;

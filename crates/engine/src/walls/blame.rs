@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use weighlock_confine::{Access, Network, PRIVATE, SYSTEM};
+use weighlock_confine::{Access, PRIVATE, SYSTEM};
 use weighlock_exec::{Log, Stream};
 
 use super::person::Person;
@@ -57,7 +57,8 @@ impl Engine {
             readable: &readable,
             writable: &writable,
             protected: &protected,
-            network_off: sandbox.network == Network::Off,
+            // What is tried is offline wherever it is tried.
+            network_off: view.network == "off",
             fence: match view.level.as_deref() {
                 Some("landlock") => Fence::Landlock,
                 _ => Fence::Mounts,

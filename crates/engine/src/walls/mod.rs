@@ -121,7 +121,7 @@ impl Engine {
         }
         // After the directory: a person may say more about a part of it.
         files.extend(self.extras(sandbox, &person, layers, &mut warnings)?);
-        self.hide(sandbox, &mut files);
+        self.hide(sandbox, &person, &mut files);
         let (cwd, cwd_is) = if is_layered(&place.path, &files) {
             (place.path.clone(), None)
         } else if is_seen(&place.path, &files) {
@@ -439,15 +439,18 @@ impl Engine {
         path.starts_with(&self.config.state_dir) || self.is_in_another(path, sandbox)
     }
 
-    /// Hides what is ours, wherever it could be seen.
-    fn hide(&self, sandbox: &Sandbox, files: &mut Vec<Mount>) {
+    /// Hides what is ours, and what the sandbox hides, wherever it could be
+    /// seen.
+    fn hide(&self, sandbox: &Sandbox, person: &Person, files: &mut Vec<Mount>) {
         let private = self.private_dirs();
         let private = private.filter(|_| sandbox.source != Source::Private);
         let ours = [&self.config.state_dir]
             .into_iter()
             .chain(&self.config.hidden)
-            .chain(&private);
-        for path in ours {
+            .chain(&private)
+            .cloned();
+        let others = sandbox.hidden.iter().map(|path| person.resolve(path));
+        for path in ours.chain(others) {
             let Ok(path) = path.canonicalize() else {
                 continue;
             };

@@ -4,7 +4,7 @@ use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use weighlock_confine::{Error as WallsError, Note, Program, Rung, Spare, Stdio, Tree};
+use weighlock_confine::{Error as WallsError, Note, Program, Rung, Spare, Tree};
 
 use super::line::Line;
 use super::pipes::{self, Pipes};
@@ -13,7 +13,8 @@ use crate::protocol::{self, Order, Report};
 use crate::spec::{Spec, Stdin};
 use crate::status::{Keeper, Status, StatusFile};
 
-/// A server that has made a keeper tells it at once what to do.
+/// A server that has made a keeper tells it at once what to do, and that it may
+/// as soon as that is on record.
 const ORDER_WITHIN: Duration = Duration::from_secs(15);
 
 /// Finds a program and is gone.
@@ -29,16 +30,22 @@ pub(super) struct Begun {
     pub(super) line: Line,
 }
 
-/// Takes the first order and starts what it names. When that fails, the server
-/// is told so, and nothing ran.
+/// Takes the first order, builds walls, and starts what it names once it may.
+/// When that fails, the server is told so, and nothing ran.
 pub(super) fn begin(
     line: UnixStream,
     spare: Result<Spare, WallsError>,
     this: Keeper,
 ) -> io::Result<Begun> {
-    let (spec, words) = first_order(&line)?;
-    let mut line = Line::new(line)?;
-    match start(spec, words, spare, this) {
+    let mut orders = Orders::new(line)?;
+    let (spec, words) = orders.first()?;
+    let begun = start(spec, words, spare, this, &mut orders);
+    if begun.is_err() {
+        // Whatever it is, the server hears of it when it has said so.
+        let _ = orders.go();
+    }
+    let mut line = Line::new(orders.line)?;
+    match begun {
         Ok((tree, pipes, spec, status, file)) => Ok(Begun {
             tree,
             pipes,
@@ -59,29 +66,63 @@ pub(super) fn begin(
     }
 }
 
-/// Returns the spec, and the command with the words it will find.
-fn first_order(line: &UnixStream) -> io::Result<(Spec, Vec<String>)> {
-    line.set_read_timeout(Some(ORDER_WITHIN))?;
-    let (mut buffer, mut piece) = (vec![], [0; 4 * 1024]);
-    loop {
-        match protocol::take(&mut buffer)? {
-            Some(Order::Start {
+/// What the server says before anything runs.
+struct Orders {
+    line: UnixStream,
+    buffer: Vec<u8>,
+    /// It may start.
+    gone: bool,
+}
+
+impl Orders {
+    fn new(line: UnixStream) -> io::Result<Self> {
+        line.set_read_timeout(Some(ORDER_WITHIN))?;
+        Ok(Self {
+            line,
+            buffer: vec![],
+            gone: false,
+        })
+    }
+
+    /// Returns the spec, and the command with the words it will find.
+    fn first(&mut self) -> io::Result<(Spec, Vec<String>)> {
+        match self.next()? {
+            Order::Start {
                 version,
                 spec,
                 command,
                 mut args,
-            }) if version == protocol::VERSION => {
+            } if version == protocol::VERSION => {
                 args.insert(0, command);
-                return Ok((*spec, args));
+                Ok((*spec, args))
             }
-            Some(_) => return Err(io::ErrorKind::InvalidData.into()),
-            None => {}
+            _ => Err(io::ErrorKind::InvalidData.into()),
         }
-        let read = (&*line).read(&mut piece)?;
-        if read == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+
+    /// Waits until the command may start.
+    fn go(&mut self) -> io::Result<()> {
+        if !self.gone {
+            self.gone = matches!(self.next()?, Order::Go);
         }
-        buffer.extend_from_slice(&piece[..read]);
+        match self.gone {
+            true => Ok(()),
+            false => Err(io::ErrorKind::InvalidData.into()),
+        }
+    }
+
+    fn next(&mut self) -> io::Result<Order> {
+        let mut piece = [0; 4 * 1024];
+        loop {
+            if let Some(order) = protocol::take(&mut self.buffer)? {
+                return Ok(order);
+            }
+            let read = self.line.read(&mut piece)?;
+            if read == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            self.buffer.extend_from_slice(&piece[..read]);
+        }
     }
 }
 
@@ -99,7 +140,10 @@ impl From<io::Error> for Error {
 
 impl From<WallsError> for Error {
     fn from(error: WallsError) -> Self {
-        Self::Walls(error)
+        match error {
+            WallsError::Withheld(error) => Self::Io(error),
+            error => Self::Walls(error),
+        }
     }
 }
 
@@ -108,6 +152,7 @@ fn start(
     words: Vec<String>,
     spare: Result<Spare, WallsError>,
     this: Keeper,
+    orders: &mut Orders,
 ) -> Result<(Tree, Pipes, Spec, Status, StatusFile), Error> {
     let mut status = Status {
         run: spec.run.clone(),
@@ -118,10 +163,6 @@ fn start(
         closed: false,
         told: false,
     };
-    // On disk before anything runs: whoever finds the run later knows whom to
-    // ask.
-    let mut file = StatusFile::create(&spec.dir)?;
-    file.append(&status)?;
     let spare = spare?;
     let mut note = pipestatus::ask(&mut spec, &words[0], spare.rung());
     let mut words = words;
@@ -140,26 +181,37 @@ fn start(
             answer: None,
         });
     }
-    let (pipes, stdio) = match spec.stdin {
-        Stdin::Terminal(size) => (None, Stdio::Terminal(size)),
-        _ => {
-            let (pipes, ends) = pipes::open(spec.stdin, &spec.dir)?;
-            (Some(pipes), Stdio::Files(ends))
-        }
-    };
     let shell = [spec.shell.path().into(), "-c".into()];
     let program = Program {
         argv: shell.into_iter().chain(words).collect(),
         env: spec.env.clone(),
         note,
-        stdio,
+        terminal: match spec.stdin {
+            Stdin::Terminal(size) => Some(size),
+            _ => None,
+        },
     };
-    let grown = Tree::spawn(spare, spec.profile.clone(), program)?;
+    let (mut file, mut pipes) = (None, None);
+    let profile = spec.profile.clone();
+    let grown = Tree::spawn(spare, profile, program, || {
+        orders.go()?;
+        // On disk before anything runs: whoever finds the run later knows whom
+        // to ask.
+        let written = file.insert(StatusFile::create(&spec.dir)?);
+        written.append(&status)?;
+        if let Stdin::Terminal(_) = spec.stdin {
+            return Ok(vec![]);
+        }
+        let (ours, ends) = pipes::open(spec.stdin, &spec.dir)?;
+        pipes = Some(ours);
+        Ok(ends.into())
+    })?;
     let ways = match (pipes, grown.terminal) {
         (Some(pipes), _) => pipes,
         (None, Some(terminal)) => pipes::of_terminal(terminal)?,
         (None, None) => return Err(Error::Io(io::ErrorKind::InvalidData.into())),
     };
+    let file = file.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))?;
     status.walls = Some(grown.walls);
     Ok((grown.tree, ways, spec, status, file))
 }

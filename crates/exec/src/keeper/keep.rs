@@ -1,5 +1,6 @@
 //! Keeps one run from its start to its end.
 
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -17,7 +18,7 @@ use crate::diary::{self, Happened, What};
 use crate::log::{Stream, Writer};
 use crate::protocol::{self, Order, Polite, Report};
 use crate::spec::Spec;
-use crate::status::{Cause, End, Fate, Keeper, Leftover, Status, StatusFile};
+use crate::status::{self, Cause, End, Fate, Keeper, Leftover, Status, StatusFile};
 
 /// What a shell leaves running may end by itself for so long, as the rest of
 /// `tee >(gzip > f)` does, and is then asked, and then forced.
@@ -43,14 +44,36 @@ const DRAIN: Duration = Duration::from_millis(250);
 /// How often the server hears of new output at the most.
 const MENTION_EVERY: Duration = Duration::from_millis(1);
 
+/// How often output is read before it is told how the terminal is.
+const DRAINED_AT_ONCE: usize = 16;
+
+/// Signals that a terminal sends at a key, and drops what is unread: to
+/// interrupt, to quit, to suspend.
+const INTERRUPTING: [i32; 3] = [
+    Signal::INT.as_raw(),
+    Signal::QUIT.as_raw(),
+    Signal::TSTP.as_raw(),
+];
+
 /// The role of what the kernel tells about limits, in [`Kept::wait`].
 const LIMITS: usize = usize::MAX;
+
+/// A run that takes longer than most does not keep others from being made ready.
+const PLACE_FOR: Duration = Duration::from_millis(25);
 
 /// How often a failed write to the disk is tried again.
 const RETRY_EVERY: Duration = Duration::from_secs(1);
 
 /// Serves as the keeper of one run, then exits.
-pub(super) fn keep(line: UnixStream, spare: Result<Spare, Error>, this: Keeper) -> ! {
+///
+/// While it holds its place, no other keeper is made ready in it, unless they
+/// get few.
+pub(super) fn keep(
+    line: UnixStream,
+    spare: Result<Spare, Error>,
+    this: Keeper,
+    place: OwnedFd,
+) -> ! {
     let _ = setsid();
     // The nursery's own line is not ours.
     if let Ok(null) = std::fs::File::open("/dev/null") {
@@ -58,7 +81,7 @@ pub(super) fn keep(line: UnixStream, spare: Result<Spare, Error>, this: Keeper) 
     }
     let code = match begin(line, spare, this) {
         Ok(begun) => {
-            let mut kept = Kept::new(begun);
+            let mut kept = Kept::new(begun, place);
             kept.tell_status();
             kept.watch();
             kept.finish();
@@ -72,6 +95,8 @@ pub(super) fn keep(line: UnixStream, spare: Result<Spare, Error>, this: Keeper) 
 /// A run in progress.
 struct Kept {
     tree: Tree,
+    /// Given up when another keeper may be made.
+    place: Option<OwnedFd>,
     pipes: Pipes,
     spec: Spec,
     status: Status,
@@ -113,13 +138,14 @@ enum Phase {
 }
 
 impl Kept {
-    fn new(begun: Begun) -> Self {
+    fn new(begun: Begun, place: OwnedFd) -> Self {
         let now = Instant::now();
         Self {
             log: Writer::new(&begun.spec.dir, begun.spec.limits.output_bytes),
             output_file: OutputFile::open(&begun.spec),
             diary: diary::Writer::default(),
             tree: begun.tree,
+            place: Some(place),
             pipes: begun.pipes,
             spec: begun.spec,
             status: begun.status,
@@ -231,6 +257,9 @@ impl Kept {
         if self.unmentioned {
             next = next.min(self.mentioned + MENTION_EVERY);
         }
+        if self.place.is_some() {
+            next = next.min(self.started + PLACE_FOR);
+        }
         if !self.line.is_connected() && !self.line.has_door() {
             next = next.min(Instant::now() + RETRY_EVERY);
         }
@@ -250,11 +279,18 @@ impl Kept {
                 cause: Cause::Exceeded(what),
             };
             self.kill();
+        } else if !self.line.is_connected() {
+            self.tree.stir();
+        } else if let Some(alarm) = self.tree.rest() {
+            self.line.say(&Report::Resting(alarm));
         }
     }
 
     fn mind_the_clock(&mut self) {
         let now = Instant::now();
+        if now >= self.started + PLACE_FOR {
+            self.place = None;
+        }
         let limits = self.spec.limits;
         match self.phase {
             Phase::Running if now >= self.started + limits.hard => {
@@ -419,19 +455,23 @@ impl Kept {
         if any {
             self.last_output = Instant::now();
             self.unmentioned = true;
+            self.tree.stir();
         }
         any
     }
 
     fn mention_output(&mut self) {
-        let now = Instant::now();
-        if self.unmentioned && now >= self.mentioned + MENTION_EVERY {
-            let log = &self.log;
-            if self.line.mention(|| Report::Output(log.totals())) || !self.line.is_connected() {
-                self.unmentioned = false;
-            }
-            self.mentioned = now;
+        if self.unmentioned && Instant::now() >= self.mentioned + MENTION_EVERY {
+            self.mention_now();
         }
+    }
+
+    fn mention_now(&mut self) {
+        let log = &self.log;
+        if self.line.mention(|| Report::Output(log.totals())) || !self.line.is_connected() {
+            self.unmentioned = false;
+        }
+        self.mentioned = Instant::now();
     }
 
     fn hand_over_input(&mut self) {
@@ -445,6 +485,8 @@ impl Kept {
         if !self.line.is_connected() {
             if self.line.answer_door() {
                 self.report();
+                // Another server knows nothing of what the last one waited for.
+                self.tree.stir();
             }
             return;
         }
@@ -460,7 +502,9 @@ impl Kept {
                 signal,
                 grace_millis,
             } => self.stop(signal, Duration::from_millis(grace_millis)),
+            Order::Look => self.tree.wake(),
             Order::Stdin(bytes) => {
+                self.tree.stir();
                 self.pipes.stdin.push(&bytes);
                 self.hand_over_input();
             }
@@ -476,18 +520,53 @@ impl Kept {
             }
             Order::Note(mark) => self.write_down(What::Marked(mark)),
             Order::Signal(number) => {
+                // As if its key was pressed. A shell that is interrupted in
+                // the middle of a line would take the rest for another.
+                if INTERRUPTING.contains(&number) {
+                    self.drop_unread();
+                }
                 if let Some(terminal) = &self.pipes.terminal {
                     terminal.signal(number);
                 }
             }
-            Order::LookAtTerminal => {
-                let terminal = self.pipes.terminal.as_ref();
-                let found = terminal.and_then(Terminal::look);
-                self.line.say(&Report::Terminal(found));
+            Order::Interrupt(key) => {
+                self.tree.stir();
+                self.drop_unread();
+                if let Some(terminal) = &self.pipes.terminal {
+                    terminal.press(key);
+                }
             }
+            Order::LookAtTerminal => self.look_at_terminal(),
             // A second start is a mistake of the server; the run is not harmed.
-            Order::Start { .. } => {}
+            Order::Start { .. } | Order::Go => {}
         }
+    }
+
+    /// Drops what was typed at the terminal and is unread.
+    fn drop_unread(&mut self) {
+        let dropped = self.pipes.stdin.forget();
+        if let Some(terminal) = &self.pipes.terminal {
+            terminal.drop_unread();
+        }
+        self.line.say(&Report::StdinTaken(dropped));
+    }
+
+    /// Tells how the terminal is, and how much output there was by then.
+    fn look_at_terminal(&mut self) {
+        let terminal = self.pipes.terminal.as_ref();
+        let found = terminal.and_then(Terminal::look);
+        // A flood is not waited for.
+        let _ = (0..DRAINED_AT_ONCE).all(|_| self.take_output());
+        let (waits, output) = (self.pipes.stdin.waits(), self.log.totals().bytes());
+        let found = found.map(|found| status::Terminal {
+            unread: found.unread || waits,
+            output,
+            ..found
+        });
+        if self.unmentioned {
+            self.mention_now();
+        }
+        self.line.say(&Report::Terminal(found));
     }
 
     fn write_down(&mut self, what: What) {

@@ -33,6 +33,10 @@ pub(crate) const KEEPER_SOCKET: &str = "keeper.sock";
 /// few calls that agents make at once; each takes about 1 MiB.
 const SPARES: usize = 4;
 
+/// With so many left, others are made once a run that has begun is over: making
+/// one takes as much of the machine as a short command does.
+const ENOUGH: usize = 2;
+
 /// Serves as nursery on standard input: has keepers ready for the messages
 /// that come there, until the server is gone. The process must be
 /// single-threaded.
@@ -62,25 +66,38 @@ pub fn serve_nursery() -> io::Result<()> {
     // Once, for all keepers.
     let _ = crate::status::boot();
     get_ready();
-    let mut spares = vec![];
+    let mut made: Vec<Made> = vec![];
     loop {
-        while spares.len() < SPARES {
-            let (gone, here) = pipe_with(PipeFlags::CLOEXEC)?;
+        while is_one_wanted(&made) {
+            let (end, place) = pipe_with(PipeFlags::CLOEXEC)?;
             match fork() {
                 Ok(Fork::Child) => {
-                    drop((gone, spares));
-                    wait_for_work(here);
+                    drop((end, made));
+                    wait_for_work(place);
                 }
-                Ok(Fork::Parent(_)) => spares.push(gone),
+                Ok(Fork::Parent(_)) => made.push(Made { end, waits: true }),
                 // The ones there are may still serve.
-                Err(_) if !spares.is_empty() => break,
+                Err(_) if !made.is_empty() => break,
                 Err(error) => return Err(error),
             }
         }
-        if !wait_for_need(&mut spares)? {
+        if !wait_for_need(&mut made)? {
             return Ok(());
         }
     }
+}
+
+/// A keeper that was made, until it leaves its place to another.
+struct Made {
+    /// Of a pipe whose other end is its place.
+    end: OwnedFd,
+    /// It has nothing to do yet.
+    waits: bool,
+}
+
+fn is_one_wanted(made: &[Made]) -> bool {
+    let waiting = made.iter().filter(|one| one.waits).count();
+    waiting < ENOUGH || made.len() < SPARES
 }
 
 fn tell(found: &impl serde::Serialize) -> io::Result<()> {
@@ -88,38 +105,46 @@ fn tell(found: &impl serde::Serialize) -> io::Result<()> {
     io::stdout().flush()
 }
 
-/// Waits until a spare keeper was taken or has died: then nobody holds the
-/// other end of its pipe. Returns false when the server is gone.
-fn wait_for_need(spares: &mut Vec<OwnedFd>) -> io::Result<bool> {
+/// Waits until a keeper has something to do, of which it says a byte, or has
+/// left its place or died: then nobody holds the other end of its pipe. Returns
+/// false when the server is gone.
+fn wait_for_need(made: &mut Vec<Made>) -> io::Result<bool> {
     // The server's messages are for the spare keepers; we only see it go.
     let server = PollFd::from_borrowed_fd(rustix::stdio::stdin(), PollFlags::empty());
-    let ends = spares
-        .iter()
-        .map(|spare| PollFd::new(spare, PollFlags::empty()));
+    let ends = { made.iter() }.map(|one| {
+        let flags = match one.waits {
+            true => PollFlags::IN,
+            false => PollFlags::empty(),
+        };
+        PollFd::new(&one.end, flags)
+    });
     let mut fds: Vec<_> = [server].into_iter().chain(ends).collect();
     while let Err(error) = poll(&mut fds, None) {
         if error != rustix::io::Errno::INTR {
             return Err(error.into());
         }
     }
-    let mut gone = fds.iter().map(|fd| !fd.revents().is_empty());
-    let server_gone = gone.next() == Some(true);
-    let gone: Vec<bool> = gone.collect();
-    let mut each = gone.into_iter();
-    spares.retain(|_| each.next() == Some(false));
+    let found: Vec<PollFlags> = fds.iter().map(PollFd::revents).collect();
+    let mut found = found.into_iter();
+    let server_gone = found.next().is_some_and(|server| !server.is_empty());
+    made.retain_mut(|one| {
+        let found = found.next().unwrap_or(PollFlags::empty());
+        one.waits &= !found.contains(PollFlags::IN);
+        !found.intersects(PollFlags::HUP | PollFlags::ERR)
+    });
     Ok(!server_gone)
 }
 
 /// Builds what can be built ahead, waits for one message and serves as the
 /// keeper it asks for.
-fn wait_for_work(here: OwnedFd) -> ! {
+fn wait_for_work(place: OwnedFd) -> ! {
     forget_children(false);
     let this = Keeper::this();
     let spare = Spare::prepare();
     match (receive(), this) {
         (Ok(Some(line)), Ok(this)) => {
-            drop(here);
-            keep::keep(line, spare, this)
+            let _ = rustix::io::write(&place, b"w");
+            keep::keep(line, spare, this, place)
         }
         _ => {
             // Its cgroup goes with it.

@@ -157,6 +157,19 @@ impl Input {
         self.waiting.extend(bytes);
     }
 
+    /// Returns whether there is something that was not handed over.
+    pub(super) fn waits(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// Drops what was not handed over, and returns how much that was.
+    pub(super) fn forget(&mut self) -> u64 {
+        let dropped = self.waiting.len() as u64;
+        self.waiting.clear();
+        self.settle();
+        dropped
+    }
+
     pub(super) fn close(&mut self) {
         self.close = true;
         self.settle();

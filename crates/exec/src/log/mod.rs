@@ -14,6 +14,6 @@ mod tests;
 mod write;
 
 pub use format::Stream;
-pub use read::{Item, Line, Lines, Log, Piece};
+pub use read::{InStream, Item, Line, Lines, Log, Piece};
 pub(crate) use write::Writer;
 pub use write::record;

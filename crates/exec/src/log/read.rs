@@ -75,6 +75,15 @@ pub struct Lines {
     pub missing: Option<(u64, u64)>,
 }
 
+/// A place in what one stream said, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InStream {
+    /// After so many from the beginning.
+    After(u64),
+    /// So many before the end.
+    Last(u64),
+}
+
 /// Longest piece of one line that is handed out; the rest is reached by offset.
 const MAX_LINE: usize = 64 * 1024;
 
@@ -226,6 +235,54 @@ impl Log {
         }
         parts.reverse();
         Ok(parts.concat())
+    }
+
+    /// Returns the line in which the byte of one stream is that comes after so
+    /// many of its first, or that begins so many of its last; none where that
+    /// is not kept.
+    pub fn line_of(&self, stream: Stream, place: InStream) -> io::Result<Option<u64>> {
+        let mut bases = self.bases()?;
+        let (mut left, from_end) = match place {
+            InStream::After(bytes) => (bytes, false),
+            InStream::Last(bytes) => (bytes, true),
+        };
+        if from_end {
+            bases.reverse();
+        }
+        let mut end = 0;
+        for base in bases {
+            let Some(mut segment) = self.segment(base)? else {
+                return Ok(None);
+            };
+            if !from_end && base > end {
+                return Ok(None);
+            }
+            end = segment.end();
+            if from_end {
+                segment.records.reverse();
+            }
+            let of_stream = segment
+                .records
+                .iter()
+                .filter(|record| record.stream == stream);
+            for &record in of_stream {
+                let length = u64::from(record.len);
+                let inside = match from_end {
+                    true => left <= length,
+                    false => left < length,
+                };
+                if !inside {
+                    left -= length;
+                    continue;
+                }
+                let before = if from_end { length - left } else { left };
+                let bytes = self.bytes(base, record)?;
+                let bytes = &bytes[..bytes.len().min(before as usize)];
+                let newlines = memchr::memchr_iter(b'\n', bytes).count() as u64;
+                return Ok(Some(record.line + newlines + 1));
+            }
+        }
+        Ok(None)
     }
 
     /// Returns what is kept on disk and the gap in it, if any.

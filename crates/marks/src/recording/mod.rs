@@ -16,5 +16,5 @@ pub use event::{Event, Kind};
 pub use header::{Header, Size};
 pub use idle::Idle;
 pub use index::{Frame, Frames, Index, Spacing};
-pub use read::Reader;
+pub use read::{Reader, first_line};
 pub use write::Recorder;

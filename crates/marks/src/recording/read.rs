@@ -14,6 +14,9 @@ use crate::Error;
 /// once, which is rarely more than a few pages of text.
 const LINE_BYTES: u64 = 16 * 1024 * 1024;
 
+/// A longer first line is none: what is in it describes a terminal.
+const FIRST_BYTES: u64 = 1024 * 1024;
+
 /// Reads events one by one. A last line that was cut off is the end.
 #[derive(Debug)]
 pub struct Reader {
@@ -36,16 +39,7 @@ impl Reader {
     pub fn open(path: &Path) -> Result<Self, Error> {
         let file = File::open(path).map_err(|source| unread(path, source))?;
         let mut file = BufReader::new(file);
-        let mut line = vec![];
-        let whole = next_line(&mut file, &mut line).map_err(|source| unread(path, source))?;
-        let parsed = match (whole, str::from_utf8(&line)) {
-            (true, Ok(line)) => Header::parse(line),
-            _ => Err("its first line is cut off".into()),
-        };
-        let (header, clock) = parsed.map_err(|reason| Error::Foreign {
-            path: path.to_owned(),
-            reason,
-        })?;
+        let (line, header, clock) = begin(&mut file, path)?;
         Ok(Self {
             path: path.to_owned(),
             file,
@@ -126,6 +120,28 @@ impl Iterator for Reader {
         self.ended = !matches!(event, Some(Ok(_)));
         event
     }
+}
+
+/// Reads the first line of what can be read only once, and returns it if a
+/// recording begins so.
+pub fn first_line(from: &mut impl BufRead, path: &Path) -> Result<Vec<u8>, Error> {
+    begin(from, path).map(|(line, ..)| line)
+}
+
+fn begin(from: &mut impl BufRead, path: &Path) -> Result<(Vec<u8>, Header, Clock), Error> {
+    let mut line = vec![];
+    let read = from.take(FIRST_BYTES).read_until(b'\n', &mut line);
+    read.map_err(|source| unread(path, source))?;
+    let parsed = match str::from_utf8(&line) {
+        Ok(text) if text.ends_with('\n') => Header::parse(text),
+        _ if line.len() as u64 == FIRST_BYTES => Err("its first line is too long".into()),
+        _ => Err("its first line is cut off".into()),
+    };
+    let (header, clock) = parsed.map_err(|reason| Error::Foreign {
+        path: path.to_owned(),
+        reason,
+    })?;
+    Ok((line, header, clock))
 }
 
 /// Reads a line and returns whether its end was there.

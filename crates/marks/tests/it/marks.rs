@@ -47,7 +47,10 @@ fn marks_are_found_wherever_the_bytes_are_cut() {
         text: "make".into(),
         whole: true,
     });
-    let input = Sign::Input { quiet: false };
+    let input = Sign::Input {
+        quiet: false,
+        edits: false,
+    };
     let expected = [
         Sign::Done { exit: Some(0) },
         Sign::Directory("/srv".into()),

@@ -34,7 +34,7 @@ fn many_lines_are_one_command() {
     for line in ["cat <<END\r", "a\r"] {
         let before = sh.shown.len();
         sh.keys(line);
-        sh.see_after(before, "> \x1b]133;B;quiet;");
+        sh.see_after(before, "> \x1b]133;B;more;");
     }
     assert_eq!(sh.run("END"), ran("cat <<END\na\nEND", "a\r\n", 0));
 }

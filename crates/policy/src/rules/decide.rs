@@ -1,7 +1,6 @@
 //! From facts and rules to a judgement.
 
 use super::glob::Bases;
-use super::raw::Audience;
 use super::rule::{Rule, What};
 use super::{Match, Rules, Subject, Whole};
 use crate::verdict::Right;
@@ -135,15 +134,10 @@ struct Heard {
 impl<'a> Bench<'a> {
     fn new(rules: &'a Rules, subject: &'a Subject<'a>) -> Self {
         let rule_count = rules.rule_count();
-        let place = subject.place;
         Self {
             rules,
             subject,
-            bases: Bases {
-                root: place.map(|place| place.root.as_str()),
-                home: place.map(|place| place.home.as_str()),
-                text: subject.text,
-            },
+            bases: subject.bases(),
             whole: Whole::new(subject.text),
             matched: vec![false; rule_count + rules.grants.len()],
             found: vec![],
@@ -337,10 +331,7 @@ impl<'a> Bench<'a> {
     }
 
     fn concerns(&self, rule: &Rule) -> bool {
-        match rule.who {
-            Audience::Everyone => true,
-            Audience::Users => self.subject.who.is_user(),
-        }
+        rule.who.concerns(self.subject)
     }
 }
 
@@ -350,6 +341,15 @@ fn find(matcher: &super::matcher::TextMatcher, whole: &Whole<'_>) -> Option<Stri
 }
 
 impl Trace {
+    pub(crate) fn met(&self, kind: LayerKind) -> Vec<&str> {
+        let rules = { self.rules.layers.iter() }
+            .flat_map(|layer| layer.rules.iter().map(move |rule| (layer.kind, rule)));
+        { rules.zip(&self.matched) }
+            .filter(|((of, _), matched)| *of == kind && **matched)
+            .map(|((_, rule), _)| rule.name.as_str())
+            .collect()
+    }
+
     pub(crate) fn tried(&self) -> Vec<Tried> {
         let rules = self.rules.layers.iter().flat_map(|layer| {
             layer.rules.iter().map(|rule| Tried {

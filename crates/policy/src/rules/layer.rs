@@ -7,6 +7,7 @@ use super::glob::Bases;
 use super::load::load;
 use super::loader::LoadError;
 use super::rule::{Rule, Understand, What};
+use super::whom::Whom;
 use crate::change::ChangeRule;
 use crate::{Part, Verdict};
 
@@ -23,6 +24,23 @@ pub struct Layer {
     pub(crate) default: Option<Verdict>,
     pub(crate) default_change: Option<Verdict>,
     pub(crate) max_deletions: Option<u32>,
+}
+
+/// One rule of a layer, for people who look at its file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outline {
+    /// Its name.
+    pub name: String,
+    /// Where it begins in its file, from 1.
+    pub line: usize,
+    /// What it says about what it matches.
+    pub verdict: Verdict,
+    /// In short, what it is about.
+    pub about: String,
+    /// Why.
+    pub because: String,
+    /// It is about changes of files, not about commands.
+    pub change: bool,
 }
 
 /// Where a layer is from, in the order in which they apply.
@@ -83,6 +101,29 @@ impl Layer {
         &self.name
     }
 
+    /// Returns its rules in the order of their file.
+    pub fn outline(&self) -> Vec<Outline> {
+        let rules = self.rules.iter().map(|rule| Outline {
+            name: rule.name.clone(),
+            line: rule.line,
+            verdict: rule.verdict,
+            about: rule.about.clone(),
+            because: rule.because.clone(),
+            change: false,
+        });
+        let changes = self.changes.iter().map(|rule| Outline {
+            name: rule.name.clone(),
+            line: rule.line,
+            verdict: rule.verdict,
+            about: rule.about(),
+            because: rule.because.clone(),
+            change: true,
+        });
+        let mut all: Vec<Outline> = rules.chain(changes).collect();
+        all.sort_by_key(|rule| rule.line);
+        all
+    }
+
     /// Returns whether some rule of it is about a part.
     pub(crate) fn lists(&self, part: &Part, bases: Bases<'_>) -> bool {
         self.rules.iter().any(|rule| rule.lists(part, bases))
@@ -99,7 +140,8 @@ impl Layer {
             says: String::new(),
             remedy: remedy.to_owned(),
             code: String::new(),
-            who: super::raw::Audience::Everyone,
+            who: Whom::default(),
+            line: 0,
         };
         self.rules.insert(at.min(self.rules.len()), rule);
     }

@@ -10,8 +10,9 @@ use toml::de::{DeTable, DeValue};
 use super::compile;
 use super::layer::{Layer, LayerKind};
 use super::loader::{LoadError, Loader};
-use super::raw::{At, Audience, List, RawChange, RawRule, RawRules, Strict};
+use super::raw::{At, List, RawChange, RawRule, RawRules, Strict};
 use super::rule::{Rule, Understand, What};
+use super::whom::Whom;
 use super::{Whole, glob::Bases};
 use crate::change::ChangeRule;
 use crate::{PartKind, Place, Verdict};
@@ -84,7 +85,8 @@ impl Loader<'_> {
         }
         if let Some(strict) = head.otherwise {
             layer.otherwise = Some(layer.rules.len());
-            layer.rules.push(otherwise(strict.value));
+            let line = self.position(strict.at).0;
+            layer.rules.push(otherwise(strict.value, line));
         }
         layer
     }
@@ -184,7 +186,8 @@ impl Loader<'_> {
             says: text(raw.says),
             remedy: text(raw.remedy),
             code: text(raw.code),
-            who: raw.who.map(|who| who.value).unwrap_or_default(),
+            who: Whom::read(self, raw.who, raw.agents, raw.sandboxes, raw.until),
+            line: self.position(start).0,
         };
         self.examples(&rule, listing, raw.matches.as_ref(), raw.misses.as_ref());
         Some((at, rule))
@@ -212,6 +215,7 @@ impl Loader<'_> {
             kinds: compile::words(self, raw.kinds.as_ref()),
             because: text(raw.because),
             remedy: text(raw.remedy),
+            line: self.position(start).0,
         };
         for (matches, list) in [(true, &raw.matches), (false, &raw.misses)] {
             for (at, path) in list.iter().flat_map(At::entries) {
@@ -342,7 +346,7 @@ fn text(value: Option<At<String>>) -> String {
     value.map(|value| value.value).unwrap_or_default()
 }
 
-fn otherwise(strict: Strict) -> Rule {
+fn otherwise(strict: Strict, line: usize) -> Rule {
     Rule {
         name: "otherwise".into(),
         verdict: match strict {
@@ -355,6 +359,7 @@ fn otherwise(strict: Strict) -> Rule {
         says: String::new(),
         remedy: String::new(),
         code: "not_allowed".into(),
-        who: Audience::Everyone,
+        who: Whom::default(),
+        line,
     }
 }

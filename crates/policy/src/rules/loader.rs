@@ -192,7 +192,7 @@ fn alone<'i>(value: &Spanned<DeValue<'i>>) -> Vec<(usize, Spanned<DeValue<'i>>)>
 }
 
 /// Returns the known word that a mistyped one is near to.
-fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
+pub fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
     if word.len() > 40 {
         return None;
     }

@@ -235,7 +235,7 @@ fn begins<'w>(words: &[Word], mut given: impl Iterator<Item = Option<&'w str>>) 
 }
 
 /// Returns the host in an address: `https://ana@example.com:80/x`.
-fn host(text: &str) -> String {
+pub(crate) fn host(text: &str) -> String {
     let rest = text.split_once("://").map_or(text, |(_, rest)| rest);
     let rest = rest.split(['/', '?', '#']).next().unwrap_or("");
     let rest = rest.rsplit_once('@').map_or(rest, |(_, host)| host);

@@ -13,6 +13,7 @@
 pub(crate) mod check;
 pub(crate) mod compile;
 mod decide;
+mod form;
 pub(crate) mod glob;
 mod layer;
 mod load;
@@ -24,6 +25,7 @@ mod reason;
 pub(crate) mod rule;
 #[cfg(test)]
 pub(crate) mod tests;
+pub(crate) mod whom;
 
 use std::cell::OnceCell;
 use std::sync::Arc;
@@ -32,11 +34,12 @@ use crate::grant::Granted;
 use crate::{Place, Preset, Settings, blacklist, preset, shlex};
 
 pub(crate) use decide::Trace;
-pub use layer::{Layer, LayerKind};
+pub use form::{RuleForm, edit, forms};
+pub use layer::{Layer, LayerKind, Outline};
 pub use load::example_place;
 pub(crate) use load::load;
-pub use loader::LoadError;
 pub(crate) use loader::Loader;
+pub use loader::{LoadError, nearest};
 pub use rule::Understand;
 
 /// Everything that a command is judged by. Cheap to copy.
@@ -71,6 +74,8 @@ pub struct Who<'a> {
     pub agent: Option<&'a str>,
     /// The sandbox.
     pub sandbox: Option<&'a str>,
+    /// The sandbox as people call it, which is what rules do.
+    pub sandbox_name: Option<&'a str>,
     /// The agent's session.
     pub session: Option<&'a str>,
     /// The principal's name; none where there are no users.
@@ -105,6 +110,17 @@ impl Rules {
     /// Returns the layers in their order.
     pub fn layers(&self) -> &[Arc<Layer>] {
         &self.layers
+    }
+}
+
+impl<'a> Subject<'a> {
+    /// Returns what paths in rules are relative to.
+    pub(crate) fn bases(&self) -> glob::Bases<'a> {
+        glob::Bases {
+            root: self.place.map(|place| place.root.as_str()),
+            home: self.place.map(|place| place.home.as_str()),
+            text: self.text,
+        }
     }
 }
 

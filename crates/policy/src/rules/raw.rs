@@ -56,6 +56,13 @@ pub(crate) struct RawRule {
     pub(crate) code: Option<At<String>>,
     /// Whom it is about.
     pub(crate) who: Option<At<Audience>>,
+    /// Only when one of these agents asks; whoever it is if not given.
+    pub(crate) agents: Option<At<List<String>>>,
+    /// Only in these sandboxes, by name; everywhere if not given.
+    pub(crate) sandboxes: Option<At<List<String>>>,
+    /// The last day it counts (`2026-11-20`), or the time at which it ends
+    /// (`2026-11-20T17:00:00Z`).
+    pub(crate) until: Option<At<String>>,
     /// Commands that it must match; checked when the file is loaded.
     pub(crate) matches: Option<At<List<String>>>,
     /// Commands that it must not match; checked when the file is loaded.

@@ -5,7 +5,7 @@ use super::check::Check;
 use super::glob::{Bases, Word};
 use super::matcher::{PartMatcher, TextMatcher};
 use super::pattern::{Pattern, Program};
-use super::raw::Audience;
+use super::whom::Whom;
 use crate::{Effect, Effects, Facts, Part, PartKind, Verdict};
 
 /// Says what a text would do; see `understand`.
@@ -22,7 +22,9 @@ pub(crate) struct Rule {
     pub(crate) says: String,
     pub(crate) remedy: String,
     pub(crate) code: String,
-    pub(crate) who: Audience,
+    pub(crate) who: Whom,
+    /// Where it begins in its file, from 1; 0 where it is in none.
+    pub(crate) line: usize,
 }
 
 /// What a rule is about.

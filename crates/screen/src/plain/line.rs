@@ -11,7 +11,7 @@ const TAB: usize = 8;
 const MOST_MARKS: usize = 8;
 
 #[derive(Debug, Default)]
-pub(super) struct Line {
+pub(crate) struct Line {
     slots: Vec<Slot>,
     /// Something was drawn over: blanks at the end are leftovers.
     edited: bool,
@@ -33,39 +33,39 @@ enum Slot {
 }
 
 impl Line {
-    pub(super) fn numbered(number: u64) -> Self {
+    pub(crate) fn numbered(number: u64) -> Self {
         Self {
             number,
             ..Self::default()
         }
     }
 
-    pub(super) fn number(&self) -> u64 {
+    pub(crate) fn number(&self) -> u64 {
         self.number
     }
 
-    pub(super) fn set_number(&mut self, number: u64) {
+    pub(crate) fn set_number(&mut self, number: u64) {
         self.number = number;
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.slots.len()
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.slots.is_empty()
     }
 
-    pub(super) fn is_cut(&self) -> bool {
+    pub(crate) fn is_cut(&self) -> bool {
         self.cut
     }
 
-    pub(super) fn cut(&mut self) {
+    pub(crate) fn cut(&mut self) {
         self.cut = true;
     }
 
     /// Writes a character and returns how many columns it takes.
-    pub(super) fn put(&mut self, column: usize, letter: char) -> usize {
+    pub(crate) fn put(&mut self, column: usize, letter: char) -> usize {
         let width = letter.width().unwrap_or(0);
         if width == 0 {
             self.mark(column, letter);
@@ -82,7 +82,7 @@ impl Line {
 
     /// Writes a tab at the end of the line, or moves over what is there, and
     /// returns the column it leads to.
-    pub(super) fn put_tab(&mut self, column: usize) -> usize {
+    pub(crate) fn put_tab(&mut self, column: usize) -> usize {
         let end = column - column % TAB + TAB;
         if column == self.slots.len() {
             self.slots.push(Slot::Tab);
@@ -91,40 +91,46 @@ impl Line {
         end
     }
 
-    pub(super) fn truncate(&mut self, column: usize) {
+    pub(crate) fn truncate(&mut self, column: usize) {
         self.edited = true;
         self.split(column);
         self.slots.truncate(column);
     }
 
     /// Makes columns blank.
-    pub(super) fn erase(&mut self, columns: Range<usize>) {
+    pub(crate) fn erase(&mut self, columns: Range<usize>) {
         self.edited = true;
         let columns = self.within(columns);
         self.slots[columns].fill(Slot::Blank);
     }
 
     /// Takes columns out.
-    pub(super) fn delete(&mut self, columns: Range<usize>) {
+    pub(crate) fn delete(&mut self, columns: Range<usize>) {
         self.edited = true;
         let columns = self.within(columns);
         self.slots.drain(columns);
     }
 
-    pub(super) fn write(&self, text: &mut String) {
+    pub(crate) fn write(&self, text: &mut String) {
         let start = text.len();
-        for slot in &self.slots {
-            match slot {
-                Slot::Blank => text.push(' '),
-                Slot::Letter(letter) => text.push(*letter),
-                Slot::Marked(letter) => text.push_str(letter),
-                Slot::Tab => text.push('\t'),
-                Slot::Rest => {}
-            }
-        }
+        self.each(|_, letter| text.push_str(letter));
         if self.edited && !self.cut {
             let end = text[start..].trim_end_matches([' ', '\t']).len();
             text.truncate(start + end);
+        }
+    }
+
+    /// Shows each character with its column.
+    pub(crate) fn each(&self, mut show: impl FnMut(usize, &str)) {
+        let mut buffer = [0; 4];
+        for (column, slot) in self.slots.iter().enumerate() {
+            match slot {
+                Slot::Blank => show(column, " "),
+                Slot::Letter(letter) => show(column, letter.encode_utf8(&mut buffer)),
+                Slot::Marked(letter) => show(column, letter),
+                Slot::Tab => show(column, "\t"),
+                Slot::Rest => {}
+            }
         }
     }
 

@@ -83,10 +83,10 @@ async fn what_asks_the_same_shares_an_answer() {
     let (_dir, store) = open();
     asked(&store, ask(1, "f")).await;
     let joined = |count| {
-        Asked::Joined(Approval {
+        Asked::Joined(Box::new(Approval {
             count,
             ..question(1, "f")
-        })
+        }))
     };
     assert_eq!(asked(&store, ask(2, "f")).await, joined(2));
     assert_eq!(asked(&store, ask(3, "f")).await, joined(3));

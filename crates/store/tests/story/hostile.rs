@@ -161,7 +161,7 @@ async fn commands(store: &Store, text: &str) {
         requested_by: Some(some()),
         session: Some(some()),
         sandbox: Some(some()),
-        text: Some(some()),
+        text: vec![some()],
         visible: Visible::Own(some()),
         limit: 9,
         ..Filter::default()

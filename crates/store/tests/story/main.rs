@@ -10,6 +10,7 @@ mod inbox;
 mod keys;
 mod lists;
 mod migration;
+mod outbox;
 mod people;
 mod races;
 mod remembered;

@@ -60,7 +60,7 @@ async fn what_was_written_is_recalled_after_a_restart() {
         }),
         [3]
     );
-    let text = Some("Test".into());
+    let text = vec!["Test".into()];
     assert_eq!(
         list(Filter {
             text,

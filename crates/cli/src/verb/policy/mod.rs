@@ -1,6 +1,7 @@
 //! `weighlock policy`: the rules in force, rule files, and what is allowed
 //! beforehand.
 
+mod file;
 mod grants;
 
 use std::ffi::OsString;
@@ -24,6 +25,9 @@ pub(crate) use grants::{Until, parse_until};
   weighlock policy show
   weighlock policy test rules.toml                 syntax and examples; exit 1 if wrong
   weighlock policy check draft.toml -- npm test    what would change for a command
+  weighlock policy edit -m 'no force pushes'       in your editor; shows what would change
+  weighlock policy log                             what the rules were before
+  weighlock policy back 14
   weighlock policy grant 'npm test' --until 8h
   weighlock policy revoke g_7f3kq2")]
 pub(crate) struct Args {
@@ -50,6 +54,12 @@ enum Deed {
         #[arg(last = true, value_name = "CMD")]
         command: Vec<OsString>,
     },
+    /// Change the rules, and see what that would have meant until now
+    Edit(file::Edit),
+    /// List what the rules were before, or print one version
+    Log(file::Log),
+    /// Go back to what the rules were
+    Back(file::Back),
     /// Print the JSON schema of rule files, for editors
     Schema,
     /// Allow commands beforehand
@@ -68,6 +78,9 @@ pub(crate) fn policy(args: Args, paths: Result<Paths, Failure>) -> Result<ExitCo
             true => test(&[file], args.json),
             false => compare(&file, &command, args.json, paths),
         },
+        Deed::Edit(edit) => file::edit(edit, args.json, &paths?),
+        Deed::Log(log) => file::log(log, args.json, &paths?),
+        Deed::Back(back) => file::back(back, args.json, &paths?),
         Deed::Schema => {
             text::print_json(&rules_schema());
             Ok(ExitCode::SUCCESS)

@@ -104,7 +104,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "DIR")]
     cwd: Option<std::path::PathBuf>,
     /// Set an environment variable; may be given several times
-    #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
+    #[arg(long, value_name = "NAME=VALUE", value_parser = given::pair)]
     env: Vec<(String, String)>,
     /// What reads the command: sh or bash [default: sh where both read it
     /// alike, else bash]
@@ -258,13 +258,6 @@ fn request(args: &Options, input: Source) -> Result<NewCommand, Failure> {
         keep: args.keep,
         ..NewCommand::default()
     })
-}
-
-fn pair(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((name, value)) if !name.is_empty() => Ok((name.into(), value.into())),
-        _ => Err("write NAME=VALUE".into()),
-    }
 }
 
 /// Where the command's input comes from.

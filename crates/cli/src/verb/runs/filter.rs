@@ -82,10 +82,19 @@ impl Filter {
             .said
             .iter()
             .map(|(name, value)| (name.as_str(), value.clone()));
-        let words = Some(self.words.join(" ")).filter(|words| !words.is_empty());
+        let words: Vec<String> = self.words.iter().map(|word| kept_together(word)).collect();
+        let words = Some(words.join(" ")).filter(|words| !words.is_empty());
         let all = said.chain(words.map(|words| ("q", words)));
         all.map(|(name, value)| format!("&{name}={}", escape(&value)))
             .collect()
+    }
+}
+
+/// What was quoted for the shell is looked for as it is.
+fn kept_together(word: &str) -> String {
+    match word.contains(char::is_whitespace) && !word.contains('"') {
+        true => format!("\"{word}\""),
+        false => word.to_owned(),
     }
 }
 
@@ -112,6 +121,8 @@ mod tests {
             "&until=2026-01-15T10%3A00%3A00Z",
         );
         check("http://x.test", "&q=http%3A%2F%2Fx.test");
+        check("verdict:ask exit:1", "&q=verdict%3Aask%20exit%3A1");
+        assert_eq!(kept_together("rm -rf"), "\"rm -rf\"");
         assert!(query("since:yesterday").is_err());
     }
 }

@@ -10,6 +10,7 @@ use weighlock_server::CommandList;
 use crate::client::{Client, Failure, block_on, escape};
 use crate::paths::Paths;
 use crate::text;
+use crate::verb::show::is_queued;
 use crate::when::clock;
 use filter::Filter;
 
@@ -29,8 +30,8 @@ const STEP: usize = 500;
     after_help = "Filters: a state (waiting, held, running, succeeded, failed, timed_out, killed, \
 blocked, rejected, expired, withdrawn, lost) or status (pending, approved, executed), the name of \
 an agent or person, agent:NAME, status:STATUS, state:STATE, sandbox:NAME, by:NAME, session:ID, \
-since:TIME, until:TIME (24h for a day ago, 14:02, 2026-01-15). All other words are looked for in \
-the command."
+since:TIME, until:TIME (24h for a day ago, 14:02, 2026-01-15), verdict:auto|ask|reject, exit:CODE \
+or exit:!0, rule:NAME, terminal:NAME, id:BEGINNING. All other words are looked for in the command."
 )]
 pub(crate) struct Args {
     /// Filters, and words that the command contains
@@ -55,6 +56,8 @@ pub(crate) fn runs(args: &Args, paths: &Paths) -> Result<ExitCode, Failure> {
         text::print_json(&CommandList {
             commands: runs,
             cursor: None,
+            count: None,
+            more: false,
         });
     } else if args.json_lines {
         for run in &runs {
@@ -112,6 +115,7 @@ pub(crate) fn result(run: &Run) -> String {
         State::Held => "◔ held".into(),
         State::Expired => "◌ expired".into(),
         State::Withdrawn => "◌ withdrawn".into(),
+        State::Running if is_queued(run) => "◔ queued".into(),
         State::Running => "running…".into(),
         State::Succeeded => "✓ 0".into(),
         State::Failed => match run.exit_code {

@@ -37,6 +37,16 @@ pub(super) struct Options {
     /// What else can be written
     #[arg(long, value_name = "PATH")]
     write: Vec<PathBuf>,
+    /// What is hidden wherever it could be seen [default: keys, cloud
+    /// credentials, browser profiles]
+    #[arg(long, value_name = "PATH")]
+    hidden: Vec<PathBuf>,
+    /// A variable of the server's environment that commands see there
+    #[arg(long, value_name = "NAME")]
+    pass: Vec<String>,
+    /// A variable that is set there
+    #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
+    set: Vec<(String, String)>,
     /// What stays writable although other programs run it
     #[arg(long, value_name = "NAME")]
     unprotected: Vec<String>,
@@ -70,6 +80,18 @@ pub(super) struct Options {
     /// Written to disk in all
     #[arg(long, value_name = "MIB")]
     disk_mib: Option<u64>,
+    /// The longest that a run may take
+    #[arg(long, value_name = "SECONDS")]
+    time_seconds: Option<u64>,
+    /// Output that is kept of a run
+    #[arg(long, value_name = "MIB")]
+    output_mib: Option<u64>,
+}
+
+/// Reads a variable with its value.
+fn assignment(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("write NAME=VALUE")?;
+    Ok((name.to_owned(), value.to_owned()))
 }
 
 impl Options {
@@ -101,6 +123,13 @@ impl Options {
         say("agents", json!(self.agents));
         say("read", json!(self.read));
         say("write", json!(self.write));
+        say("hidden", json!(self.hidden));
+        say("pass", json!(self.pass));
+        let set = self.set.iter().cloned();
+        say(
+            "set",
+            Value::Object(set.map(|(name, value)| (name, value.into())).collect()),
+        );
         say("unprotected", json!(self.unprotected));
         say("user", json!(self.user));
         say("minimum", json!(self.minimum));
@@ -121,6 +150,8 @@ impl Options {
             ("open_files", self.open_files),
             ("file_mib", self.file_mib),
             ("disk_mib", self.disk_mib),
+            ("time_seconds", self.time_seconds),
+            ("output_mib", self.output_mib),
         ];
         let said = { limits.into_iter() }.filter_map(|(name, limit)| Some((name, limit?)));
         said.map(|(name, limit)| (name.to_owned(), json!(limit)))
@@ -135,6 +166,7 @@ impl Options {
             is_active: None,
             owner_principal_id: self.owner.clone(),
             guard: Some(guard).filter(|guard| !guard.is_empty()),
+            ..SandboxPatch::default()
         })
     }
 }

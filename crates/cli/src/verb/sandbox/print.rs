@@ -75,6 +75,10 @@ pub(super) fn whole(info: &SandboxInfo) {
         ("network", Some(network(guard).to_owned())),
         ("reads", paths(&guard.read)),
         ("writes", paths(&guard.write)),
+        ("hidden", paths(&guard.hidden)),
+        ("passes", Some(safe(&guard.pass.join(", ")))),
+        ("sets", Some(set(guard))),
+        ("secrets", Some(safe(&guard.secrets.join(", ")))),
         ("unprotected", Some(safe(&guard.unprotected.join(", ")))),
         ("runs as", guard.user.as_deref().map(safe)),
         ("minimum", Some(guard.minimum.word().to_owned())),
@@ -94,6 +98,14 @@ pub(super) fn whole(info: &SandboxInfo) {
 pub(super) fn protection(checks: &Checks) {
     println!("What protects this:");
     checks.checks.iter().for_each(crate::verb::doctor::print);
+}
+
+fn set(guard: &Guard) -> String {
+    let set = guard.set.iter();
+    let set: Vec<String> = set
+        .map(|(name, value)| safe(&format!("{name}={value}")))
+        .collect();
+    set.join("\n")
 }
 
 fn files(guard: &Guard) -> &'static str {

@@ -16,6 +16,7 @@ use crate::paths::Paths;
 /// not added is refused.
 pub(super) fn bind(paths: &Paths) -> Result<UnixListener, Failure> {
     let _ = std::fs::remove_file(&paths.own_socket);
+    link(&paths.own_socket, &paths.inside())?;
     if !paths.is_foreign() {
         return bind_at(&paths.own_socket, 0o600);
     }
@@ -29,9 +30,16 @@ pub(super) fn bind(paths: &Paths) -> Result<UnixListener, Failure> {
     let _ = std::fs::remove_file(&paths.socket);
     let listener = bind_at(&paths.socket, 0o666)?;
     // The owner's commands find it where they always look.
-    let linked = symlink(&paths.socket, &paths.own_socket);
-    linked.map_err(|error| cannot(&paths.own_socket, &error))?;
+    link(&paths.socket, &paths.own_socket)?;
     Ok(listener)
+}
+
+fn link(to: &Path, from: &Path) -> Result<(), Failure> {
+    if from == to {
+        return Ok(());
+    }
+    let _ = std::fs::remove_file(from);
+    symlink(to, from).map_err(|error| cannot(from, &error))
 }
 
 /// Refuses a socket in a directory that commands can use: they must not reach
@@ -83,7 +91,8 @@ fn cannot(path: &Path, error: &std::io::Error) -> Failure {
 
 /// Takes away what nobody listens on any more.
 pub(super) fn close(paths: &Paths) {
-    for path in [&paths.socket, &paths.own_socket, &address_path(paths)] {
+    let address = address_path(paths);
+    for path in [&paths.socket, &paths.own_socket, &paths.inside(), &address] {
         let _ = std::fs::remove_file(path);
     }
 }
@@ -122,5 +131,15 @@ pub(super) async fn bind_tcp(address: &str, insist: bool) -> Result<Option<TcpLi
             eprintln!("warning: cannot listen on {address}: {error}; only the socket is served");
             Ok(None)
         }
+    }
+}
+
+/// What links to the pages begin with when nobody has said.
+pub(super) fn link_base(hosts: &[String], tcp: Option<&TcpListener>) -> String {
+    match (hosts.first(), tcp.and_then(|tcp| tcp.local_addr().ok())) {
+        // Names are for proxies, which speak TLS.
+        (Some(host), _) => format!("https://{host}"),
+        (None, Some(tcp)) => format!("http://{tcp}"),
+        (None, None) => format!("http://{}", super::LISTEN),
     }
 }

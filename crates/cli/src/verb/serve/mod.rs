@@ -11,7 +11,7 @@ use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio::signal::unix::SignalKind;
 use weighlock_engine::{Clock, Engine, Nursery};
-use weighlock_server::Doors;
+use weighlock_server::{Doors, Outward};
 
 use crate::client::Failure;
 use crate::config::{self, Settings};
@@ -51,6 +51,9 @@ pub(crate) struct Args {
     /// Set a damaged database aside and begin a new one
     #[arg(long)]
     recover: bool,
+    /// Serve the web pages from this directory: for who develops them
+    #[arg(long, value_name = "DIR", hide_short_help = true)]
+    ui_dir: Option<PathBuf>,
     /// Started by another command: no terminal, no TCP, says `ready`.
     #[arg(long, hide = true)]
     detached: bool,
@@ -99,7 +102,8 @@ async fn run(
         recover(paths)?;
     }
     let listen = listen_address(&args, &settings);
-    let hosts = settings.hosts;
+    let (hosts, ca_file) = (settings.hosts, settings.ca_file);
+    let address = settings.address;
     // From before anyone can know of us: who asks us to end is heard.
     let stop = stop_signal()?;
     let engine = Engine::open(settings.engine, Clock::system(), nursery).await?;
@@ -112,7 +116,17 @@ async fn run(
     };
     doors::note_address(paths, tcp.as_ref());
     announce(&args, &engine, paths, tcp.as_ref()).await?;
-    let open = Doors { socket, tcp, hosts };
+    let open = Doors {
+        outward: Outward {
+            address: address.unwrap_or_else(|| doors::link_base(&hosts, tcp.as_ref())),
+            ca_file,
+        },
+        socket,
+        tcp,
+        hosts,
+        ui_dir: args.ui_dir,
+        within: weighlock_mcp::door,
+    };
     weighlock_server::serve(Arc::clone(&engine), open, stop)
         .await
         .map_err(|error| Failure::new(format!("cannot serve: {error}"), ""))?;
@@ -188,7 +202,7 @@ async fn announce(
         eprintln!("  sign in  http://{tcp}/signin#{link}   (valid once, 10 minutes)");
     }
     eprintln!("try it: weighlock run -- echo hello");
-    eprintln!("connect an agent: weighlock people add coder --agent --sandbox default");
+    eprintln!("connect an agent: weighlock mcp install claude-code   (docs/mcp.md has others)");
     Ok(())
 }
 

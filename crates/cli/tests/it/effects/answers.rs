@@ -294,3 +294,111 @@ fn what_a_person_edits_while_a_command_runs_is_not_overwritten_unasked() {
     assert_eq!(said.outcome(), (409, "conflict".into()));
     assert_eq!(place.read("file"), "a person's\n");
 }
+
+#[test]
+fn what_a_reader_of_the_command_can_tell_is_said_of_its_changes_too() {
+    let place = Place::new();
+    let claim = json!({ "description": "List the pictures" });
+    let run = place.held("touch a\u{200b}b", claim);
+    let card = place.card(&run);
+    let reasons = card["reasons"].as_array().expect("a list");
+    let codes: Vec<String> = reasons.iter().map(|reason| text(reason, "code")).collect();
+    assert_eq!(
+        codes[codes.len() - 2..],
+        ["hidden_characters", "misdescribed"],
+        "{card}"
+    );
+}
+
+#[test]
+fn what_is_allowed_from_now_on_is_begun_by_the_yes_and_not_by_the_rule() {
+    let place = Place::new();
+    // All there is: by a rule alone it would be asked about once more.
+    place.write("tmp/x", "");
+    let asked = place.ask("rm -rf ./tmp", json!({ "review": "before" }));
+    let run = asked.expect(202);
+    let card = place.card(&run);
+    let rule = json!({ "pattern": "rm -rf ./tmp", "agent": "coder", "sandbox": "default" });
+    let answer = json!({ "kind": "approve_always", "fingerprint": card["fingerprint"],
+                         "rules": [rule] });
+    let path = format!("/approvals/{}/decision", text(&card, "approval_id"));
+    place.ana().post(&path, &answer).expect(200);
+    let run = place.until(&run, "succeeded");
+    assert_eq!(run["approved_by"], "ana", "{run}");
+    assert!(!place.home.base().join("tmp").exists(), "{run}");
+}
+
+#[test]
+fn another_text_runs_for_real_and_what_was_tried_is_thrown_away() {
+    let place = Place::new();
+    place.write("a", "one\n");
+    let run = place.held("sed -i s/one/two/ a", Value::Null);
+    let card = place.card(&run);
+    let path = format!("/approvals/{}/decision", text(&card, "approval_id"));
+    let edited = json!({ "kind": "approve_edited", "command": "sed -i s/one/three/ a",
+                         "fingerprint": card["fingerprint"] });
+    place.ana().post(&path, &edited).expect(200);
+    let ended = place.until(&run, "succeeded");
+    assert_eq!(place.read("a"), "three\n");
+    assert_eq!(ended["original"], "sed -i s/one/two/ a");
+    assert_eq!(place.told(&run), ["changes.discarded", "changes.held"]);
+    place.home.assert_audit_verifies();
+}
+
+#[test]
+fn what_was_tried_can_run_for_real_and_what_was_built_on_it_goes() {
+    let place = Place::new();
+    place.write("a", "one\n");
+    let together = || json!({ "session_id": "together" });
+    let first = place.held("echo two >> a", together());
+    let second = place.held("echo three >> a", together());
+    // In their order only: the second has seen what the first did.
+    let card = place.card(&second);
+    place.decide(&card, "run_for_real").expect(409);
+    let card = place.card(&first);
+    place.decide(&card, "run_for_real").expect(200);
+    let ended = place.until(&first, "succeeded");
+    assert_eq!(ended["original"], Value::Null);
+    assert_eq!(place.read("a"), "one\ntwo\n");
+    let gone = place.until(&second, "rejected");
+    assert!(
+        text(&gone["reason"], "text").contains("did not apply"),
+        "{gone}"
+    );
+    // What was never tried runs for real anyway.
+    let before = place
+        .ask("touch b", json!({ "review": "before" }))
+        .expect(202);
+    let card = place.card(&before);
+    assert_eq!(
+        place.decide(&card, "run_for_real").expect(400)["code"],
+        "not_tried"
+    );
+    place.home.assert_audit_verifies();
+}
+
+#[test]
+fn an_answer_to_run_for_real_counts_after_a_crash() {
+    let mut place = Place::new();
+    place.write("a", "one\n");
+    let run = place.held("echo two >> a", Value::Null);
+    let card = place.card(&run);
+    place.decide(&card, "run_for_real").expect(200);
+    place.restart();
+    place.until(&run, "succeeded");
+    assert_eq!(place.read("a"), "one\ntwo\n");
+}
+
+#[test]
+fn where_a_try_wanted_to_go_is_said_in_the_question() {
+    let place = Place::new();
+    let said = "echo 'curl: (6) Could not resolve host: evil.example.com' >&2; touch made";
+    let run = place.held(said, Value::Null);
+    let card = place.card(&run);
+    assert_eq!(
+        card["effect"]["stopped"],
+        json!(["evil.example.com"]),
+        "{card}"
+    );
+    assert!(text(&card["effect"], "header").contains("tried to reach evil.example.com"));
+}

@@ -26,8 +26,24 @@ impl Desk {
         Self::at(Home::new(), &settings, json!({}))
     }
 
+    /// One with a shell that judges, at its prompt.
+    fn with_bash() -> Self {
+        let desk = Self::lenient();
+        desk.open("shell", "bash");
+        eventually("a prompt", || desk.status("shell") == "idle");
+        desk
+    }
+
     fn ana(&self) -> Caller {
         self.other("ana", "operator")
+    }
+
+    /// Has ana take the keyboard of a terminal, in a window of her own.
+    #[track_caller]
+    fn taken(&self, name: &str) -> Watcher {
+        let mut ana = Watcher::at(&self.ana(), name);
+        ana.take(100, 40);
+        ana
     }
 
     /// Types as the agent does, and returns what it is told.
@@ -83,11 +99,28 @@ fn pair(one: &str, other: &str) -> (String, String) {
 }
 
 #[test]
+fn a_person_interrupts_what_does_not_read() {
+    let desk = Desk::lenient();
+    let opened = desk.open("busy", "sleep 1000");
+    eventually("its program runs", || desk.status("busy") == "busy");
+    let mut ana = Watcher::at(&desk.ana(), "busy");
+    ana.take(100, 40);
+    // More than fits anywhere.
+    for _ in 0..8 {
+        ana.press(&"nobody reads this\r".repeat(3000));
+    }
+    ana.press("\x03");
+    desk.ended(&opened);
+    let path = format!("/commands/{}", text(&opened, "terminal_id"));
+    let run = desk.coder().get(&path).expect(200);
+    assert_eq!(run["signal"], 2, "{run}");
+}
+
+#[test]
 fn a_person_takes_over_and_hands_back_with_a_note() {
     let desk = Desk::new();
     let opened = desk.open("cat", "cat");
-    let mut ana = Watcher::at(&desk.ana(), "cat");
-    ana.take(100, 40);
+    let mut ana = desk.taken("cat");
     assert_eq!(desk.size("cat"), ANAS);
     let held = desk.hold("cat", "first");
     assert_eq!(
@@ -126,7 +159,10 @@ fn a_person_takes_over_and_hands_back_with_a_note() {
     assert_eq!(waited["met"], true, "{waited}");
     assert_eq!(waited["happened"][0]["text"], said, "{waited}");
     // What was held is typed, in its order.
-    desk.sees("cat", "first\nsecond\nfirst\nsecond");
+    desk.shows("cat", "both lines", |rows| {
+        let (first, second) = (rows.find("first"), rows.rfind("second"));
+        first.is_some() && first < second && rows.matches("second").count() == 2
+    });
     assert_eq!(desk.control("cat")["held_bytes"], 0);
     desk.enter("cat", "third");
     desk.sees("cat", "second\nthird\nthird");
@@ -143,8 +179,7 @@ fn a_person_takes_over_and_hands_back_with_a_note() {
 fn what_was_held_can_be_dropped() {
     let desk = Desk::new();
     desk.open("cat", "cat");
-    let mut ana = Watcher::at(&desk.ana(), "cat");
-    ana.take(100, 40);
+    let mut ana = desk.taken("cat");
     desk.hold("cat", "never typed");
     ana.say(json!({ "type": "give", "drop": true }));
     assert_eq!(ana.control(false)["text"], "ana handed back.");
@@ -312,8 +347,7 @@ fn a_message_that_makes_no_sense_is_an_error_and_no_end() {
 fn a_lost_connection_gives_the_keyboard_back_after_a_while() {
     let desk = Desk::with("[terminals]\nkeyboard_lost = \"300ms\"");
     desk.open("cat", "cat");
-    let mut ana = Watcher::at(&desk.ana(), "cat");
-    ana.take(100, 40);
+    let ana = desk.taken("cat");
     desk.hold("cat", "held");
     drop(ana);
     desk.waits_for(
@@ -366,6 +400,34 @@ fn a_keyboard_that_nobody_touches_is_given_back() {
 }
 
 #[test]
+fn whoever_types_is_told_that_it_is_hidden_and_who_else_watches() {
+    let desk = Desk::new();
+    let program = "stty -echo; printf 'Password: '; read -r secret; stty echo; cat";
+    desk.open("login", program);
+    desk.sees("login", "Password:");
+    let mut ana = Watcher::at(&desk.ana(), "login");
+    let watching = |ana: &mut Watcher, number: u64| loop {
+        let around = ana.until("around");
+        if around["watching"] == number {
+            return around;
+        }
+    };
+    assert_eq!(
+        watching(&mut ana, 1)["hidden"],
+        false,
+        "who watches types nothing"
+    );
+    let other = Watcher::at(&desk.coder(), "login");
+    watching(&mut ana, 2);
+    ana.take(100, 40);
+    assert_eq!(ana.until("around")["hidden"], true);
+    ana.press("secret\r");
+    assert_eq!(ana.until("around")["hidden"], false);
+    drop(other);
+    watching(&mut ana, 1);
+}
+
+#[test]
 fn what_a_person_types_unseen_is_nowhere() {
     const SECRET: &str = "correct-horse-battery";
     let desk = Desk::new();
@@ -373,8 +435,7 @@ fn what_a_person_types_unseen_is_nowhere() {
                    echo; echo ${#secret} letters; cat";
     let opened = desk.open("login", program);
     desk.sees("login", "Password:");
-    let mut ana = Watcher::at(&desk.ana(), "login");
-    ana.take(100, 40);
+    let mut ana = desk.taken("login");
     ana.press(SECRET);
     ana.press("\r");
     desk.sees("login", "21 letters");
@@ -458,11 +519,8 @@ fn a_command_for_a_shell_waits_for_the_keyboard() {
     if !have(&["bash"]) {
         return;
     }
-    let desk = Desk::lenient();
-    desk.open("shell", "bash");
-    eventually("a prompt", || desk.status("shell") == "idle");
-    let mut ana = Watcher::at(&desk.ana(), "shell");
-    ana.take(100, 40);
+    let desk = Desk::with_bash();
+    let mut ana = desk.taken("shell");
     let command = json!({ "command": "echo 4'2' then", "wait_ms": 0 });
     let path = "/terminals/shell/exec";
     let run = desk.coder().post(path, &command).expect(202);
@@ -477,11 +535,56 @@ fn a_command_for_a_shell_waits_for_the_keyboard() {
 }
 
 #[test]
+fn what_was_held_for_a_program_is_no_command_that_nobody_judged() {
+    if !have(&["bash"]) {
+        return;
+    }
+    let desk = Desk::with_bash();
+    desk.enter("shell", "echo it listen's'; cat");
+    desk.sees("shell", "it listens");
+    let mut ana = desk.taken("shell");
+    desk.hold("shell", "echo 4'1' before");
+    desk.hold("shell", "echo mkfs.never");
+    desk.hold("shell", "echo 4'2' after");
+    // The program that both were meant for ends before they are typed.
+    ana.press("\u{4}");
+    desk.shows("shell", "a prompt", |rows| {
+        rows.trim_end().ends_with(['$', '#'])
+    });
+    ana.say(give(""));
+    desk.sees("shell", "42 after");
+    assert!(!desk.rows("shell").contains("mkfs"));
+    let refused = desk.coder().get("/commands?state=blocked").expect(200);
+    assert_eq!(refused["commands"][0]["command"], "echo mkfs.never");
+}
+
+#[test]
+fn what_was_held_beside_a_password_is_judged_where_it_is_typed() {
+    if !have(&["bash"]) {
+        return;
+    }
+    let desk = Desk::with_bash();
+    let mut ana = desk.taken("shell");
+    ana.press("read -s -p secret: x\r");
+    desk.shows("shell", "it asks", |rows| {
+        rows.trim_end().ends_with("secret:")
+    });
+    desk.hold("shell", "echo mkfs.never");
+    desk.hold("shell", "echo 4'2' after");
+    ana.press("\r");
+    desk.shows("shell", "a prompt", |rows| {
+        rows.trim_end().ends_with(['$', '#'])
+    });
+    ana.say(give(""));
+    desk.sees("shell", "42 after");
+    assert!(!desk.rows("shell").contains("mkfs"));
+}
+
+#[test]
 fn a_terminal_that_ends_takes_the_keyboard_with_it() {
     let desk = Desk::new();
     let opened = desk.open("short", "read line; exit 3");
-    let mut ana = Watcher::at(&desk.ana(), "short");
-    ana.take(100, 40);
+    let mut ana = desk.taken("short");
     ana.press("\r");
     let exit = ana.until("exit");
     assert_eq!(exit["run"]["exit_code"], 3, "{exit}");

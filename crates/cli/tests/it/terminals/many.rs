@@ -207,6 +207,26 @@ fn a_viewer_that_does_not_read_holds_up_neither_a_flood_nor_the_server() {
     assert!(rest > 8 * MIB, "{rest} bytes");
 }
 
+#[test]
+fn a_program_that_has_characters_repeated_for_ever_does_not_keep_the_server_busy() {
+    let desk = Desk::lenient();
+    desk.open_shell("other");
+    let server = desk.server_pid();
+    let (memory, used) = (resident(server), ticks(server));
+    // Done as often as it asks for, this would take minutes.
+    let asks = "awk 'BEGIN { for (n = 0; n < 10000; n++) printf \"x\\033[65535b\"; \
+                print \"\\nover\" }'; cat";
+    desk.open("repeats", asks);
+    desk.enter("other", "echo $((6 * 7)) typed");
+    desk.sees("other", "42 typed");
+    desk.sees("repeats", "xxx\nover");
+    let grown = resident(server).saturating_sub(memory);
+    assert!(grown < 32 * MIB, "{grown} bytes");
+    let used = ticks(server) - used;
+    eprintln!("{} KiB more, {used} ticks", grown / 1024);
+    assert!(used < 1500, "{used} ticks");
+}
+
 /// Processor time of a process so far, in hundredths of a second.
 fn ticks(pid: u32) -> u64 {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();

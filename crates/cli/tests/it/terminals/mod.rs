@@ -8,19 +8,21 @@ mod others;
 mod programs;
 mod recorded;
 mod shell;
+mod slipped;
 mod streams;
 mod survive;
 mod tasks;
 mod typing;
+mod unjudged;
 mod waits;
-mod watcher;
+pub(crate) mod watcher;
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::caller::{Caller, add};
+use crate::caller::{Caller, add_here};
 use crate::crew::text;
 use crate::support::{Home, Server, eventually, skip};
 
@@ -56,9 +58,8 @@ impl Desk {
     fn at(home: Home, settings: &str, env: Value) -> Self {
         let config = home.config(settings);
         let server = home.serve(&["--config", &config]);
-        let own = json!({ "default_sandbox": "default" });
         Self {
-            agent: add(&home, "coder", "agent", own),
+            agent: add_here(&home, "coder", "agent"),
             server: Some(server),
             config,
             env,
@@ -107,8 +108,7 @@ impl Desk {
 
     /// Somebody else, by name.
     fn other(&self, name: &str, role: &str) -> Caller {
-        let own = json!({ "default_sandbox": "default" });
-        let token = add(&self.home, name, role, own);
+        let token = add_here(&self.home, name, role);
         Caller::owner(&self.home).bearing(&token)
     }
 

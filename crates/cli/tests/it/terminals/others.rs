@@ -114,6 +114,26 @@ fn an_administrator_sees_and_runs_the_terminals_of_all() {
 }
 
 #[test]
+fn a_name_counts_before_the_beginning_of_an_id() {
+    let desk = Desk::new();
+    let one = desk.open("one", "cat");
+    let begins = text(&one, "short_id")[2..5].to_owned();
+    let at = |name: &str| text(&desk.told(name), "terminal_id");
+    assert_eq!(at(&begins), text(&one, "terminal_id"));
+    let two = desk.open(&begins, "cat");
+    assert_eq!(at(&begins), text(&two, "terminal_id"));
+    for whole in ["terminal_id", "short_id"] {
+        assert_eq!(at(&text(&one, whole)), text(&one, "terminal_id"));
+    }
+    desk.enter(&begins, "for two");
+    desk.sees(&begins, "for two\nfor two");
+    assert_eq!(desk.rows("one").trim(), "");
+    desk.close(&begins);
+    desk.ended(&two);
+    assert_ne!(desk.status("one"), "closed");
+}
+
+#[test]
 fn who_answers_questions_looks_at_terminals_and_does_not_touch_them() {
     let desk = Desk::new();
     desk.open("one", "cat");

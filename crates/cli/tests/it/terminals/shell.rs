@@ -2,13 +2,14 @@
 
 use serde_json::{Value, json};
 
+use super::watcher::Watcher;
 use super::{Desk, have};
 use crate::caller::{Caller, audit};
 use crate::crew::text;
 use crate::support::eventually;
 
 impl Desk {
-    fn exec(&self, name: &str, command: &str) -> Value {
+    pub(super) fn exec(&self, name: &str, command: &str) -> Value {
         let path = format!("/terminals/{name}/exec");
         let said = self.coder().post(&path, &json!({ "command": command }));
         said.expect(200)
@@ -221,19 +222,19 @@ fn a_person_is_asked_about_a_command_in_a_terminal_that_writes_directly() {
 
 /// Opens a shell that a person has to allow, and does.
 fn approved_shell(desk: &Desk) {
-    let opened = desk
-        .coder()
-        .post(
-            "/terminals",
-            &json!({ "name": "shell",
-        "description": "for a test", "command": "bash", "session_id": "all" }),
-        )
-        .expect(202);
-    approve(desk, &opened);
-    eventually("idle", || desk.status("shell") == "idle");
+    approved(desk, "shell", "bash");
 }
 
-fn approve(desk: &Desk, asked: &Value) {
+/// The same with another one.
+pub(super) fn approved(desk: &Desk, name: &str, shell: &str) {
+    let body = json!({ "name": name, "description": "for a test", "command": shell,
+                       "session_id": "all" });
+    let opened = desk.coder().post("/terminals", &body).expect(202);
+    approve(desk, &opened);
+    eventually("idle", || desk.status(name) == "idle");
+}
+
+pub(super) fn approve(desk: &Desk, asked: &Value) {
     let id = ["command_id", "terminal_id"]
         .iter()
         .find_map(|name| asked[*name].as_str());
@@ -318,14 +319,19 @@ fn what_the_shell_takes_for_no_command_ends_all_the_same() {
 #[test]
 fn what_was_on_the_line_or_before_it_is_not_run() {
     let desk = Desk::lenient();
+    let ana = desk.other("ana", "operator");
     for shell in ["bash", "zsh", "sh"] {
         if !have(&[shell]) {
             continue;
         }
         desk.open(shell, shell);
         desk.exec(shell, "true");
-        desk.send(shell, json!({ "text": "touch half; " }));
+        // A person leaves something there.
+        let mut ana = Watcher::at(&ana, shell);
+        ana.take(80, 24);
+        ana.press("touch half; ");
         desk.sees(shell, "touch half;");
+        ana.say(json!({ "type": "give" }));
         assert_eq!(
             said(&desk.exec(shell, "echo own")),
             ("own\n".into(), 0),
@@ -356,23 +362,73 @@ fn no_way_of_ending_a_line_is_overlooked() {
 }
 
 #[test]
-fn a_line_that_somebody_began_is_not_ended_by_one_that_was_judged() {
-    let desk = Desk::new();
+fn a_line_is_one_however_it_is_sent() {
+    let desk = Desk::asked_before();
+    approved_shell(&desk);
+    let made = desk.home.base().join("made");
+    let asked = json!({ "text": "touch made", "keys": ["Enter"] });
+    let said = desk.coder().post("/terminals/shell/input", &asked);
+    assert_eq!(
+        (said.status, text(&said.json(), "state")),
+        (202, "asked".into())
+    );
+    for typed in [
+        json!({ "text": "touch made\u{f}" }),
+        json!({ "text": "touch made", "keys": ["C-m"] }),
+        json!({ "text": "touch made", "keys": ["C-j"] }),
+        json!({ "text": "touch made", "keys": ["C-o"] }),
+        json!({ "text": "touch made", "keys": ["M-C-e", "Enter"] }),
+        json!({ "text": "touch made;", "eof": true }),
+    ] {
+        let said = desk.coder().post("/terminals/shell/input", &typed);
+        assert_eq!(said.outcome(), (400, "invalid_line".into()), "{typed}");
+    }
+    // Neither does the shell take what it was sent while something runs.
+    let body = json!({ "command": "sleep 1000", "wait_ms": 10 });
+    desk.coder().post("/terminals/shell/exec", &body);
+    eventually("busy", || desk.status("shell") == "busy");
+    for typed in [
+        json!({ "text": "touch made\n" }),
+        json!({ "keys": ["Enter"] }),
+    ] {
+        let said = desk.coder().post("/terminals/shell/input", &typed);
+        assert_eq!(said.outcome(), (400, "invalid_line".into()), "{typed}");
+    }
+    desk.send("shell", json!({ "keys": ["C-c"] }));
+    assert!(!made.exists());
+}
+
+#[test]
+fn several_lines_and_tabs_are_typed_as_they_were_judged() {
+    let desk = Desk::lenient();
     desk.open("shell", "bash");
-    desk.exec("shell", "true");
-    desk.send("shell", json!({ "text": "touch half; " }));
-    let line = json!({ "text": "ls", "submit": true });
-    let said = desk.coder().post("/terminals/shell/input", &line);
-    assert_eq!(said.outcome(), (400, "invalid_line".into()));
-    desk.send("shell", json!({ "keys": ["C-u"] }));
-    desk.send("shell", line);
+    desk.exec("shell", "touch v1 v2");
+    // Line by line, `head` would take the second, and bash run the third.
+    let eaten = "head -c 9\ncat <<'E'\nrm v1\nE\n";
+    let said = desk
+        .coder()
+        .post("/terminals/shell/input", &json!({ "text": eaten }));
+    assert_eq!(said.status, 204);
+    desk.send("shell", json!({ "text": "12345678\n" }));
+    desk.sees("shell", "rm v1\n");
+    let completed = "echo no\t-such\n";
+    eventually("a prompt", || desk.status("shell") == "idle");
+    desk.send("shell", json!({ "text": completed }));
+    desk.sees("shell", "no -such");
+    assert!(desk.home.base().join("v1").exists());
 }
 
 #[test]
 fn a_value_that_the_shell_keeps_is_not_run_where_files_are_written_directly() {
     let desk = Desk::asked_before();
     approved_shell(&desk);
-    for command in ["echo $((a))", "[[ a -eq 0 ]]", "echo ${HOME:c:1}"] {
+    for command in [
+        "echo $((a))",
+        "[[ a -eq 0 ]]",
+        "echo ${HOME:c:1}",
+        "a[z]=1",
+        "[ $x $y ]",
+    ] {
         let body = json!({ "command": command });
         let said = desk.coder().post("/terminals/shell/exec", &body);
         assert_eq!(said.outcome(), (400, "invalid_line".into()), "{command}");
@@ -401,4 +457,39 @@ fn where_the_shell_is_after_a_command_is_told_with_it() {
     for dir in ["/usr", "/", "/tmp", "/usr/bin"] {
         assert_eq!(desk.exec("shell", &format!("cd {dir}"))["cwd_after"], dir);
     }
+}
+
+#[test]
+fn a_command_that_waits_for_its_turn_and_is_stopped_is_never_typed() {
+    let desk = Desk::lenient();
+    desk.open("shell", "bash");
+    desk.exec("shell", "true");
+    let exec = |command: &str| {
+        let body = json!({ "command": command, "wait_ms": 10 });
+        desk.coder()
+            .post("/terminals/shell/exec", &body)
+            .expect(202)
+    };
+    let stop = |run: &Value| {
+        let path = format!("/commands/{}/stop", text(run, "command_id"));
+        assert!(desk.coder().post(&path, &json!({ "grace_ms": 100 })).status < 300);
+    };
+    let first = exec("sleep 1000");
+    eventually("busy", || desk.status("shell") == "busy");
+    let second = exec("touch queued");
+    // It has not begun, and says why.
+    assert_eq!(second["reason"]["code"], "queued", "{second}");
+    assert_eq!(second["started_at"], Value::Null, "{second}");
+    stop(&second);
+    // It is the one that was meant.
+    assert_eq!(desk.status("shell"), "busy");
+    let path = format!("/commands/{}", text(&first, "command_id"));
+    let first = desk.coder().get(&path).expect(200);
+    assert_eq!(text(&first, "state"), "running");
+    assert_eq!(first["reason"], Value::Null, "{first}");
+    stop(&first);
+    assert_eq!(
+        said(&desk.exec("shell", "ls queued 2>/dev/null; echo on")),
+        ("on\n".into(), 0)
+    );
 }

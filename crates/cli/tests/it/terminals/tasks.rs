@@ -41,6 +41,14 @@ fn a_task_has_an_id_a_file_and_new_output_since_the_last_call() {
     assert_eq!(text(&task, "description"), "a task");
     desk.until(&id, "one");
     assert_eq!(text(&desk.new_output(&id, ""), "output"), "one\n");
+    // Who asks for a place of their own changes nothing for the next call.
+    let beyond = desk.new_output(&id, &format!("?from={}", u64::MAX));
+    assert_eq!(text(&beyond, "output"), "");
+    // Another reader of the same principal has read nothing yet.
+    assert_eq!(
+        text(&desk.new_output(&id, "?reader=other"), "output"),
+        "one\n"
+    );
     assert_eq!(text(&desk.new_output(&id, ""), "output"), "");
     // All of it for whoever asks for that, and for others.
     assert_eq!(text(&desk.new_output(&id, "?from=0"), "output"), "one\n");
@@ -107,8 +115,7 @@ fn tasks_are_listed_with_what_they_use_and_what_was_left_running() {
         eventually("stopped", || desk.task(id)["processes"] == json!([]));
     }
     assert_eq!(text(&desk.task(&busy), "status"), "stopped");
-    desk.home
-        .assert_gone_within(std::time::Duration::from_secs(10));
+    desk.home.assert_gone();
 }
 
 #[test]
@@ -121,4 +128,17 @@ fn an_output_file_is_bounded_and_says_so() {
     let file = std::fs::read(text(&desk.task(&id), "output_file")).unwrap();
     assert!(file.len() < 2 * 1024 * 1024, "{}", file.len());
     assert!(String::from_utf8_lossy(&file).contains("this file is full"));
+}
+
+#[test]
+fn half_a_character_comes_with_its_other_half() {
+    let desk = Desk::lenient();
+    let gate = desk.gate();
+    let run = desk.background(r"printf 'up\na\303'; read x < gate; printf '\251b\n'");
+    let id = text(&desk.task(&text(&run, "command_id")), "task_id");
+    desk.until(&id, "up");
+    assert_eq!(text(&desk.new_output(&id, ""), "output"), "up\na");
+    std::fs::write(gate, "go\n").unwrap();
+    let rest = desk.new_output(&id, "?block=true");
+    assert_eq!(text(&rest, "output"), "éb\n");
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::Desk;
 use crate::crew::text;
-use crate::support::eventually;
+use crate::support::{Home, eventually};
 
 #[test]
 fn a_shell_is_typed_at_and_says_what_it_shows() {
@@ -57,6 +57,60 @@ fn a_shell_is_typed_at_and_says_what_it_shows() {
 }
 
 #[test]
+fn a_key_that_interrupts_comes_before_what_nobody_reads() {
+    let desk = Desk::lenient();
+    let opened = desk.open("busy", "sleep 1000");
+    eventually("its program runs", || desk.status("busy") == "busy");
+    // Whole lines: a terminal passes over what is too much of one.
+    let lines = json!({ "text": "nobody reads this\n".repeat(3000) });
+    let mut sent = 0;
+    while desk.coder().post("/terminals/busy/input", &lines).status == 204 {
+        sent += 1;
+        assert!(sent < 100, "somebody reads");
+    }
+    desk.send("busy", json!({ "keys": ["C-c"] }));
+    desk.ended(&opened);
+    let path = format!("/commands/{}", text(&opened, "terminal_id"));
+    let run = desk.coder().get(&path).expect(200);
+    assert_eq!(run["signal"], 2, "{run}");
+}
+
+#[test]
+fn a_key_that_interrupts_drops_what_was_for_the_program() {
+    let desk = Desk::new();
+    desk.open_shell("shell");
+    desk.enter("shell", "sh -c 'echo in $((6 * 7)); exec sleep 1000'");
+    desk.sees("shell", "in 42");
+    desk.send("shell", json!({ "text": "echo left", "keys": ["C-c"] }));
+    eventually("idle", || desk.status("shell") == "idle");
+    desk.enter("shell", "echo on $((6 * 8))");
+    desk.sees("shell", "on 48");
+    assert!(
+        !desk.rows("shell").contains("\nleft"),
+        "{}",
+        desk.rows("shell")
+    );
+}
+
+#[test]
+fn a_name_is_free_when_the_terminal_has_ended_whatever_its_changes_wait_for() {
+    let mut home = Home::untouched();
+    home.set("PATH", super::SYSTEM);
+    let desk = Desk::at(home, "", json!({}));
+    let opened = desk.open("editor", "echo new > kept; echo done; exec cat");
+    desk.sees("editor", "done");
+    desk.send("editor", json!({ "eof": true }));
+    let id = text(&opened, "terminal_id");
+    eventually("its changes wait", || {
+        let run = desk.coder().get(&format!("/commands/{id}")).expect(200);
+        text(&run, "state") == "waiting" && !run["changes"].is_null()
+    });
+    let list = desk.coder().get("/terminals").expect(200);
+    assert_eq!(list["terminals"], json!([]));
+    desk.open("editor", "cat");
+}
+
+#[test]
 fn names_are_wanted_once_and_what_is_wrong_is_said() {
     let desk = Desk::new();
     let refused = |body: Value| desk.coder().post("/terminals", &body).outcome();
@@ -105,7 +159,9 @@ fn the_command_line_opens_types_shows_and_closes() {
         (done.status.code(), text(&done.stdout), text(&done.stderr))
     };
     assert!(say(&["term"]).1.starts_with("No terminal is open."));
-    let (code, out, told) = say(&["term", "open", "calc", "--", "PS1='% ' exec sh -i"]);
+    let open = "term open calc -d Calculates --size 91x17 --env".split(' ');
+    let open: Vec<&str> = open.chain(["PS1=% ", "--", "exec sh -i"]).collect();
+    let (code, out, told) = say(&open);
     assert_eq!((code, out.as_str()), (Some(0), ""), "{told}");
     assert!(told.starts_with("● calc   r_"), "{told}");
     let shown = |wanted: &str| {
@@ -122,6 +178,19 @@ fn the_command_line_opens_types_shows_and_closes() {
         list.starts_with("calc  ○ idle") || list.starts_with("calc  ● busy"),
         "{list}"
     );
+    assert!(list.ends_with("exec sh -i  Calculates\n"), "{list}");
+    say(&["term", "send", "calc", "stty size", "--enter"]);
+    shown("\n17 91\n");
+    assert_eq!(say(&["term", "size", "calc", "70x20"]).0, Some(0));
+    let told = "stty size; sh -c 'trap \"echo got\" INT; echo up; read x'";
+    say(&["term", "send", "calc", told, "--enter"]);
+    shown("\n20 70\nup\n");
+    let (code, _, told) = say(&["term", "signal", "calc", "NONE"]);
+    assert_eq!(code, Some(1));
+    assert!(told.contains("NONE"), "{told}");
+    assert_eq!(say(&["term", "signal", "calc", "INT"]).0, Some(0));
+    shown("\ngot\n");
+    assert_eq!(say(&["term", "size", "calc", "large"]).0, Some(2));
     let (code, _, told) = say(&["term", "open", "calc", "--", "cat"]);
     assert_eq!(code, Some(1));
     assert!(told.contains("already exists"), "{told}");

@@ -106,12 +106,27 @@ fn a_program_that_wants_to_be_typed_at_is_waited_for_with_its_prompt() {
 }
 
 #[test]
+fn what_was_waited_for_is_on_the_screen() {
+    let desk = Desk::lenient();
+    // A screen takes longer to draw this than anybody does to read it.
+    let slow = "awk 'BEGIN { for (n = 0; n < 20000; n++) printf \"x\\033[999b\" }'";
+    desk.open("output", &format!("{slow}; printf '\\nover\\n'; cat"));
+    desk.wait(json!({ "id": "output", "until": "output", "pattern": "^over$" }));
+    assert!(desk.rows("output").contains("\nover\n"));
+    let asks = format!("{slow}; printf '\\nYour name? '; read name");
+    desk.open("input", &asks);
+    let met = desk.wait(json!({ "id": "input", "until": "input" }));
+    assert_eq!(met["happened"][0]["prompt"], "Your name?");
+}
+
+#[test]
 fn a_screen_that_is_drawn_again_and_again_is_stable_and_not_idle() {
     let desk = Desk::lenient();
     desk.open("same", "while :; do printf '\\rthe same'; sleep 0.02; done");
     desk.sees("same", "the same");
-    let body = json!({ "for": [{ "id": "same", "until": "idle", "ms": 400 },
-                               { "id": "same", "until": "stable", "ms": 400 }] });
+    // Longer than it is ever silent, on a busy machine too.
+    let body = json!({ "for": [{ "id": "same", "until": "idle", "ms": 2000 },
+                               { "id": "same", "until": "stable", "ms": 2000 }] });
     let waited = desk.coder().post("/wait", &body).expect(200);
     let happened = waited["happened"].as_array().unwrap();
     assert_eq!(happened.len(), 1, "{waited}");

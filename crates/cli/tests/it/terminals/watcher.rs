@@ -6,17 +6,17 @@ use tokio_tungstenite::tungstenite::{Message, WebSocket};
 use crate::caller::{Caller, Line, Said};
 
 /// A line to a terminal, and all that came over it.
-pub(super) struct Watcher {
+pub(crate) struct Watcher {
     line: WebSocket<Box<dyn Line>>,
     /// Output since the beginning, or the last look.
-    pub(super) output: Vec<u8>,
+    pub(crate) output: Vec<u8>,
     /// Up to this offset.
-    pub(super) at: u64,
+    pub(crate) at: u64,
 }
 
 /// One thing that came.
 #[derive(Debug)]
-pub(super) enum Came {
+pub(crate) enum Came {
     /// Output that goes on where the last ended.
     Output,
     Said(Value),
@@ -27,19 +27,19 @@ pub(super) enum Came {
 impl Watcher {
     /// Watches a terminal from now on.
     #[track_caller]
-    pub(super) fn at(who: &Caller, name: &str) -> Self {
+    pub(crate) fn at(who: &Caller, name: &str) -> Self {
         Self::try_at(who, name, "").expect("let in")
     }
 
     /// Watches from an offset on.
     #[track_caller]
-    pub(super) fn from(who: &Caller, name: &str, offset: u64) -> Self {
+    pub(crate) fn from(who: &Caller, name: &str, offset: u64) -> Self {
         let mut watcher = Self::try_at(who, name, &format!("?from={offset}")).expect("let in");
         watcher.at = offset;
         watcher
     }
 
-    pub(super) fn try_at(who: &Caller, name: &str, query: &str) -> Result<Self, Said> {
+    pub(crate) fn try_at(who: &Caller, name: &str, query: &str) -> Result<Self, Said> {
         let line = who.upgrade(&format!("/terminals/{name}/stream{query}"))?;
         Ok(Self {
             line,
@@ -49,32 +49,32 @@ impl Watcher {
     }
 
     #[track_caller]
-    pub(super) fn say(&mut self, message: Value) {
+    pub(crate) fn say(&mut self, message: Value) {
         let text = message.to_string();
         self.line.send(Message::Text(text.into())).unwrap();
     }
 
     /// Types.
-    pub(super) fn press(&mut self, keys: &str) {
+    pub(crate) fn press(&mut self, keys: &str) {
         let keys = keys.as_bytes().to_vec();
         self.line.send(Message::Binary(keys.into())).unwrap();
     }
 
     /// Says that all output came.
-    pub(super) fn ack(&mut self) {
+    pub(crate) fn ack(&mut self) {
         self.say(json!({ "type": "ack", "offset": self.at }));
     }
 
     /// Takes the keyboard, and waits until it has it.
     #[track_caller]
-    pub(super) fn take(&mut self, columns: u16, rows: u16) -> Value {
+    pub(crate) fn take(&mut self, columns: u16, rows: u16) -> Value {
         self.say(json!({ "type": "take", "columns": columns, "rows": rows }));
         self.control(true)
     }
 
     /// Waits until the keyboard is its own, or is not.
     #[track_caller]
-    pub(super) fn control(&mut self, yours: bool) -> Value {
+    pub(crate) fn control(&mut self, yours: bool) -> Value {
         loop {
             let control = self.until("control");
             if control["yours"] == yours {
@@ -85,7 +85,7 @@ impl Watcher {
 
     /// Waits for a message of some type.
     #[track_caller]
-    pub(super) fn until(&mut self, kind: &str) -> Value {
+    pub(crate) fn until(&mut self, kind: &str) -> Value {
         loop {
             match self.next() {
                 Came::Said(said) if said["type"] == kind => return said,
@@ -97,7 +97,7 @@ impl Watcher {
 
     /// Waits until output has come up to an offset.
     #[track_caller]
-    pub(super) fn until_at(&mut self, offset: u64) {
+    pub(crate) fn until_at(&mut self, offset: u64) {
         while self.at < offset {
             assert!(!matches!(self.next(), Came::Over), "it was hung up");
         }
@@ -105,7 +105,7 @@ impl Watcher {
 
     /// Waits for the next thing, whatever it is.
     #[track_caller]
-    pub(super) fn next(&mut self) -> Came {
+    pub(crate) fn next(&mut self) -> Came {
         loop {
             match self.line.read() {
                 Ok(Message::Binary(message)) => {

@@ -1,7 +1,7 @@
 //! What is said about wrong files.
 
 use super::{Dice, understand};
-use crate::{Layer, LayerKind};
+use crate::{Layer, LayerKind, Subject, Who};
 
 /// Loads a server's file and returns the mistakes with their hints.
 fn mistakes(kind: LayerKind, text: &str) -> Vec<String> {
@@ -367,4 +367,35 @@ fn large_and_deep_files_are_refused() {
     assert!(!mistakes(LayerKind::Server, &deep).is_empty());
     let keys = format!("{}a = 1", "a.".repeat(50_000));
     assert!(!mistakes(LayerKind::Server, &keys).is_empty());
+}
+
+#[test]
+fn a_rule_can_be_for_some_agents_in_some_sandboxes_until_some_time() {
+    let text = "[[rule]]\nname = \"mine\"\nreject = \"ls\"\nagents = [\"coder\"]\n\
+                sandboxes = [\"webshop\"]\nuntil = \"2026-11-20\"\nmatches = [\"ls\"]\n";
+    let mut rules = super::strict();
+    rules.add(super::layer(LayerKind::Server, text));
+    let last = 1_795_219_199;
+    for (agent, sandbox, now, expected) in [
+        ("coder", "webshop", last, "reject mine"),
+        ("coder", "webshop", last + 1, "auto"),
+        ("writer", "webshop", last, "auto"),
+        ("coder", "notes", last, "auto"),
+    ] {
+        let subject = Subject {
+            text: "ls",
+            who: Who {
+                agent: Some(agent),
+                sandbox_name: Some(sandbox),
+                ..Who::default()
+            },
+            now,
+            ..Subject::default()
+        };
+        let judged = rules.decide(understand("ls"), &subject);
+        assert_eq!(super::said(&judged), expected, "{agent} {sandbox} {now}");
+    }
+    let wrong = "[[rule]]\nask = \"ls\"\nagents = []\nuntil = \"soon\"\n";
+    let errors = Layer::load(LayerKind::Server, "rules.toml", wrong, &understand);
+    assert_eq!(errors.unwrap_err().len(), 2);
 }

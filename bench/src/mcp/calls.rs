@@ -1,0 +1,66 @@
+//! One call after another, each of which runs a command.
+
+use std::process::Command;
+use std::time::Duration;
+
+use super::peers::Peer;
+use super::stdio::Client;
+use super::{ECHO, Turn, by_turns, of, our_tool, ours, peers, streamable};
+use crate::one::bare;
+use crate::server::Server;
+use crate::table::{Row, Samples, Unit};
+use crate::{Effort, Result};
+
+/// Rounds before the first that counts.
+const WARM_UP: usize = 10;
+
+/// What a call leaves to be done after its answer is not charged to the next.
+const PAUSE: Duration = Duration::from_millis(20);
+
+const SHELL: &str = "bare `sh -c 'echo hi'`";
+const SPAWN: &str = "bare `true`";
+const SOCKET: &str = "`echo hi` by REST over the socket";
+const STDIO: &str = "`tools/call` over stdio, walled and recorded";
+const HTTP: &str = "`tools/call` over HTTP, walled and recorded";
+
+pub(crate) fn measure(effort: &Effort) -> Result<Vec<Row>> {
+    let server = Server::start_listening()?;
+    let peers = peers::all();
+    let started = peers.iter().map(|peer| Ok((peer, peer.start()?)));
+    let started = started.collect::<Result<Vec<_>>>()?;
+    let mut socket = server.connect()?;
+    let (mut stdio, run) = (Client::start(&mut ours(&server))?, our_tool());
+    let mut http = streamable::Client::open(&server, &streamable::token(&server)?)?;
+    let mut turns = vec![
+        Turn::whole(SHELL, || bare(Command::new("/bin/sh").args(["-c", ECHO]))),
+        Turn::whole(SPAWN, || bare(&mut Command::new("true"))),
+        Turn::whole(SOCKET, || socket.run(ECHO).map(drop)),
+        Turn::whole(STDIO, || stdio.call(&run)),
+        Turn::whole(HTTP, || http.call()),
+    ];
+    for (peer, mut client) in started {
+        turns.push(Turn::whole(peer.name(), move || client.call(&peer.tool)));
+    }
+    let samples = by_turns(&mut turns, WARM_UP, effort.runs, PAUSE)?;
+    rows(&samples, &peers)
+}
+
+fn rows(samples: &[(&'static str, Samples)], peers: &[Peer]) -> Result<Vec<Row>> {
+    let (shell, spawn) = (of(samples, SHELL)?, of(samples, SPAWN)?);
+    let mut rows = vec![];
+    for (name, taken) in samples {
+        let row = |what: &str| Row::new(what, Unit::Millis, taken);
+        rows.push(row(name).against("sh -c 'echo hi'", shell));
+        if ![STDIO, HTTP].contains(name) {
+            continue;
+        }
+        let same = row("  the same, against bare `true`");
+        rows.push(same.against("bare true", spawn).goal("at most 3x"));
+        for peer in peers {
+            let same = row("  the same, against one without walls");
+            let same = same.against(peer.name(), of(samples, peer.name())?);
+            rows.push(same.goal("under 1x"));
+        }
+    }
+    Ok(rows)
+}

@@ -1,0 +1,72 @@
+//! Packages of others, installed where they are in nobody's way.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::json;
+
+use crate::Result;
+
+/// Where a package comes from.
+#[derive(Clone, Copy)]
+pub(super) enum Registry {
+    Npm,
+    PyPi,
+}
+
+impl Registry {
+    /// Installs a package in a directory where it is missing; returns its
+    /// program.
+    pub(super) fn install(self, dir: &Path, package: &str, program: &str) -> Result<PathBuf> {
+        let program = match self {
+            Self::Npm => dir.join("node_modules/.bin").join(program),
+            Self::PyPi => dir.join("bin").join(program),
+        };
+        if !program.exists() {
+            eprintln!("installing {package}");
+            fs::create_dir_all(dir)?;
+            match self {
+                Self::Npm => npm(dir, package)?,
+                Self::PyPi => pip(dir, package)?,
+            }
+        }
+        Ok(program)
+    }
+}
+
+/// Below where this program was built, so that it goes away with that.
+pub(super) fn cache() -> Result<PathBuf> {
+    let program = std::env::current_exe()?;
+    let built = program.parent().and_then(Path::parent);
+    Ok(built.ok_or("this program is nowhere")?.join("peers"))
+}
+
+fn npm(dir: &Path, package: &str) -> Result<()> {
+    // Of a part that reads spreadsheets not every registry has the version
+    // that is asked for. No command needs it.
+    let settings = json!({ "private": true, "overrides": { "typedarray.prototype.slice": ">=1" } });
+    fs::write(dir.join("package.json"), settings.to_string())?;
+    // What a package does when it is installed is to count that, or to fetch
+    // programs that no command needs.
+    let options = ["install", "--no-audit", "--no-fund", "--ignore-scripts"];
+    run(Command::new("npm")
+        .args(options)
+        .arg("--prefix")
+        .args([dir, Path::new(package)]))
+}
+
+fn pip(dir: &Path, package: &str) -> Result<()> {
+    run(Command::new("python3").args(["-m", "venv"]).arg(dir))?;
+    run(Command::new(dir.join("bin/pip")).args(["install", "--quiet", package]))
+}
+
+fn run(command: &mut Command) -> Result<()> {
+    let done = command.stdin(Stdio::null()).output();
+    let done =
+        done.map_err(|error| format!("cannot start {:?}: {error}", command.get_program()))?;
+    match done.status.success() {
+        true => Ok(()),
+        false => Err(String::from_utf8_lossy(&done.stderr).trim().into()),
+    }
+}

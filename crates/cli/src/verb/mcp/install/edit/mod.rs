@@ -1,0 +1,205 @@
+//! Changes one entry of a settings file, and nothing else of it.
+//!
+//! Such files are written by people, with comments, in an order of their own.
+//! So what is there is never printed anew: a few bytes are put in, replaced or
+//! cut out. Afterwards both texts are read, and only if they mean the same but
+//! for the entry is the new one used.
+
+mod json;
+mod toml;
+mod yaml;
+
+use serde_json::{Map, Value};
+
+/// What a file is written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Format {
+    /// Also with comments, and commas at the end.
+    Json,
+    Toml,
+    Yaml,
+}
+
+/// One thing that an entry says.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Field {
+    /// Where in the entry.
+    pub(super) path: &'static [&'static str],
+    pub(super) value: Value,
+    /// Left as it is where there is an entry already: the person's to change.
+    pub(super) at_first: bool,
+}
+
+/// Why a file was not changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Trouble {
+    /// It cannot be read.
+    Broken { line: usize, why: String },
+    /// It can, but is written in a way that is not changed here.
+    Unfit,
+}
+
+impl Trouble {
+    fn broken(text: &str, at: usize, why: impl Into<String>) -> Self {
+        let before = text.get(..at).unwrap_or(text);
+        Self::Broken {
+            line: before.matches('\n').count() + 1,
+            why: why.into(),
+        }
+    }
+}
+
+/// What is written at one place.
+#[derive(Debug, Clone)]
+enum Tree {
+    Leaf(Value),
+    Branch(Vec<(String, Tree)>),
+}
+
+impl Format {
+    /// Makes the entry at a place say this. Whatever else it says stays.
+    pub(super) fn set(
+        self,
+        text: &str,
+        place: &[&str],
+        fields: &[Field],
+    ) -> Result<String, Trouble> {
+        let mut after = text.to_owned();
+        let before = self.meaning(text)?;
+        let entry = get(&before, place);
+        let mut changed = vec![];
+        if entry.is_some_and(|entry| is_alike(entry, fields)) {
+            changed.extend(fields.iter().filter(|field| !field.at_first));
+            for field in &changed {
+                let path = [place, field.path].concat();
+                if get(&before, &path) != Some(&field.value) {
+                    after = self.put(&after, &path, &Tree::Leaf(field.value.clone()))?;
+                }
+            }
+        } else {
+            changed.extend(fields);
+            if entry.is_some() {
+                after = self.cut(&after, place)?;
+            }
+            after = self.put(&after, place, &tree(fields))?;
+        }
+        let meant = self.compare(&before, &after, place)?;
+        let says =
+            |field: &&Field| get(&meant, &[place, field.path].concat()) == Some(&field.value);
+        match changed.iter().all(says) {
+            true => Ok(after),
+            false => Err(Trouble::Unfit),
+        }
+    }
+
+    /// Takes the entry at a place out, and what was there for it alone.
+    pub(super) fn remove(self, text: &str, place: &[&str]) -> Result<String, Trouble> {
+        let before = self.meaning(text)?;
+        if get(&before, place).is_none() {
+            return Ok(text.to_owned());
+        }
+        let after = self.cut(text, place)?;
+        let meant = self.compare(&before, &after, place)?;
+        match get(&meant, place) {
+            None => Ok(after),
+            Some(_) => Err(Trouble::Unfit),
+        }
+    }
+
+    /// Returns whether there is something at a place.
+    pub(super) fn has(self, text: &str, place: &[&str]) -> bool {
+        { self.meaning(text) }.is_ok_and(|meaning| get(&meaning, place).is_some())
+    }
+
+    /// Returns the names of what is at a place.
+    pub(super) fn names(self, text: &str, place: &[&str]) -> Vec<String> {
+        let meaning = self.meaning(text).unwrap_or_default();
+        let there = get(&meaning, place).and_then(Value::as_object);
+        there.map_or(vec![], |there| there.keys().cloned().collect())
+    }
+
+    /// Returns whether a file says nothing at all.
+    pub(super) fn is_empty(self, text: &str) -> bool {
+        let text = text.trim();
+        text.is_empty() || (self == Self::Json && text == "{}")
+    }
+
+    fn meaning(self, text: &str) -> Result<Value, Trouble> {
+        match self {
+            Self::Json => json::meaning(text),
+            Self::Toml => toml::meaning(text),
+            Self::Yaml => yaml::meaning(text),
+        }
+    }
+
+    fn put(self, text: &str, path: &[&str], tree: &Tree) -> Result<String, Trouble> {
+        match self {
+            Self::Json => json::put(text, path, tree),
+            Self::Toml => toml::put(text, path, tree),
+            Self::Yaml => yaml::put(text, path, tree),
+        }
+    }
+
+    fn cut(self, text: &str, path: &[&str]) -> Result<String, Trouble> {
+        match self {
+            Self::Json => json::cut(text, path),
+            Self::Toml => toml::cut(text, path),
+            Self::Yaml => yaml::cut(text, path),
+        }
+    }
+
+    /// Returns what a new text means, if that is the same but for the entry.
+    fn compare(self, before: &Value, after: &str, place: &[&str]) -> Result<Value, Trouble> {
+        let after = self.meaning(after).map_err(|_| Trouble::Unfit)?;
+        match without(before.clone(), place) == without(after.clone(), place) {
+            true => Ok(after),
+            false => Err(Trouble::Unfit),
+        }
+    }
+}
+
+/// Whether an entry is of the same kind: what is started is not mixed with
+/// what is reached by an address.
+fn is_alike(entry: &Value, fields: &[Field]) -> bool {
+    let named = |field: &Field| ["command", "cmd"].contains(&field.path[0]);
+    let command = fields.iter().find(|field| named(field));
+    command.is_none_or(|command| entry.get(command.path[0]).is_some())
+}
+
+fn tree(fields: &[Field]) -> Tree {
+    let field = |field: &Field| {
+        let leaf = Tree::Leaf(field.value.clone());
+        (field.path[0].to_owned(), nested(&field.path[1..], leaf))
+    };
+    Tree::Branch(fields.iter().map(field).collect())
+}
+
+/// A tree further down.
+fn nested(path: &[&str], tree: Tree) -> Tree {
+    let wrap = |tree, name: &&str| Tree::Branch(vec![((*name).to_owned(), tree)]);
+    path.iter().rev().fold(tree, wrap)
+}
+
+fn get<'v>(value: &'v Value, path: &[&str]) -> Option<&'v Value> {
+    path.iter().try_fold(value, |value, name| value.get(name))
+}
+
+/// Everything but what is at a place, and what holds nothing but that.
+fn without(mut value: Value, place: &[&str]) -> Value {
+    if let ([first, rest @ ..], Value::Object(members)) = (place, &mut value)
+        && let Some(member) = members.remove(*first)
+        && !rest.is_empty()
+    {
+        let left = without(member, rest);
+        if left != Value::Object(Map::new()) {
+            members.insert((*first).to_owned(), left);
+        }
+    }
+    match value {
+        Value::Null => Value::Object(Map::new()),
+        value => value,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,296 @@
+//! `weighlock notify`: being told elsewhere of what waits.
+
+mod print;
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use serde_json::json;
+use weighlock_engine::{Format, Quiet, Topic, WebhookView, WebhookWish, WithSecret};
+use weighlock_server::{NoticeList, Tested, WebhookList};
+
+use crate::client::{Client, Failure, block_on, escape};
+use crate::names::Names;
+use crate::ourselves;
+use crate::paths::Paths;
+use crate::text::{self, print_json, safe};
+
+/// Be told elsewhere of what waits: by webhook, ntfy or chat
+#[derive(clap::Args)]
+#[command(before_help = "Examples:
+  weighlock notify add https://ntfy.sh/my-secret-topic --format ntfy
+  weighlock notify add https://hooks.example.com/w --quiet 22:00-07:00
+  weighlock notify test wh_7f3kq2
+  weighlock notify list
+  weighlock notify edit wh_7f3kq2 --delay 2m --topic approval.waiting --topic run.failed
+  weighlock notify remove wh_7f3kq2
+
+Nothing is decided by what is sent: it has a link to the page that asks.")]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    deed: Option<Deed>,
+    /// Print one JSON object
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(clap::Subcommand)]
+enum Deed {
+    /// List your webhooks, and how they do
+    List,
+    /// Tell this address of what waits from now on
+    #[command(before_help = "Examples:
+  weighlock notify add https://hooks.example.com/w --label 'on call'
+  weighlock notify add https://ntfy.sh/my-secret-topic --format ntfy --quiet 22:00-07:00
+  weighlock notify add https://chat.example.com/hooks/x --format chat --server")]
+    Add(Add),
+    /// Show one, with what it was told lately
+    Show { id: String },
+    /// Change what is given; a list takes the place of the one before
+    #[command(before_help = "Examples:
+  weighlock notify edit wh_7f3kq2 --delay 2m
+  weighlock notify edit wh_7f3kq2 --off")]
+    Edit(Edit),
+    /// Send a message that says that it arrives
+    Test { id: String },
+    /// Make another secret, and print it
+    Secret { id: String },
+    /// Be told no more
+    Remove { id: String },
+}
+
+#[derive(clap::Args)]
+struct Add {
+    /// Where to: https://…, or http://… on this machine
+    url: String,
+    /// It is the whole server's, and not yours alone; for administrators
+    #[arg(long)]
+    server: bool,
+    #[command(flatten)]
+    wish: Wish,
+}
+
+#[derive(clap::Args)]
+struct Edit {
+    id: String,
+    /// Where to
+    #[arg(long)]
+    url: Option<String>,
+    /// Tell it nothing until it is switched on again
+    #[arg(long, conflicts_with = "on")]
+    off: bool,
+    /// Tell it of what happens from now on
+    #[arg(long)]
+    on: bool,
+    /// No quiet hours
+    #[arg(long, conflicts_with = "quiet")]
+    never_quiet: bool,
+    /// Of all sandboxes
+    #[arg(long, conflicts_with = "sandboxes")]
+    everywhere: bool,
+    #[command(flatten)]
+    wish: Wish,
+}
+
+#[derive(clap::Args)]
+struct Wish {
+    /// What it is for
+    #[arg(long)]
+    label: Option<String>,
+    /// `json` with a signature, `ntfy` or `chat` [default: json]
+    #[arg(long, value_parser = word::<Format>)]
+    format: Option<Format>,
+    /// How long a question waits before it is told [default: 30s]
+    #[arg(long, value_name = "TIME", value_parser = text::parse_patience)]
+    delay: Option<Duration>,
+    /// Whether a question of high risk is told at once [default: true]
+    #[arg(long, value_name = "BOOL")]
+    high_risk_at_once: Option<bool>,
+    /// When nothing is told, as 22:00-07:00
+    #[arg(long, value_name = "FROM-TO")]
+    quiet: Option<String>,
+    /// Whose clock that is, as Europe/Vienna [default: the server's]
+    #[arg(long, requires = "quiet")]
+    zone: Option<String>,
+    /// Only of this sandbox; may be given several times
+    #[arg(short, long = "sandbox", value_name = "NAME")]
+    sandboxes: Vec<String>,
+    /// What it is told of: approval.waiting, run.failed, run.finished,
+    /// agent.paused, audit.failed; may be given several times
+    #[arg(long = "topic", value_name = "TOPIC", value_parser = word::<Topic>)]
+    topics: Vec<Topic>,
+    /// Of a run's end only if it took so long [default: 10m]
+    #[arg(long, value_name = "TIME", value_parser = text::parse_patience)]
+    long: Option<Duration>,
+    /// A file with the secret, or `-`: what signs, or ntfy's access token
+    #[arg(long, value_name = "FILE")]
+    secret_file: Option<PathBuf>,
+}
+
+fn word<T: serde::de::DeserializeOwned>(word: &str) -> Result<T, String> {
+    serde_json::from_value(word.into()).map_err(|_| "see `weighlock notify add --help`".into())
+}
+
+pub(crate) fn notify(args: Args, paths: &Paths) -> Result<ExitCode, Failure> {
+    let json = args.json;
+    let deed = args.deed.unwrap_or(Deed::List);
+    if !matches!(deed, Deed::List | Deed::Show { .. }) {
+        ourselves::may_decide()?;
+    }
+    block_on(async {
+        let mut client = Client::open(paths).await?;
+        match deed {
+            Deed::List => list(&mut client, json).await?,
+            Deed::Add(add) => self::add(&mut client, add, json).await?,
+            Deed::Show { id } => show(&mut client, &id, json).await?,
+            Deed::Edit(edit) => self::edit(&mut client, edit, json).await?,
+            Deed::Secret { id } => {
+                let path = format!("{}/secret", address(&id));
+                secret(&client.post(&path, &json!({})).await?, json);
+            }
+            Deed::Test { id } => return test(&mut client, &id, json).await,
+            Deed::Remove { id } => {
+                client.remove(&address(&id)).await?;
+                eprintln!("Removed: {}. It is told no more.", safe(&id));
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+async fn list(client: &mut Client, json: bool) -> Result<(), Failure> {
+    let list: WebhookList = client.get("/webhooks").await?;
+    match json {
+        true => print_json(&list),
+        false => print::table(&list.webhooks),
+    }
+    Ok(())
+}
+
+async fn add(client: &mut Client, add: Add, json: bool) -> Result<(), Failure> {
+    let wish = WebhookWish {
+        url: Some(add.url),
+        server: add.server.then_some(true),
+        ..add.wish.wish()?
+    };
+    let made: WithSecret = client.post("/webhooks", &wish).await?;
+    secret(&made, json);
+    if !json {
+        let id = weighlock_engine::short_id(&made.webhook.webhook_id);
+        eprintln!("Added {id}. See whether it arrives: weighlock notify test {id}");
+    }
+    Ok(())
+}
+
+async fn edit(client: &mut Client, edit: Edit, json: bool) -> Result<(), Failure> {
+    let wish = WebhookWish {
+        url: edit.url,
+        is_active: (edit.on || edit.off).then_some(edit.on),
+        never_quiet: edit.never_quiet.then_some(true),
+        everywhere: edit.everywhere.then_some(true),
+        ..edit.wish.wish()?
+    };
+    let there: WebhookView = client.get(&address(&edit.id)).await?;
+    let changed: WebhookView = client
+        .patch(&address(&edit.id), there.version, &wish)
+        .await?;
+    match json {
+        true => print_json(&changed),
+        false => print::whole(&changed, &[], &Names::fetch(client).await?),
+    }
+    Ok(())
+}
+
+async fn show(client: &mut Client, id: &str, json: bool) -> Result<(), Failure> {
+    let one: WebhookView = client.get(&address(id)).await?;
+    let told: NoticeList = client.get(&format!("{}/notices", address(id))).await?;
+    match json {
+        true => print_json(&json!({ "webhook": one, "notices": told.notices })),
+        false => print::whole(&one, &told.notices, &Names::fetch(client).await?),
+    }
+    Ok(())
+}
+
+async fn test(client: &mut Client, id: &str, json: bool) -> Result<ExitCode, Failure> {
+    let path = format!("{}/test", address(id));
+    let tested: Tested = client.post(&path, &json!({})).await?;
+    match (&tested.trouble, json) {
+        (_, true) => print_json(&tested),
+        (None, false) => println!("The receiver has taken it."),
+        (Some(why), false) => eprintln!("It was not taken: {}", safe(why)),
+    }
+    Ok(match tested.delivered {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    })
+}
+
+/// The secret alone is the result; what is said about it is not.
+fn secret(made: &WithSecret, json: bool) {
+    match (&made.secret, json) {
+        (_, true) => print_json(made),
+        (Some(secret), false) => {
+            println!("{secret}");
+            eprintln!("It signs what is sent. You will not see it again.");
+        }
+        (None, false) => {}
+    }
+}
+
+fn address(id: &str) -> String {
+    format!("/webhooks/{}", escape(id))
+}
+
+impl Wish {
+    fn wish(self) -> Result<WebhookWish, Failure> {
+        Ok(WebhookWish {
+            label: self.label,
+            format: self.format,
+            delay_seconds: self.delay.map(|time| whole(time, 1)),
+            high_risk_at_once: self.high_risk_at_once,
+            quiet: { self.quiet }
+                .map(|hours| quiet(&hours, self.zone))
+                .transpose()?,
+            sandboxes: Some(self.sandboxes).filter(|named| !named.is_empty()),
+            topics: Some(self.topics).filter(|topics| !topics.is_empty()),
+            long_minutes: self.long.map(|time| whole(time, 60)),
+            secret: { self.secret_file.as_deref() }
+                .map(read_secret)
+                .transpose()?,
+            ..WebhookWish::default()
+        })
+    }
+}
+
+/// A time in whole units.
+fn whole(time: Duration, unit: u64) -> u32 {
+    u32::try_from(time.as_secs().div_ceil(unit)).unwrap_or(u32::MAX)
+}
+
+fn quiet(hours: &str, zone: Option<String>) -> Result<Quiet, Failure> {
+    let Some((from, to)) = hours.split_once('-') else {
+        let said = format!("`{}` are no hours; nothing was changed", safe(hours));
+        return Err(Failure::new(said, "write --quiet 22:00-07:00"));
+    };
+    Ok(Quiet {
+        from: from.trim().into(),
+        to: to.trim().into(),
+        zone,
+    })
+}
+
+/// Not from the command line, which every process of this machine can read.
+fn read_secret(file: &Path) -> Result<String, Failure> {
+    let mut text = String::new();
+    let read = match file == Path::new("-") {
+        true => std::io::stdin().read_to_string(&mut text),
+        false => std::fs::File::open(file).and_then(|mut file| file.read_to_string(&mut text)),
+    };
+    read.map_err(|error| {
+        let said = format!("cannot read {}: {error}", file.display());
+        Failure::new(said, "give a file that holds the secret and nothing else")
+    })?;
+    Ok(text.trim().to_owned())
+}

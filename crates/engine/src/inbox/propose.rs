@@ -1,0 +1,226 @@
+//! What could be allowed from now on, instead of being asked about again.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weighlock_policy::{Effect, Part, Subject, Verdict, propose};
+use weighlock_store::{Approval, ApprovalState, Filter, State};
+
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::past::{Past, PastCommand};
+use crate::policy;
+use crate::principal::Principal;
+use crate::run::Case;
+
+/// How many commands of the past are looked at: about a week of one agent.
+const LOOK_BACK: usize = 500;
+
+/// How many of those that match are named.
+const NAMED: usize = 50;
+
+/// What could be allowed from now on.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RuleProposals {
+    /// Something can be allowed beforehand.
+    pub offered: bool,
+    /// Why not.
+    pub why: Option<String>,
+    /// One for each part that is asked about.
+    pub groups: Vec<RuleGroup>,
+    /// The parts that are allowed already.
+    pub allowed: Vec<String>,
+    /// How many commands of the past were looked at.
+    pub looked_at: usize,
+    /// For whom this person may allow it; the first is what to begin with.
+    pub scopes: Vec<ScopeView>,
+    /// The session that it belongs to, for what ends with it.
+    pub session: Option<String>,
+}
+
+/// One part that is asked about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RuleGroup {
+    /// Its text.
+    pub text: String,
+    /// Bytes of the whole text: first, and one past the last.
+    pub span: (usize, usize),
+    /// The program, where there is one.
+    pub program: Option<String>,
+    /// One plain sentence.
+    pub does: String,
+    /// What could be allowed, the narrowest first; empty where it can only be
+    /// asked about each time.
+    pub choices: Vec<RuleChoice>,
+    /// The choice to begin with; none to keep asking.
+    pub selected: Option<usize>,
+}
+
+/// One thing that could be allowed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RuleChoice {
+    /// As a grant takes it.
+    pub pattern: String,
+    /// What it means, in few words.
+    pub label: String,
+    /// How many commands of the past it is about.
+    pub matched: usize,
+    /// The newest of them, at most 50.
+    pub commands: Vec<PastCommand>,
+    /// Commands that it is about and that were rejected or blocked.
+    pub refused: Vec<PastCommand>,
+}
+
+/// For whom something is allowed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ScopeView {
+    /// In few words.
+    pub label: String,
+    /// Only for this agent.
+    pub agent: Option<String>,
+    /// Only in this sandbox, by id.
+    pub sandbox: Option<String>,
+}
+
+impl Engine {
+    /// Returns what could be allowed from now on where a question is asked.
+    pub async fn rule_proposals(
+        self: &Arc<Self>,
+        id: &str,
+        who: &Principal,
+    ) -> Result<RuleProposals, Error> {
+        let approval = self.to_decide(id, "see what could be allowed", who).await?;
+        if approval.state != ApprovalState::Pending {
+            return Err(self.how_it_ended(&approval.id, who)?);
+        }
+        let case = self.look_again(&approval).await?;
+        if let Some(why) = self.never_always(&approval, &case, who) {
+            return Ok(RuleProposals {
+                why: Some(why),
+                ..RuleProposals::default()
+            });
+        }
+        let (engine, who) = (Arc::clone(self), who.clone());
+        let proposed = tokio::task::spawn_blocking(move || engine.propose(&case, &who));
+        proposed.await.expect("proposing does not panic")
+    }
+
+    /// Says why nothing can be allowed beforehand.
+    fn never_always(&self, approval: &Approval, case: &Case, who: &Principal) -> Option<String> {
+        let approvals = &self.config.approvals;
+        if !self.allows_always() {
+            return Some("Administrators have switched this off.".into());
+        }
+        if approval.needed > 1 {
+            return Some("Two people have to approve this.".into());
+        }
+        if (approvals.four_eyes || approvals.two_for_high_risk) && !who.is_administrator() {
+            return Some("Only administrators allow anything beforehand here.".into());
+        }
+        case.judged.judgement.unforeseen(&case.request.command)
+    }
+
+    fn propose(&self, case: &Case, who: &Principal) -> Result<RuleProposals, Error> {
+        let of = |state| Filter {
+            state,
+            limit: LOOK_BACK,
+            ..Filter::default()
+        };
+        let past = self.past(of(None), who)?;
+        let mut refused = self.past(of(Some(State::Rejected)), who)?;
+        refused.extend(self.past(of(Some(State::Blocked)), who)?);
+        let judgement = &case.judged.judgement;
+        let parts = judgement.facts.parts.iter().zip(&judgement.parts);
+        let groups = judgement.asked().into_iter();
+        let groups: Vec<RuleGroup> = groups
+            .map(|part| group(case, part, &past, &refused))
+            .collect();
+        let offered = groups.iter().any(|group| !group.choices.is_empty());
+        Ok(RuleProposals {
+            offered,
+            why: (!offered).then(|| "There is no rule for what is asked here.".into()),
+            groups,
+            allowed: parts
+                .filter(|(part, decided)| decided.verdict == Verdict::Auto && !part.possible)
+                .map(|(part, _)| text_of(case, part))
+                .collect(),
+            looked_at: past.len(),
+            scopes: scopes(case, who),
+            session: Some(case.session.clone()),
+        })
+    }
+}
+
+fn group(case: &Case, part: &Part, past: &[Past], refused: &[Past]) -> RuleGroup {
+    let subject = Subject {
+        text: &case.request.command,
+        place: Some(&case.judged.place),
+        ..Subject::default()
+    };
+    let choices: Vec<RuleChoice> = { propose(part, &subject, &policy::for_examples).into_iter() }
+        .filter_map(|proposal| {
+            let granted = policy::granted(&proposal.pattern)?;
+            let met = |past: &&Past| past.is_met_by(&granted);
+            let matched: Vec<&Past> = past.iter().filter(met).collect();
+            Some(RuleChoice {
+                matched: matched.len(),
+                commands: named(matched.into_iter()),
+                refused: named(refused.iter().filter(met)),
+                pattern: proposal.pattern,
+                label: proposal.label,
+            })
+        })
+        .collect();
+    RuleGroup {
+        text: text_of(case, part),
+        span: (part.span.start, part.span.end),
+        program: (!part.program.is_empty()).then(|| part.program.clone()),
+        does: part.does.clone(),
+        selected: (!choices.is_empty() && !is_weighty(part)).then_some(0),
+        choices,
+    }
+}
+
+/// Returns whether it should be asked about each time, unless a person says
+/// otherwise.
+fn is_weighty(part: &Part) -> bool {
+    let weighty = [Effect::Delete, Effect::Execute, Effect::Network];
+    part.unknown.is_some() || weighty.iter().any(|&effect| part.effects.has(effect))
+}
+
+fn named<'a>(past: impl Iterator<Item = &'a Past>) -> Vec<PastCommand> {
+    { past.take(NAMED) }
+        .map(|past| PastCommand::from(&past.command))
+        .collect()
+}
+
+fn text_of(case: &Case, part: &Part) -> String {
+    let text = case.request.command.get(part.span.start..part.span.end);
+    text.unwrap_or_default().trim().to_owned()
+}
+
+/// For whom somebody may allow what was asked: administrators everywhere,
+/// others where it was asked.
+fn scopes(case: &Case, who: &Principal) -> Vec<ScopeView> {
+    let sandbox = &case.known.sandbox;
+    let scope = |label: String, agent: Option<&str>, within: bool| ScopeView {
+        label,
+        agent: agent.map(str::to_owned),
+        sandbox: within.then(|| sandbox.id.clone()),
+    };
+    let mut scopes = vec![];
+    if let Some(name) = case.agent() {
+        scopes.push(scope(
+            format!("{name} in {}", sandbox.name),
+            Some(name),
+            true,
+        ));
+        let anywhere = scope(format!("{name} everywhere"), Some(name), false);
+        scopes.extend(who.is_administrator().then_some(anywhere));
+    }
+    scopes.push(scope(format!("Everyone in {}", sandbox.name), None, true));
+    let everyone = scope("Everyone everywhere".into(), None, false);
+    scopes.extend(who.is_administrator().then_some(everyone));
+    scopes
+}

@@ -1,0 +1,236 @@
+//! Limits and times that administrators change while the server runs. What
+//! they have not set is as the configuration file says.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use weighlock_policy::Times;
+
+use crate::config::Config;
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::live::lock;
+use crate::principal::{Principal, Right};
+
+/// Whose settings these are in the store; no principal can be called so.
+const NAME: &str = ":server";
+
+const MIB: u64 = 1024 * 1024;
+const DAY: u64 = 24 * 3600;
+
+/// Limits and times as they are set while the server runs; what is absent is as
+/// the configuration file says.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ServerLimits {
+    /// How long a question waits for a person.
+    pub expire_seconds: Option<u64>,
+    /// People may allow commands beforehand.
+    pub always: Option<bool>,
+    /// The time limit of a run when none is asked for.
+    pub timeout_default_seconds: Option<u64>,
+    /// The longest that can be asked for.
+    pub timeout_max_seconds: Option<u64>,
+    /// How long output, and with it recordings, is kept.
+    pub output_days: Option<u64>,
+    /// How much output of all runs together is kept.
+    pub output_mib: Option<u64>,
+    /// How long what was applied can be undone.
+    pub undo_days: Option<u64>,
+    /// How much is kept for that.
+    pub undo_mib: Option<u64>,
+    /// How long changes are kept that nobody decided about.
+    pub draft_days: Option<u64>,
+}
+
+/// The limits in force, and where each comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LimitsInForce {
+    /// What counts.
+    pub now: ServerLimits,
+    /// What administrators have set.
+    pub set: ServerLimits,
+    /// What the configuration file says.
+    pub file: ServerLimits,
+}
+
+/// What administrators have set.
+#[derive(Default)]
+pub(crate) struct Set(Mutex<Arc<ServerLimits>>);
+
+impl Set {
+    fn now(&self) -> Arc<ServerLimits> {
+        Arc::clone(&lock(&self.0))
+    }
+}
+
+impl Engine {
+    /// Reads what administrators have set before.
+    pub(crate) fn read_limits(&self) -> Result<(), Error> {
+        let text = self.store.settings(NAME)?;
+        let kept = text.and_then(|text| serde_json::from_str(&text).ok());
+        *lock(&self.limits_set.0) = Arc::new(kept.unwrap_or_default());
+        Ok(())
+    }
+
+    /// Returns the limits in force.
+    pub fn server_limits(&self, who: &Principal) -> Result<LimitsInForce, Error> {
+        who.check(Right::Look)?;
+        let set = self.limits_set.now();
+        let file = ServerLimits::of(&self.config);
+        Ok(LimitsInForce {
+            now: set.over(&file),
+            set: ServerLimits::clone(&set),
+            file,
+        })
+    }
+
+    /// Puts other limits in force, at once.
+    pub async fn set_server_limits(
+        &self,
+        limits: ServerLimits,
+        who: &Principal,
+    ) -> Result<LimitsInForce, Error> {
+        if who.is_agent() {
+            return Err(self.never_agents("change limits", None, who).await);
+        }
+        who.check(Right::Administer)?;
+        limits.over(&ServerLimits::of(&self.config)).check()?;
+        let text = serde_json::to_string(&limits).expect("limits are plain data");
+        let detail = json!({ "limits": limits, "origin": who.origin() });
+        let entry = self.entry("settings.changed", who.name(), None, detail);
+        // What cannot be recorded is not in force.
+        self.store.record(vec![entry]).await?;
+        let now = self.clock.micros();
+        self.store.save_settings(NAME.into(), text, now).await?;
+        *lock(&self.limits_set.0) = Arc::new(limits);
+        self.server_limits(who)
+    }
+
+    pub(crate) fn answer_time(&self) -> Duration {
+        let set = self.limits_set.now().expire_seconds;
+        set.map_or(self.config.approvals.expire, Duration::from_secs)
+    }
+
+    /// Returns whether people may allow commands beforehand.
+    pub(crate) fn allows_always(&self) -> bool {
+        self.limits_set.now().always.unwrap_or(true)
+    }
+
+    pub(crate) fn times(&self) -> Times {
+        let (set, file) = (self.limits_set.now(), self.config.times());
+        let max = { set.timeout_max_seconds }.map_or(file.max, Duration::from_secs);
+        let default = { set.timeout_default_seconds }.map_or(file.default, Duration::from_secs);
+        Times {
+            default: default.min(max),
+            max,
+        }
+    }
+
+    pub(crate) fn output_age(&self) -> Duration {
+        days(self.limits_set.now().output_days, self.config.output_age)
+    }
+
+    pub(crate) fn output_total(&self) -> u64 {
+        bytes(self.limits_set.now().output_mib, self.config.output_total)
+    }
+
+    pub(crate) fn undo_age(&self) -> Duration {
+        let file = self.config.effects.undo_age;
+        days(self.limits_set.now().undo_days, file)
+    }
+
+    pub(crate) fn undo_bytes(&self) -> u64 {
+        let file = self.config.effects.undo_bytes;
+        bytes(self.limits_set.now().undo_mib, file)
+    }
+
+    pub(crate) fn draft_age(&self) -> Duration {
+        let file = self.config.effects.draft_age;
+        days(self.limits_set.now().draft_days, file)
+    }
+}
+
+pub(crate) fn days(set: Option<u64>, file: Duration) -> Duration {
+    set.map_or(file, |days| Duration::from_secs(days.saturating_mul(DAY)))
+}
+
+pub(crate) fn bytes(set: Option<u64>, file: u64) -> u64 {
+    set.map_or(file, |mib| mib.saturating_mul(MIB))
+}
+
+impl ServerLimits {
+    fn of(config: &Config) -> Self {
+        let (times, effects) = (config.times(), &config.effects);
+        Self {
+            expire_seconds: Some(config.approvals.expire.as_secs()),
+            always: Some(true),
+            timeout_default_seconds: Some(times.default.as_secs()),
+            timeout_max_seconds: Some(times.max.as_secs()),
+            output_days: Some(config.output_age.as_secs() / DAY),
+            output_mib: Some(config.output_total / MIB),
+            undo_days: Some(effects.undo_age.as_secs() / DAY),
+            undo_mib: Some(effects.undo_bytes / MIB),
+            draft_days: Some(effects.draft_age.as_secs() / DAY),
+        }
+    }
+
+    /// Puts what is set over what the file says.
+    fn over(&self, file: &Self) -> Self {
+        Self {
+            expire_seconds: self.expire_seconds.or(file.expire_seconds),
+            always: self.always.or(file.always),
+            timeout_default_seconds: self
+                .timeout_default_seconds
+                .or(file.timeout_default_seconds),
+            timeout_max_seconds: self.timeout_max_seconds.or(file.timeout_max_seconds),
+            output_days: self.output_days.or(file.output_days),
+            output_mib: self.output_mib.or(file.output_mib),
+            undo_days: self.undo_days.or(file.undo_days),
+            undo_mib: self.undo_mib.or(file.undo_mib),
+            draft_days: self.draft_days.or(file.draft_days),
+        }
+    }
+
+    /// Refuses what nobody means: a limit of nothing, or times that contradict
+    /// each other.
+    fn check(&self) -> Result<(), Error> {
+        let wrong = |why: &str| {
+            Err(Error::invalid(
+                "bad_limits",
+                format!("{why}; nothing was changed"),
+                "leave a limit out for what the configuration file says",
+            ))
+        };
+        let week = 7 * DAY;
+        if !self
+            .expire_seconds
+            .is_none_or(|time| (10..=week).contains(&time))
+        {
+            return wrong("a question waits for 10 seconds to 7 days");
+        }
+        let times = [self.timeout_default_seconds, self.timeout_max_seconds];
+        if !times.iter().flatten().all(|time| (1..=week).contains(time)) {
+            return wrong("a run may take 1 second to 7 days");
+        }
+        if self.timeout_default_seconds > self.timeout_max_seconds {
+            return wrong("the usual time limit is above the longest");
+        }
+        let ages = [self.output_days, self.undo_days, self.draft_days];
+        if !ages.iter().flatten().all(|days| (1..=3650).contains(days)) {
+            return wrong("things are kept for 1 day to 10 years");
+        }
+        let sizes = [self.output_mib, self.undo_mib];
+        match sizes
+            .iter()
+            .flatten()
+            .all(|mib| (16..1 << 30).contains(mib))
+        {
+            true => Ok(()),
+            false => wrong("at least 16 MiB are kept"),
+        }
+    }
+}

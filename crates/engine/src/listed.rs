@@ -1,0 +1,53 @@
+//! What a blacklist would have blocked.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weighlock_policy::Blacklist;
+use weighlock_store::Filter;
+
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::past::PastCommand;
+use crate::principal::{Principal, Right};
+
+/// How far back it is looked, in microseconds.
+const WEEK: i64 = 7 * 24 * 3600 * 1_000_000;
+
+/// How many commands are looked at; a busy week has fewer.
+const LOOK_BACK: usize = 10_000;
+
+/// How many of them are named.
+const NAMED: usize = 50;
+
+/// A blacklist beside the commands of the last 7 days.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Listed {
+    /// How many commands were looked at.
+    pub looked_at: usize,
+    /// How many contain an entry.
+    pub matched: usize,
+    /// The newest of these, at most 50.
+    pub commands: Vec<PastCommand>,
+}
+
+impl Engine {
+    /// Says which commands of the last 7 days a blacklist is about.
+    pub fn blacklist_meets(&self, list: &Blacklist, who: &Principal) -> Result<Listed, Error> {
+        who.check(Right::Look)?;
+        let past = self.store.list(&Filter {
+            since: Some(self.clock.micros() - WEEK),
+            limit: LOOK_BACK,
+            visible: who.visible(),
+            ..Filter::default()
+        })?;
+        let blocked = past.iter().filter(|command| list.blocks(&command.command));
+        let blocked: Vec<_> = blocked.collect();
+        Ok(Listed {
+            looked_at: past.len(),
+            matched: blocked.len(),
+            commands: { blocked.into_iter().take(NAMED) }
+                .map(PastCommand::from)
+                .collect(),
+        })
+    }
+}

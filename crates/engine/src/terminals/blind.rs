@@ -1,0 +1,224 @@
+//! What a shell may run, or leave running, that cannot be seen in the text of a
+//! command.
+
+use weighlock_marks::Shell;
+use weighlock_policy::Permit;
+
+use super::startup::plain_shell;
+use crate::error::Error;
+use crate::run::Case;
+use crate::view::Run;
+
+/// Refuses a command that was allowed for reading only, and may run what nobody
+/// has seen. What a person's rule allows may be anything.
+pub(super) fn check_blind(permit: &Permit, case: &Case, terminal: &Run) -> Result<(), Error> {
+    let (command, parts) = (&case.request.command, &case.judged.judgement.facts.parts);
+    if !permit.read_only() {
+        return Ok(());
+    }
+    if may_evaluate(command) {
+        return Err(unknown_values());
+    }
+    if plain_shell(&terminal.command) == Some(Shell::Zsh) && sets_zsh(command) {
+        return Err(sets_the_shell());
+    }
+    let stays = parts
+        .iter()
+        .any(|part| STAYS.contains(&part.program.as_str()));
+    match stays || may_stay(command) {
+        true => Err(takes_a_part()),
+        false => Ok(()),
+    }
+}
+
+/// Whether a command may set what means something to zsh alone, by whatever
+/// name is a word of its own there (`path=.`, `for path in .`, `read path`).
+fn sets_zsh(command: &str) -> bool {
+    let apart = |char: char| char.is_whitespace() || ";|&()<>'\"=+".contains(char);
+    command.split(apart).any(|word| ZSH.contains(&word))
+}
+
+/// Parameters of zsh that other shells do not know.
+const ZSH: [&str; 22] = [
+    "aliases",
+    "argv",
+    "builtins",
+    "cdpath",
+    "commands",
+    "fignore",
+    "fpath",
+    "FPATH",
+    "functions",
+    "galiases",
+    "histchars",
+    "module_path",
+    "MODULE_PATH",
+    "options",
+    "parameters",
+    "path",
+    "precmd_functions",
+    "preexec_functions",
+    "prompt",
+    "saliases",
+    "zle_bracketed_paste",
+    "zle_highlight",
+];
+
+/// What goes on by itself, or comes again while a line is typed.
+const STAYS: [&str; 3] = ["setsid", "trap", "eval"];
+
+/// Whether a command may leave something behind that reads the terminal when
+/// the next line is typed. What is in the background of a shell may not, unless
+/// it is in the shell's own group (`$(… &)`) or has left its session.
+fn may_stay(command: &str) -> bool {
+    let command = outside_quotes(command);
+    let mut rest = command.as_str();
+    // `&&`, `>&`, `<&` and `&>` are something else.
+    while let Some(at) = rest.find('&') {
+        let (before, after) = (&rest[..at], &rest[at + 1..]);
+        let joined = before.ends_with(['>', '<', '&']) || after.starts_with(['&', '>']);
+        if !joined || before.ends_with('|') {
+            return true;
+        }
+        rest = after.strip_prefix('&').unwrap_or(after);
+    }
+    let is_word = |word: &str| command.split_whitespace().any(|each| each == word);
+    ["<(", ">(", "TRAP"]
+        .iter()
+        .any(|part| command.contains(part))
+        || is_word("coproc")
+}
+
+/// The same as [`unquoted`], without what stands in double quotes.
+fn outside_quotes(command: &str) -> String {
+    let rest = unquoted(command);
+    match rest.contains(['`', '\n']) || rest.contains("$(") {
+        true => rest,
+        false => rest.split('"').step_by(2).collect(),
+    }
+}
+
+/// Whether a shell may take the value of a variable for something to run:
+/// where numbers are expected. Nobody knows what the shell keeps in it.
+fn may_evaluate(command: &str) -> bool {
+    let command = unquoted(command);
+    // Subscripts are numbers, too, wherever they stand; and `test` knows them.
+    let is_test = |word: &str| word.trim_start_matches(['(', '{', '!', ';', '&', '|']) == "test";
+    ["((", "[", "${"].iter().any(|part| command.contains(part))
+        || command.split_whitespace().any(is_test)
+}
+
+/// A command without what stands in single quotes, which no shell evaluates
+/// where it stands. Where a quote may be none, all of it is left.
+fn unquoted(command: &str) -> String {
+    let odd = ["$'", "#", "<<", "\n", "`", "$("];
+    if odd.iter().any(|part| command.contains(part)) {
+        return command.replace("\\\n", "");
+    }
+    let mut rest = String::new();
+    let mut chars = command.chars();
+    let mut in_double = false;
+    while let Some(char) = chars.next() {
+        match char {
+            '\\' => rest.extend(chars.next().filter(|_| in_double)),
+            '\'' if !in_double => {
+                chars.by_ref().find(|&char| char == '\'');
+            }
+            _ => {
+                in_double ^= char == '"';
+                rest.push(char);
+            }
+        }
+    }
+    rest
+}
+
+fn unknown_values() -> Error {
+    Error::invalid(
+        "invalid_line",
+        "it may run what is in a variable of the shell, which nobody has judged; nothing was sent"
+            .into(),
+        "use it without `((`, `[`, `${` and `test`, or run it as a command of its own",
+    )
+}
+
+fn sets_the_shell() -> Error {
+    Error::invalid(
+        "invalid_line",
+        "it may set something that means more to zsh than to other shells, and nobody has judged \
+         that; nothing was sent"
+            .into(),
+        "use other names, or run it as a command of its own",
+    )
+}
+
+fn takes_a_part() -> Error {
+    Error::invalid(
+        "invalid_line",
+        "it may leave something running that takes a part of the next line, and nobody has judged \
+         the rest; nothing was sent"
+            .into(),
+        "use it without `&`, `<(`, `trap`, `setsid` and `eval`, or in a terminal of its own",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_shell_may_evaluate_is_noticed() {
+        for evaluated in [
+            "echo $((a))",
+            "[[ a -eq 0 ]]",
+            "echo ${HOME:c:1}",
+            "a[z]=1",
+            "a=([z]=1)",
+            "[ $x \"$y\" ]",
+            "true && test $x $y",
+            "echo \"it's\" a[z] 'x'",
+            "echo $'\\'' [ 'x'",
+            "ls # don't\necho $((x)) # '",
+            "echo \"$(\\\n(x))\"",
+            "cat <<E\n'\nE\necho $((x))",
+        ] {
+            assert!(may_evaluate(evaluated), "{evaluated}");
+        }
+        for plain in [
+            "ls",
+            "printf '\\033[31m'",
+            "echo \\[",
+            "cargo tests",
+            "z='b[1]'",
+        ] {
+            assert!(!may_evaluate(plain), "{plain}");
+        }
+    }
+    #[test]
+    fn what_may_stay_is_noticed() {
+        for stays in [
+            "sleep 9 &",
+            "sleep 9& ls",
+            "sleep 9 &| ls",
+            ": $(head -c8 </dev/tty >/dev/null &)",
+            "echo \"$(sleep 9 &)\"",
+            "cat <(sleep 9)",
+            "coproc cat",
+            "TRAPALRM() { read -k3 x; }",
+            "ls && sleep 9 &",
+            "ls &>x & ls",
+        ] {
+            assert!(may_stay(stays), "{stays}");
+        }
+        for gone in [
+            "ls && pwd || true",
+            "ls 2>&1",
+            "ls >&2 && cat <&0",
+            "ls &>/dev/null",
+            "ls &>>log",
+            "echo 'a & b' \"c & d\" e\\&f",
+        ] {
+            assert!(!may_stay(gone), "{gone}");
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! Rule files: their text, drafts of it, and what it was before.
+
+use std::sync::Arc;
+
+use aide::transform::TransformOperation;
+use axum::Json;
+use axum::extract::State as Shared;
+use axum::http::StatusCode;
+use axum::response::Response;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weighlock_engine::{
+    Compared, Engine, PolicyText, RuleEdit, RuleEdited, RulesChecked, Save, VersionView,
+};
+
+use crate::output::blocking;
+use crate::problem::Problem;
+use crate::system::{Body, Id, IfMatch, Params, Who, page, tagged};
+
+/// A text that might become a rule file.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RuleText {
+    /// The whole text.
+    pub text: String,
+}
+
+/// What a rule file is to say.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SaveRequest {
+    /// The whole text.
+    pub text: String,
+    /// What the change is for.
+    #[serde(default)]
+    pub note: String,
+    /// What was typed, where the answer was `allows_everything`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phrase: Option<String>,
+}
+
+/// Which text a rule file is to have again.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BackRequest {
+    /// The version.
+    pub version: i64,
+    /// What the change is for.
+    #[serde(default)]
+    pub note: String,
+    /// What was typed, where the answer was `allows_everything`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phrase: Option<String>,
+}
+
+/// Which versions to list.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct VersionParams {
+    /// Only those before this one.
+    before: Option<i64>,
+    /// How many, at most 500.
+    limit: Option<usize>,
+}
+
+pub(crate) async fn show(
+    Shared(engine): Shared<Arc<Engine>>,
+    Who(who): Who,
+    Id(id): Id,
+) -> Result<Response, Problem> {
+    let text = blocking(move || Ok(engine.policy_text(&id, &who)?)).await?;
+    Ok(answer(text))
+}
+
+pub(crate) fn show_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
+    op.id("getPolicyText")
+        .summary("A rule file: its text and its rules, with what they were about lately")
+        .response::<200, Json<PolicyText>>()
+}
+
+pub(crate) async fn save(
+    Shared(engine): Shared<Arc<Engine>>,
+    Who(who): Who,
+    Id(id): Id,
+    IfMatch(etag): IfMatch,
+    Body(asked): Body<SaveRequest>,
+) -> Result<Response, Problem> {
+    let save = Save {
+        text: asked.text,
+        note: asked.note,
+        etag,
+        phrase: asked.phrase,
+    };
+    Ok(answer(engine.save_policy(&id, save, &who).await?))
+}
+
+pub(crate) fn save_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
+    op.id("savePolicyText")
+        .summary("Put another text in the place of a rule file's")
+        .description(
+            "In force at once, and a version that can be gone back to. 400 `bad_rules` with the \
+             first mistake if it cannot be read; 400 `allows_everything` if nobody would be asked \
+             any more, unless the phrase in the hint is typed. For administrators.",
+        )
+        .response::<200, Json<PolicyText>>()
+}
+
+pub(crate) async fn check(
+    Shared(engine): Shared<Arc<Engine>>,
+    Who(who): Who,
+    Id(id): Id,
+    Body(asked): Body<RuleText>,
+) -> Result<Json<RulesChecked>, Problem> {
+    blocking(move || Ok(Json(engine.check_policy(&id, &asked.text, &who)?))).await
+}
+
+pub(crate) fn check_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
+    op.id("checkPolicyText")
+        .summary("What is wrong with a text for a rule file, and which rules it has")
+        .description("Changes nothing.")
+}
+
+pub(crate) async fn edit(
+    Shared(engine): Shared<Arc<Engine>>,
+    Who(who): Who,
+    Id(id): Id,
+    Body(asked): Body<RuleEdit>,
+) -> Result<Json<RuleEdited>, Problem> {
+    blocking(move || Ok(Json(engine.edit_policy(&id, &asked, &who)?))).await
+}
+
+pub(crate) fn edit_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
+    op.id("editPolicyText")
+        .summary("Put one rule into a text, change it or take it out, as a form does")
+        .description(
+            "Answers with the text; every line that is not the rule's is as it was. 400 \
+             `not_by_form` where that cannot be. Nothing is saved.",
+        )
+}
+
+pub(crate) async fn compare(
+    Shared(engine): Shared<Arc<Engine>>,
+    Who(who): Who,
+    Id(id): Id,
+    Body(asked): Body<RuleText>,
+) -> Result<Json<Compared>, Problem> {
+    blocking(move || Ok(Json(engine.compare_policy(&id, &asked.text, &who)?))).await
+}
+
+pub(crate) fn compare_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
+    op.id("comparePolicyText")
+        .summary("What a text for a rule file would mean for the last 1,000 commands")
+        .description("Changes nothing.")
+}
+
+pub(crate) async fn versions(
+    Shared(engine): Shared<Arc<Engine>>,
+    Who(who): Who,
+    Id(id): Id,
+    Params(params): Params<VersionParams>,
+) -> Result<Json<Vec<VersionView>>, Problem> {
+    let limit = page(params.limit);
+    blocking(move || {
+        Ok(Json(engine.policy_versions(
+            &id,
+            params.before,
+            limit,
+            &who,
+        )?))
+    })
+    .await
+}
+
+pub(crate) fn versions_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
+    op.id("listPolicyVersions")
+        .summary("The texts that a rule file has had, newest first")
+}
+
+pub(crate) async fn back(
+    Shared(engine): Shared<Arc<Engine>>,
+    Who(who): Who,
+    Id(id): Id,
+    IfMatch(etag): IfMatch,
+    Body(asked): Body<BackRequest>,
+) -> Result<Response, Problem> {
+    let save = Save {
+        text: String::new(),
+        note: asked.note,
+        etag,
+        phrase: asked.phrase,
+    };
+    let back = engine.policy_back(&id, asked.version, save, &who);
+    Ok(answer(back.await?))
+}
+
+pub(crate) fn back_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
+    op.id("goBackToPolicyVersion")
+        .summary("Put a text that a rule file has had in its place again")
+        .response::<200, Json<PolicyText>>()
+}
+
+fn answer(text: PolicyText) -> Response {
+    tagged(StatusCode::OK, text.etag, text)
+}

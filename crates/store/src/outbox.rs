@@ -1,0 +1,296 @@
+//! What people are to be told, until they were.
+//!
+//! Everything that is told is an entry of the audit first. What follows from
+//! the entries is put here together with how far they were read, so that a
+//! crash between the two neither forgets nor repeats anything.
+
+use rusqlite::{Connection, Params, Row, params};
+use serde_json::Value;
+
+use crate::open::{Error, Store};
+
+/// One thing that a webhook is to be told.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Notice {
+    /// Which webhook.
+    pub webhook: String,
+    /// Names it, so that it is told once.
+    pub event: String,
+    /// What has happened, as a stable word.
+    pub kind: String,
+    /// The approval or run it is about; may be empty.
+    pub subject: String,
+    /// Whose notices are told together; may be empty.
+    pub agent: String,
+    /// What it was told with, once that was tried.
+    pub message: Option<String>,
+    /// Microseconds since 1970.
+    pub created_at: i64,
+    /// It is not told before.
+    pub due_at: i64,
+    /// When it was tried last.
+    pub tried_at: Option<i64>,
+    /// What has no column.
+    pub body: Value,
+}
+
+/// What became of a question that people may have been told of.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Closing {
+    /// Names the notice of it.
+    pub event: String,
+    /// The approval.
+    pub approval: String,
+    /// When. Microseconds since 1970.
+    pub at: i64,
+    /// What is said about it.
+    pub body: Value,
+}
+
+/// The kinds that the outbox itself knows.
+pub const WAITING: &str = "approval.waiting";
+/// See [`WAITING`].
+pub const CLOSED: &str = "approval.closed";
+
+/// What became of a notice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// The receiver took it.
+    Sent,
+    /// There is nothing to tell any more.
+    Dropped,
+    /// It was tried for as long as is worth it.
+    Failed,
+}
+
+const COLUMNS: &str =
+    "webhook_id, event, kind, subject, agent, message, created_at, due_at, tried_at, body";
+
+impl Store {
+    /// Puts what follows from the entries up to `seen` into the outbox. A
+    /// question that closes before anybody was told of it is not told at all.
+    pub async fn put_notices(
+        &self,
+        notices: Vec<Notice>,
+        closings: Vec<Closing>,
+        seen: u64,
+    ) -> Result<(), Error> {
+        self.writer
+            .write(move |to| {
+                for notice in &notices {
+                    put(to, notice)?;
+                }
+                for closing in &closings {
+                    close(to, closing)?;
+                }
+                to.execute(
+                    "UPDATE webhooks SET since = ?1 WHERE is_active AND since < ?1",
+                    [seen],
+                )?;
+                Ok(((), vec![]))
+            })
+            .await
+    }
+
+    /// Lists a webhook's notices that are due now, the longest due first. What was
+    /// made in a time that has not come yet was made by a clock that has been
+    /// set back, and must not wait for it.
+    pub fn due_notices(&self, webhook: &str, now: i64, most: usize) -> Result<Vec<Notice>, Error> {
+        self.notices_where(
+            "INDEXED BY outbox_due WHERE webhook_id = ?1 AND state = 'due' \
+             AND (due_at <= ?2 OR created_at > ?2) ORDER BY due_at, event LIMIT ?3",
+            params![webhook, now, crate::cursor::rows(most)],
+        )
+    }
+
+    /// Lists the notices of one kind about one agent that wait to be told to a
+    /// webhook.
+    pub fn notices_like(&self, one: &Notice) -> Result<Vec<Notice>, Error> {
+        self.notices_where(
+            "WHERE webhook_id = ?1 AND kind = ?2 AND agent = ?3 AND state = 'due' \
+             ORDER BY due_at, event",
+            params![one.webhook, one.kind, one.agent],
+        )
+    }
+
+    /// Lists a webhook's newest notices.
+    pub fn notices_of(&self, webhook: &str, most: usize) -> Result<Vec<(Notice, String)>, Error> {
+        let reader = self.lock_reader();
+        let sql = format!(
+            "SELECT {COLUMNS}, state FROM outbox WHERE webhook_id = ?1 \
+             ORDER BY created_at DESC, event DESC LIMIT ?2"
+        );
+        let mut query = reader.prepare_cached(&sql)?;
+        let rows = query.query_map(params![webhook, crate::cursor::rows(most)], |row| {
+            Ok((read(row)?, row.get(10)?))
+        })?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// Returns when something of this kind about this agent was last tried.
+    pub fn last_tried(&self, one: &Notice) -> Result<Option<i64>, Error> {
+        let sql = "SELECT max(tried_at) FROM outbox INDEXED BY outbox_tried \
+             WHERE webhook_id = ?1 AND kind = ?2 AND agent = ?3";
+        let of = [&one.webhook, &one.kind, &one.agent];
+        Ok(self.lock_reader().query_row(sql, of, |row| row.get(0))?)
+    }
+
+    /// Returns when the next notice is due, and when the next webhook may be
+    /// tried again.
+    pub fn next_due(&self, after: i64) -> Result<Option<i64>, Error> {
+        let sql = "SELECT min(max(due_at, retry_at)) FROM outbox INDEXED BY outbox_due \
+             JOIN webhooks USING (webhook_id) WHERE state = 'due' AND is_active \
+             AND max(due_at, retry_at) > ?1";
+        Ok(self
+            .lock_reader()
+            .query_row(sql, [after], |row| row.get(0))?)
+    }
+
+    /// Notes that notices are about to be told in one message. What is not due
+    /// any more is left out; returns what is left.
+    pub async fn try_notices(
+        &self,
+        notices: Vec<Notice>,
+        message: String,
+        now: i64,
+    ) -> Result<Vec<Notice>, Error> {
+        self.writer
+            .write(move |to| {
+                let mut left = vec![];
+                for mut notice in notices {
+                    let tried = to
+                        .prepare_cached(
+                            "UPDATE outbox SET message = ?3, tried_at = ?4 \
+                         WHERE webhook_id = ?1 AND event = ?2 AND state = 'due'",
+                        )?
+                        .execute(params![notice.webhook, notice.event, message, now])?;
+                    if tried == 1 {
+                        notice.message = Some(message.clone());
+                        left.push(notice);
+                    }
+                }
+                Ok((left, vec![]))
+            })
+            .await
+    }
+
+    /// Settles notices; those that were dropped meanwhile stay so.
+    pub async fn settle_notices(&self, notices: Vec<Notice>, fate: Fate) -> Result<(), Error> {
+        self.writer
+            .write(move |to| {
+                for notice in &notices {
+                    to.prepare_cached(
+                        "UPDATE outbox SET state = ?3 \
+                         WHERE webhook_id = ?1 AND event = ?2 AND state = 'due'",
+                    )?
+                    .execute(params![
+                        notice.webhook,
+                        notice.event,
+                        fate.word()
+                    ])?;
+                }
+                Ok(((), vec![]))
+            })
+            .await
+    }
+
+    /// Puts notices off.
+    pub async fn put_off_notices(&self, notices: Vec<Notice>, until: i64) -> Result<(), Error> {
+        self.writer
+            .write(move |to| {
+                for notice in &notices {
+                    to.prepare_cached(
+                        "UPDATE outbox SET due_at = ?3 \
+                         WHERE webhook_id = ?1 AND event = ?2 AND state = 'due'",
+                    )?
+                    .execute(params![notice.webhook, notice.event, until])?;
+                }
+                Ok(((), vec![]))
+            })
+            .await
+    }
+
+    /// Forgets what was settled before a time.
+    pub async fn forget_notices(&self, before: i64) -> Result<(), Error> {
+        let sql = "DELETE FROM outbox WHERE state <> 'due' AND created_at < ?1";
+        self.writer.execute(sql, [before]).await
+    }
+
+    fn notices_where(&self, which: &str, values: impl Params) -> Result<Vec<Notice>, Error> {
+        let reader = self.lock_reader();
+        let sql = format!("SELECT {COLUMNS} FROM outbox {which}");
+        let mut query = reader.prepare_cached(&sql)?;
+        let rows = query.query_map(values, read)?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+}
+
+impl Fate {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Sent => "sent",
+            Self::Dropped => "dropped",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// Puts a notice, unless there is one of the same event, or its webhook is gone.
+fn put(to: &Connection, notice: &Notice) -> Result<(), Error> {
+    to.prepare_cached(
+        "INSERT INTO outbox (webhook_id, event, kind, subject, agent, state, created_at, due_at, \
+         body) SELECT ?1, ?2, ?3, ?4, ?5, 'due', ?6, ?7, ?8 \
+         WHERE EXISTS (SELECT 1 FROM webhooks WHERE webhook_id = ?1 AND is_active) \
+         ON CONFLICT DO NOTHING",
+    )?
+    .execute(params![
+        notice.webhook,
+        notice.event,
+        notice.kind,
+        notice.subject,
+        notice.agent,
+        notice.created_at,
+        notice.due_at,
+        notice.body.to_string(),
+    ])?;
+    Ok(())
+}
+
+/// Whoever may have been told that something waits is told that it does not.
+fn close(to: &Connection, closing: &Closing) -> Result<(), Error> {
+    to.prepare_cached(
+        "INSERT INTO outbox (webhook_id, event, kind, subject, agent, state, created_at, due_at, \
+         body) SELECT webhook_id, ?1, ?2, subject, agent, 'due', ?3, ?3, ?4 FROM outbox \
+         INDEXED BY outbox_subject WHERE subject = ?5 AND kind = ?6 AND tried_at IS NOT NULL \
+         AND state IN ('due', 'sent') ON CONFLICT DO NOTHING",
+    )?
+    .execute(params![
+        closing.event,
+        CLOSED,
+        closing.at,
+        closing.body.to_string(),
+        closing.approval,
+        WAITING
+    ])?;
+    to.prepare_cached(
+        "UPDATE outbox SET state = 'dropped' WHERE subject = ?1 AND kind = ?2 AND state = 'due'",
+    )?
+    .execute(params![closing.approval, WAITING])?;
+    Ok(())
+}
+
+fn read(row: &Row<'_>) -> Result<Notice, rusqlite::Error> {
+    let body: String = row.get(9)?;
+    Ok(Notice {
+        webhook: row.get(0)?,
+        event: row.get(1)?,
+        kind: row.get(2)?,
+        subject: row.get(3)?,
+        agent: row.get(4)?,
+        message: row.get(5)?,
+        created_at: row.get(6)?,
+        due_at: row.get(7)?,
+        tried_at: row.get(8)?,
+        body: serde_json::from_str(&body).unwrap_or_default(),
+    })
+}

@@ -1,0 +1,240 @@
+//! Webhooks: where people want to be told of what waits.
+
+use rusqlite::{Connection, Params, Row, params};
+use serde_json::Value;
+
+use crate::audit::Entry;
+use crate::open::{Error, Store};
+use crate::writer::only_if;
+
+/// A webhook as it is remembered.
+#[derive(Clone, PartialEq)]
+pub struct WebhookRow {
+    /// Sorts by time of creation.
+    pub id: String,
+    /// Who is told; empty for the server's own.
+    pub owner: String,
+    /// Where to, with everything that may be a secret in it.
+    pub url: String,
+    /// Signs what is sent.
+    pub secret: String,
+    /// It is told of what happens.
+    pub active: bool,
+    /// What has no column.
+    pub body: Value,
+    /// Counts the changes.
+    pub version: i64,
+    /// Microseconds since 1970.
+    pub created_at: i64,
+    /// See `created_at`.
+    pub updated_at: i64,
+    /// The entry of the audit up to which it was looked at what to tell.
+    pub since: u64,
+    /// How its deliveries go.
+    pub course: Course,
+}
+
+/// How the deliveries of a webhook go.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Course {
+    /// Attempts in a row that failed.
+    pub failures: u32,
+    /// Nothing is tried before. Microseconds since 1970.
+    pub retry_at: i64,
+    /// When the receiver took something last.
+    pub told_at: Option<i64>,
+    /// Why the latest attempt failed.
+    pub trouble: Option<String>,
+}
+
+/// Never shows where to, or with what secret.
+impl std::fmt::Debug for WebhookRow {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        to.debug_struct("WebhookRow")
+            .field("id", &self.id)
+            .field("owner", &self.owner)
+            .finish_non_exhaustive()
+    }
+}
+
+const COLUMNS: &str = "webhook_id, owner, url, secret, is_active, body, version, created_at, \
+     updated_at, since, failures, retry_at, told_at, trouble";
+
+impl Store {
+    /// Remembers a webhook, which is told of what happens from now on; false
+    /// when its owner has as many as they may.
+    pub async fn add_webhook(
+        &self,
+        row: WebhookRow,
+        most: usize,
+        entries: Vec<Entry>,
+    ) -> Result<bool, Error> {
+        self.writer
+            .write(move |to| {
+                let count = "SELECT count(*) FROM webhooks WHERE owner = ?1";
+                let there: usize = to.query_row(count, [&row.owner], |row| row.get(0))?;
+                if there >= most {
+                    return Ok((false, vec![]));
+                }
+                to.execute(
+                    "INSERT INTO webhooks (webhook_id, owner, url, secret, is_active, body, \
+                     version, created_at, updated_at, since) \
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+                    params![
+                        row.id,
+                        row.owner,
+                        row.url,
+                        row.secret,
+                        row.active,
+                        row.body.to_string(),
+                        row.version,
+                        row.created_at,
+                        row.updated_at,
+                        newest(to)?,
+                    ],
+                )?;
+                Ok((true, entries))
+            })
+            .await
+    }
+
+    /// Changes a webhook that is still as it was read; false when it is not.
+    /// One that is switched on again is told of what happens from now on, and
+    /// has a fresh start.
+    pub async fn change_webhook(
+        &self,
+        row: WebhookRow,
+        entries: Vec<Entry>,
+    ) -> Result<bool, Error> {
+        self.writer
+            .write(move |to| {
+                let newest = newest(to)?;
+                let changed = to.execute(
+                    "UPDATE webhooks SET url = ?3, secret = ?4, \
+                     since = CASE WHEN is_active THEN since ELSE ?8 END, \
+                     is_active = ?5, body = ?6, updated_at = ?7, version = version + 1, \
+                     failures = 0, retry_at = 0, trouble = NULL \
+                     WHERE webhook_id = ?1 AND version = ?2",
+                    params![
+                        row.id,
+                        row.version,
+                        row.url,
+                        row.secret,
+                        row.active,
+                        row.body.to_string(),
+                        row.updated_at,
+                        newest,
+                    ],
+                )?;
+                if changed == 1 && !row.active {
+                    drop_all(to, &row.id)?;
+                }
+                Ok(only_if(changed == 1, entries))
+            })
+            .await
+    }
+
+    /// Notes how an attempt went.
+    pub async fn note_course(&self, id: String, course: Course) -> Result<(), Error> {
+        self.writer
+            .write(move |to| {
+                to.execute(
+                    "UPDATE webhooks SET failures = ?2, retry_at = ?3, \
+                     told_at = coalesce(?4, told_at), trouble = ?5 WHERE webhook_id = ?1",
+                    params![
+                        id,
+                        course.failures,
+                        course.retry_at,
+                        course.told_at,
+                        course.trouble
+                    ],
+                )?;
+                Ok(((), vec![]))
+            })
+            .await
+    }
+
+    /// Switches a webhook off whose receiver wants no more; false when it is.
+    pub async fn switch_off_webhook(
+        &self,
+        id: String,
+        why: String,
+        entries: Vec<Entry>,
+    ) -> Result<bool, Error> {
+        self.writer
+            .write(move |to| {
+                let off = to.execute(
+                    "UPDATE webhooks SET is_active = 0, version = version + 1, trouble = ?2 \
+                     WHERE webhook_id = ?1 AND is_active",
+                    params![id, why],
+                )?;
+                drop_all(to, &id)?;
+                Ok(only_if(off == 1, entries))
+            })
+            .await
+    }
+
+    /// Forgets a webhook and what it was told.
+    pub async fn remove_webhook(&self, id: String, entries: Vec<Entry>) -> Result<bool, Error> {
+        self.writer
+            .write(move |to| {
+                let gone = to.execute("DELETE FROM webhooks WHERE webhook_id = ?1", [id])?;
+                Ok(only_if(gone == 1, entries))
+            })
+            .await
+    }
+
+    /// Recalls a webhook.
+    pub fn webhook(&self, id: &str) -> Result<Option<WebhookRow>, Error> {
+        Ok(self.webhooks_where("WHERE webhook_id = ?1", [id])?.pop())
+    }
+
+    /// Lists all webhooks, oldest first.
+    pub fn webhooks(&self) -> Result<Vec<WebhookRow>, Error> {
+        self.webhooks_where("ORDER BY webhook_id", [])
+    }
+
+    fn webhooks_where(&self, which: &str, values: impl Params) -> Result<Vec<WebhookRow>, Error> {
+        let reader = self.lock_reader();
+        let sql = format!("SELECT {COLUMNS} FROM webhooks {which}");
+        let mut query = reader.prepare_cached(&sql)?;
+        let rows = query.query_map(values, read)?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+}
+
+/// The number of the newest entry, as the writer sees it.
+fn newest(from: &Connection) -> Result<i64, Error> {
+    let sql = "SELECT coalesce(max(seq), 0) FROM audit";
+    Ok(from.query_row(sql, [], |row| row.get(0))?)
+}
+
+fn drop_all(to: &Connection, id: &str) -> Result<(), Error> {
+    to.execute(
+        "UPDATE outbox SET state = 'dropped' WHERE webhook_id = ?1 AND state = 'due'",
+        [id],
+    )?;
+    Ok(())
+}
+
+fn read(row: &Row<'_>) -> Result<WebhookRow, rusqlite::Error> {
+    let body: String = row.get(5)?;
+    Ok(WebhookRow {
+        id: row.get(0)?,
+        owner: row.get(1)?,
+        url: row.get(2)?,
+        secret: row.get(3)?,
+        active: row.get(4)?,
+        body: serde_json::from_str(&body).unwrap_or_default(),
+        version: row.get(6)?,
+        created_at: row.get(7)?,
+        updated_at: row.get(8)?,
+        since: row.get(9)?,
+        course: Course {
+            failures: row.get(10)?,
+            retry_at: row.get(11)?,
+            told_at: row.get(12)?,
+            trouble: row.get(13)?,
+        },
+    })
+}
