@@ -46,7 +46,7 @@ impl Engine {
         let mut detail = Run::from_command(command.clone()).detail;
         detail.in_terminal = case.request.in_terminal.clone();
         detail.shell_dir = case.request.shell_dir.clone();
-        command.detail = stored(detail);
+        command.detail = stored(&detail);
         let told = json!({ "command": command.command, "cwd": command.cwd, "executor": "external",
                            "in_terminal": case.request.in_terminal,
                            "approved_by": command.approved_by, "approval": command.approval });
@@ -87,7 +87,7 @@ impl Engine {
         command.kept_bytes = detail.output.kept_bytes;
         let now = self.clock.micros();
         detail.duration_ms = { command.started_at }.map(|began| (now - began) as f64 / 1000.0);
-        command.detail = stored(detail);
+        command.detail = stored(&detail);
         command.exit_code = Some(report.exit_code);
         command.state = match report.exit_code {
             0 => State::Succeeded,

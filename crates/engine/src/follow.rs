@@ -106,7 +106,7 @@ impl Engine {
         command.ended_at = Some(self.clock.micros());
         command.updated_at = self.clock.micros();
         command.open = false;
-        command.detail = stored(detail);
+        command.detail = stored(&detail);
         self.write_until_done(&command, &None, &[entry]).await;
         self.drop_copy(&command.id).await;
         self.put_away(&command);
@@ -178,21 +178,25 @@ impl Engine {
         entries: Vec<Entry>,
         end: &tokio::sync::watch::Sender<Option<Run>>,
     ) {
-        command.detail = stored(detail.clone());
-        if let Err(error) = self.write_end(command, &changes, &entries).await {
+        command.detail = stored(&detail);
+        // The answer is made while the store writes.
+        let (written, run) = tokio::join!(self.write_end(command, &changes, &entries), async {
+            Run::from_command(command.clone())
+        });
+        if let Err(error) = written {
             // The caller gets its answer; the record follows when it can.
             detail.warnings.push(format!(
                 "the end is not recorded yet, and will be: {}",
                 Error::from(error).problem().detail
             ));
             let unrecorded = Command {
-                detail: stored(detail),
+                detail: stored(&detail),
                 ..command.clone()
             };
             end.send_replace(Some(Run::from_command(unrecorded)));
             self.write_until_done(command, &changes, &entries).await;
         }
-        end.send_replace(Some(Run::from_command(command.clone())));
+        end.send_replace(Some(run));
     }
 
     async fn write_end(
@@ -266,7 +270,7 @@ impl Engine {
                 name.to_string_lossy()
             ));
         }
-        command.detail = stored(detail);
+        command.detail = stored(&detail);
     }
 
     /// Settles a run whose keeper was killed. How its shell ended stands, if

@@ -116,7 +116,7 @@ impl Engine {
             ended_at: None,
             open: false,
             kept_bytes: 0,
-            detail: stored(detail),
+            detail: stored(&detail),
         }
     }
 

@@ -76,7 +76,7 @@ impl Engine {
         detail.output.removed = true;
         detail.output.kept_bytes = 0;
         command.kept_bytes = 0;
-        command.detail = stored(detail);
+        command.detail = stored(&detail);
         let entry = self.entry(
             "output.removed",
             "weighlock",

@@ -338,8 +338,8 @@ impl Engine {
             startup,
             output_file,
         };
-        command.detail = stored(Detail {
-            sandbox: Some(walls.view),
+        command.detail = stored(&Detail {
+            sandbox: Some(walls.view.clone()),
             limits: Some(LimitsView::from(&spec.profile.limits)),
             original: before.original,
             token: before.token,
@@ -371,6 +371,7 @@ impl Engine {
             spec,
             room,
             guarded: walls.guarded,
+            sandbox: walls.view,
             below,
             comes,
             cwd: case.place.fd,
@@ -406,7 +407,7 @@ impl Engine {
             approval: command.approval.clone(),
             approved_by: command.approved_by.clone(),
             created_at: command.created_at,
-            detail: stored(detail),
+            detail: stored(&detail),
             ..fresh
         }
     }
@@ -414,7 +415,6 @@ impl Engine {
     /// Records the start, and only then starts.
     async fn start(self: &Arc<Self>, plan: Plan, permit: Permit) -> Result<Run, Error> {
         let command = plan.command;
-        let sandbox = Run::from_command(command.clone()).detail.sandbox;
         let entry = self.entry_of(
             "run.started",
             &command.requested_by,
@@ -423,7 +423,7 @@ impl Engine {
                     "approved_by": command.approved_by, "approval": command.approval,
                     "session": command.session,
                     "shell": plan.spec.shell, "env": plan.env,
-                    "sandbox": sandbox,
+                    "sandbox": plan.sandbox,
                     "timeout_ms": plan.spec.limits.hard.as_millis() as u64 }),
         );
         // The caller's patience does not matter here: what was begun is
@@ -612,6 +612,8 @@ struct Plan {
     verdict: &'static str,
     spec: Spec,
     room: OwnedSemaphorePermit,
+    /// Its sandbox as it is shown.
+    sandbox: SandboxView,
     /// What is protected in the directory that it may write.
     guarded: Option<Guarded>,
     /// Runs whose copies it sees.

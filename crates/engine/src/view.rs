@@ -329,9 +329,10 @@ impl Run {
     }
 
     pub(crate) fn from_command(command: Command) -> Self {
-        let stored: Stored = serde_json::from_value(command.detail).unwrap_or_default();
-        let mut detail = stored.detail;
-        detail.output.totals = stored.totals;
+        // Read twice, which is less work than once with the one in the other.
+        let mut detail: Detail = serde_json::from_str(&command.detail).unwrap_or_default();
+        let beside: Beside = serde_json::from_str(&command.detail).unwrap_or_default();
+        detail.output.totals = beside.totals;
         Self {
             short_id: id::short(&command.id),
             command_id: command.id,
@@ -362,25 +363,31 @@ impl Run {
 }
 
 /// The detail as it is stored.
-#[derive(Default, Serialize, Deserialize)]
-#[serde(default)]
-struct Stored {
+#[derive(Serialize)]
+struct Stored<'a> {
     #[serde(flatten)]
-    detail: Detail,
+    detail: &'a Detail,
+    totals: &'a Totals,
+}
+
+/// What is stored beside the detail.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Beside {
     totals: Totals,
 }
 
 /// Returns a command's detail with why it is as it is.
-pub(crate) fn explained(command: &Command, reason: Reason) -> serde_json::Value {
+pub(crate) fn explained(command: &Command, reason: Reason) -> String {
     let mut detail = Run::from_command(command.clone()).detail;
     detail.reason = Some(reason);
-    stored(detail)
+    stored(&detail)
 }
 
 /// Makes a detail what the store keeps of it.
-pub(crate) fn stored(detail: Detail) -> serde_json::Value {
-    let totals = detail.output.totals.clone();
-    serde_json::to_value(Stored { detail, totals }).expect("a detail is always JSON")
+pub(crate) fn stored(detail: &Detail) -> String {
+    let totals = &detail.output.totals;
+    serde_json::to_string(&Stored { detail, totals }).expect("a detail is always JSON")
 }
 
 impl Detail {

@@ -5,7 +5,6 @@
 //! anything.
 
 use rusqlite::{Connection, Row, params};
-use serde_json::Value;
 
 use crate::approval::{self, Approval, ApprovalState};
 use crate::audit::Entry;
@@ -69,7 +68,7 @@ impl Store {
         id: String,
         fingerprint: String,
         answer: Answer,
-        detail: impl Fn(&Command) -> Value + Send + 'static,
+        detail: impl Fn(&Command) -> String + Send + 'static,
         entries: impl FnOnce(&Approval, &[Command]) -> Vec<Entry> + Send + 'static,
     ) -> Result<Answered, Error> {
         self.writer
@@ -101,7 +100,7 @@ impl Store {
         state: ApprovalState,
         by: String,
         at: i64,
-        detail: impl Fn(&Command) -> Value + Send + 'static,
+        detail: impl Fn(&Command) -> String + Send + 'static,
         entries: impl FnOnce(&Approval, &[Command]) -> Vec<Entry> + Send + 'static,
     ) -> Result<Option<(Approval, Vec<Command>)>, Error> {
         self.writer
@@ -197,7 +196,7 @@ fn yeses(from: &Connection, id: &str) -> Result<u32, Error> {
 fn settle(
     to: &Connection,
     closed: &Approval,
-    detail: &dyn Fn(&Command) -> Value,
+    detail: &dyn Fn(&Command) -> String,
 ) -> Result<Vec<(Command, String)>, Error> {
     approval::update(to, closed)?;
     let mut commands = pending::waiting(to, &closed.id)?;

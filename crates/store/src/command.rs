@@ -78,8 +78,8 @@ pub struct Command {
     pub external: bool,
     /// Bytes of its output that are on disk.
     pub kept_bytes: u64,
-    /// What has no column, as JSON.
-    pub detail: serde_json::Value,
+    /// What has no column: JSON, which the store does not look into.
+    pub detail: String,
 }
 
 impl State {
@@ -235,7 +235,7 @@ pub(crate) fn insert(to: &Connection, command: &Command) -> Result<(), Error> {
         command.updated_at,
         command.started_at,
         command.ended_at,
-        command.detail.to_string(),
+        command.detail,
         command.state.status(),
         tail(&command.id),
         command.open,
@@ -265,7 +265,7 @@ pub(crate) fn update(to: &Connection, command: &Command) -> Result<(), Error> {
         command.updated_at,
         command.started_at,
         command.ended_at,
-        command.detail.to_string(),
+        command.detail,
         command.open,
         command.kept_bytes,
         command.command,
@@ -283,7 +283,6 @@ pub(crate) fn one(from: &Connection, id: &str) -> Result<Option<Command>, Error>
 
 pub(crate) fn read(row: &Row<'_>) -> Result<Command, rusqlite::Error> {
     let state: String = row.get(4)?;
-    let detail: String = row.get(13)?;
     Ok(Command {
         id: row.get(0)?,
         session: row.get(1)?,
@@ -298,7 +297,7 @@ pub(crate) fn read(row: &Row<'_>) -> Result<Command, rusqlite::Error> {
         updated_at: row.get(10)?,
         started_at: row.get(11)?,
         ended_at: row.get(12)?,
-        detail: serde_json::from_str(&detail).unwrap_or_default(),
+        detail: row.get(13)?,
         open: row.get(14)?,
         kept_bytes: row.get(15)?,
         sandbox: row.get(16)?,

@@ -178,7 +178,7 @@ impl Engine {
         command.state = view.ended_as.unwrap_or(State::Succeeded);
         command.updated_at = self.clock.micros();
         command.open = false;
-        command.detail = stored(detail);
+        command.detail = stored(&detail);
         let row = self.row(
             &command,
             ChangesState::Applied,
@@ -219,7 +219,7 @@ impl Engine {
         let entry = self.entry_of("changes.not_applied", "weighlock", &command, told);
         let mut detail = Run::from_command(command.clone()).detail;
         detail.reason = Some(reason);
-        command.detail = stored(detail);
+        command.detail = stored(&detail);
         command.state = state;
         command.updated_at = self.clock.micros();
         let id = command.id.clone();
@@ -392,7 +392,7 @@ impl Engine {
         if let Some(view) = &mut detail.changes {
             view.state = "discarded".into();
         }
-        command.detail = stored(detail);
+        command.detail = stored(&detail);
         let mut body = ChangesView::from_row(&row);
         body.state = "discarded".into();
         let told = json!({ "hash": row.hash, "summary": body.summary, "by": by, "with": with });

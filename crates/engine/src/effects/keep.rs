@@ -161,7 +161,7 @@ impl Engine {
             };
             let mut detail = Run::from_command(command.clone()).detail;
             detail.changes = Some(view);
-            command.detail = stored(detail);
+            command.detail = stored(&detail);
             self.store
                 .settle_changes(command, None, row, vec![entry])
                 .await?;

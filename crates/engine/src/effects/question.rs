@@ -103,7 +103,7 @@ impl Engine {
         let ended_as = command.state;
         detail.changes = Some(view);
         command.state = State::Waiting;
-        command.detail = stored(detail.clone());
+        command.detail = stored(&detail);
         let hold = HoldChanges {
             command: command.clone(),
             request: found.copied.request.clone(),
@@ -117,7 +117,7 @@ impl Engine {
                 .hold_changes(hold.clone(), move |command, question| {
                     let mut told = told;
                     told.reason = Some(waiting(question, command, &told));
-                    command.detail = stored(told);
+                    command.detail = stored(&told);
                     asked.detail["approval"] = question.id.as_str().into();
                     let mut opened = asked.clone();
                     opened.kind = "approval.asked";

@@ -121,7 +121,7 @@ impl Engine {
             open: true,
             external: false,
             kept_bytes: 0,
-            detail: stored(Detail {
+            detail: stored(&Detail {
                 description: Some(format!("Takes back what `{}` changed", undone.command)),
                 ..Detail::default()
             }),
@@ -164,7 +164,7 @@ impl Engine {
         let mut detail = Run::from_command(command.clone()).detail;
         detail.changes = Some(view.clone());
         detail.duration_ms = { command.started_at }.map(|began| (now - began) as f64 / 1000.0);
-        command.detail = stored(detail);
+        command.detail = stored(&detail);
         command.state = State::Succeeded;
         command.exit_code = Some(0);
         command.updated_at = now;
@@ -191,7 +191,7 @@ impl Engine {
         view.undone_by = Some(by.to_owned());
         view.can_undo = false;
         detail.changes = Some(view.clone());
-        undone.detail = stored(detail);
+        undone.detail = stored(&detail);
         let row = ChangesRow {
             state: ChangesState::Undone,
             body: serde_json::to_value(&view).expect("a view is plain data"),

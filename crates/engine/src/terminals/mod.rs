@@ -31,6 +31,8 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::json;
 use weighlock_exec::{Excerpt, Size, Text};
 use weighlock_policy::Cut;
@@ -313,7 +315,11 @@ impl Engine {
 /// Whether a command has a terminal. Of many most have none, and need not be
 /// read as a whole.
 fn has_terminal(command: &Command) -> bool {
-    !command.detail["terminal"].is_null()
+    #[derive(Deserialize)]
+    struct Glance {
+        terminal: Option<IgnoredAny>,
+    }
+    serde_json::from_str::<Glance>(&command.detail).is_ok_and(|seen| seen.terminal.is_some())
 }
 
 fn ended(run: &Run) -> Error {

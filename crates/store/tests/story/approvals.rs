@@ -69,7 +69,7 @@ async fn a_rejected_command_has_ended() {
         approval: Some(approval_id(1)),
         updated_at: 500,
         ended_at: Some(500),
-        detail: json!({ "said": "not now" }),
+        detail: json!({ "said": "not now" }).to_string(),
         ..unbegun(1, State::Rejected)
     };
     assert_eq!(commands, [(expected.clone(), "request 1".into())]);
@@ -245,7 +245,7 @@ async fn a_clock_or_a_rule_closes_a_question_with_its_commands() {
     for (number, (state, end)) in (1..).zip(ends) {
         asked(&store, ask(number, "f")).await;
         let close = |state| {
-            let detail = |command: &Command| json!(command.state.word());
+            let detail = |command: &Command| json!(command.state.word()).to_string();
             store.close_approval(
                 approval_id(number),
                 state,
@@ -262,7 +262,7 @@ async fn a_clock_or_a_rule_closes_a_question_with_its_commands() {
             approval: Some(approval_id(number)),
             updated_at: 600,
             ended_at: Some(600),
-            detail: json!(end.word()),
+            detail: json!(end.word()).to_string(),
             ..unbegun(number, end)
         };
         assert_eq!(commands, [expected]);

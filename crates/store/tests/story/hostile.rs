@@ -135,7 +135,7 @@ fn hostile(number: u32, state: State, text: &str) -> Command {
         cwd: some(),
         requested_by: some(),
         approved_by: None,
-        detail: json!({ some(): some() }),
+        detail: json!({ some(): some() }).to_string(),
         ..unbegun(number, state)
     }
 }
@@ -224,7 +224,7 @@ async fn questions(store: &Store, text: &str) {
         edited: Some(some()),
         ..yes(text)
     };
-    let detail = |_: &Command| json!(null);
+    let detail = |_: &Command| "null".into();
     let settled = store
         .answer(some(), some(), answer.clone(), detail, |_, _| vec![])
         .await;

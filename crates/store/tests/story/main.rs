@@ -58,7 +58,7 @@ fn command(number: u32, text: &str) -> Command {
         open: true,
         external: false,
         kept_bytes: 0,
-        detail: json!({ "shell": "sh" }),
+        detail: json!({ "shell": "sh" }).to_string(),
     }
 }
 
@@ -145,7 +145,7 @@ async fn answered(store: &Store, number: u32, fingerprint: &str, answer: Answer)
             approval_id(number),
             fingerprint.into(),
             answer,
-            move |_| said.clone(),
+            move |_| said.to_string(),
             closing,
         )
         .await

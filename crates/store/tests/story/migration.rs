@@ -94,7 +94,7 @@ async fn nothing_is_lost() {
         sandbox: None,
         started_at: None,
         open: false,
-        detail: serde_json::json!({}),
+        detail: "{}".into(),
         ..command(3, "make")
     };
     assert_eq!(newest, expected);
