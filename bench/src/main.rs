@@ -8,11 +8,13 @@ mod effects;
 mod flood;
 mod http;
 mod inbox;
+mod install;
 mod judging;
 mod live;
 mod machine;
 mod mcp;
 mod one;
+mod others;
 mod programs;
 mod say;
 mod server;
@@ -32,9 +34,10 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 type Group = fn(&Effort) -> Result<Vec<Row>>;
 
 /// In the order of the table. What stands before a slash names several.
-const GROUPS: [(&str, Group); 21] = [
+const GROUPS: [(&str, Group); 22] = [
     ("policy", judging::measure),
     ("one", one::measure),
+    ("others", others::measure),
     ("walls", walls::measure),
     ("flood", flood::measure),
     ("live", live::measure),
@@ -56,7 +59,7 @@ const GROUPS: [(&str, Group); 21] = [
     ("mcp/many", mcp::many),
 ];
 
-const USAGE: &str = "usage: weighlock-bench [--quick] [--json] [policy|one|walls|flood|live|crowd|inbox|effects|terminals|mcp]...";
+const USAGE: &str = "usage: weighlock-bench [--quick] [--json] [policy|one|others|walls|flood|live|crowd|inbox|effects|terminals|mcp]...";
 
 /// How often things are measured.
 pub(crate) struct Effort {

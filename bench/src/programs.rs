@@ -10,7 +10,11 @@ pub(crate) fn install(program: &str, version: &str, package: &str) -> bool {
     let there = |program: &str, version: &str| {
         let mut try_it = Command::new(program);
         let quiet = try_it.arg(version).stdin(Stdio::null());
-        quiet.stdout(Stdio::null()).status().is_ok()
+        quiet
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status()
+            .is_ok()
     };
     if there(program, version) {
         return true;

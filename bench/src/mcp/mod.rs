@@ -3,7 +3,6 @@
 mod calls;
 mod cold;
 mod idle;
-mod install;
 mod many;
 mod message;
 mod peers;

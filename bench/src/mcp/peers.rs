@@ -7,9 +7,9 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use super::install::{Registry, cache};
 use super::stdio::Client;
 use crate::Result;
+use crate::install::{Registry, cache};
 
 /// One that runs commands.
 pub(super) struct Peer {

@@ -10,7 +10,7 @@ use crate::Result;
 
 /// Where a package comes from.
 #[derive(Clone, Copy)]
-pub(super) enum Registry {
+pub(crate) enum Registry {
     Npm,
     PyPi,
 }
@@ -18,7 +18,7 @@ pub(super) enum Registry {
 impl Registry {
     /// Installs a package in a directory where it is missing; returns its
     /// program.
-    pub(super) fn install(self, dir: &Path, package: &str, program: &str) -> Result<PathBuf> {
+    pub(crate) fn install(self, dir: &Path, package: &str, program: &str) -> Result<PathBuf> {
         let program = match self {
             Self::Npm => dir.join("node_modules/.bin").join(program),
             Self::PyPi => dir.join("bin").join(program),
@@ -36,7 +36,7 @@ impl Registry {
 }
 
 /// Below where this program was built, so that it goes away with that.
-pub(super) fn cache() -> Result<PathBuf> {
+pub(crate) fn cache() -> Result<PathBuf> {
     let program = std::env::current_exe()?;
     let built = program.parent().and_then(Path::parent);
     Ok(built.ok_or("this program is nowhere")?.join("peers"))

@@ -1,0 +1,103 @@
+//! One short command in the sandboxes that other tools bring.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use crate::install::{self, Registry};
+use crate::one::bare;
+use crate::server::Server;
+use crate::table::{Row, Samples, Unit};
+use crate::{Effort, Result, programs};
+
+/// Runs before the first that counts.
+const WARM_UP: usize = 2;
+
+/// What one turn leaves to be done is not charged to the next.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// They take a hundred times as long as what else is measured.
+const SHARE: usize = 10;
+
+const SPAWN: &str = "bare `true`";
+const OURS: &str = "`weighlock run -q -- true`";
+
+/// A tool with a command for running others in its sandbox.
+struct Tool {
+    name: &'static str,
+    package: &'static str,
+    program: &'static str,
+    args: &'static [&'static str],
+    /// What it wants of Debian: a program and its package.
+    needs: &'static [(&'static str, &'static str)],
+}
+
+const TOOLS: [Tool; 2] = [
+    Tool {
+        name: "codex's `codex sandbox -- true`",
+        package: "@openai/codex",
+        program: "codex",
+        args: &["sandbox", "--", "true"],
+        needs: &[],
+    },
+    Tool {
+        name: "sandbox-runtime's `srt true`",
+        package: "@anthropic-ai/sandbox-runtime",
+        program: "srt",
+        args: &["true"],
+        needs: &[
+            ("bwrap", "bubblewrap"),
+            ("rg", "ripgrep"),
+            ("socat", "socat"),
+        ],
+    },
+];
+
+pub(crate) fn measure(effort: &Effort) -> Result<Vec<Row>> {
+    let server = Server::start("")?;
+    let cache = install::cache()?;
+    let mut ours = server.command_line();
+    ours.args(["run", "-q", "--", "true"]);
+    let mut turns = vec![(SPAWN, Command::new("true")), (OURS, ours)];
+    for tool in &TOOLS {
+        match tool.command(&cache) {
+            Ok(command) => turns.push((tool.name, command)),
+            Err(error) => eprintln!("others: {} is not measured: {error}", tool.name),
+        }
+    }
+    let mut samples: Vec<Samples> = turns.iter().map(|_| Samples::default()).collect();
+    for round in 0..WARM_UP + (effort.runs / SHARE).max(SHARE) {
+        for ((_, command), samples) in turns.iter_mut().zip(&mut samples) {
+            std::thread::sleep(PAUSE);
+            let began = Instant::now();
+            bare(command)?;
+            if round >= WARM_UP {
+                samples.push_millis(began.elapsed());
+            }
+        }
+    }
+    let rows = turns.iter().zip(&samples).map(|((name, _), times)| {
+        Row::new(*name, Unit::Millis, times).against("bare true", &samples[0])
+    });
+    Ok(rows.collect())
+}
+
+impl Tool {
+    /// Installs it, and tries it once.
+    fn command(&self, cache: &Path) -> Result<Command> {
+        for (program, package) in self.needs {
+            if !programs::install(program, "--version", package) {
+                return Err(format!("there is no {program}").into());
+            }
+        }
+        let dir = cache.join(self.program);
+        let program = Registry::Npm.install(&dir, self.package, self.program)?;
+        // A home of its own, and not below /tmp, where codex puts no helpers.
+        let home = dir.join("home");
+        std::fs::create_dir_all(&home)?;
+        let mut command = Command::new(program);
+        command.args(self.args).env("HOME", &home).current_dir(home);
+        bare(&mut command)?;
+        Ok(command)
+    }
+}
