@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -311,8 +312,10 @@ fn busy_loops_leave_others_their_turn() {
     home.assert_gone();
 }
 
-/// Control groups of keepers that are no more.
+/// Control groups of keepers that are no more. Of other PID namespaces nobody
+/// here can tell whether a keeper lives.
 fn orphaned_groups() -> BTreeSet<PathBuf> {
+    let namespace = fs::metadata("/proc/self/ns/pid").unwrap().ino().to_string();
     let mut found = BTreeSet::new();
     let mut todo = vec![PathBuf::from("/sys/fs/cgroup")];
     while let Some(dir) = todo.pop() {
@@ -322,13 +325,16 @@ fn orphaned_groups() -> BTreeSet<PathBuf> {
                 continue;
             }
             let name = entry.file_name().into_string().unwrap_or_default();
-            let keeper = name
-                .strip_prefix("weighlock-")
-                .and_then(|rest| rest.split('-').next());
-            match keeper {
-                Some(pid) if !Path::new("/proc").join(pid).exists() => _ = found.insert(path),
-                Some(_) => {}
-                None => todo.push(path),
+            let Some(rest) = name.strip_prefix("weighlock-") else {
+                todo.push(path);
+                continue;
+            };
+            let parts: Vec<&str> = rest.split('-').collect();
+            if let [keeper, _, within, ..] = parts[..]
+                && within == namespace
+                && !Path::new("/proc").join(keeper).exists()
+            {
+                found.insert(path);
             }
         }
     }

@@ -1,5 +1,7 @@
 //! Keeps one run from its start to its end.
 
+mod obey;
+
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -13,12 +15,11 @@ use super::line::Line;
 use super::output_file::OutputFile;
 use super::pipes::Pipes;
 use super::pipestatus;
-use super::terminal::Terminal;
-use crate::diary::{self, Happened, What};
+use crate::diary;
 use crate::log::{Stream, Writer};
-use crate::protocol::{self, Order, Polite, Report};
+use crate::protocol::{self, Report};
 use crate::spec::Spec;
-use crate::status::{self, Cause, End, Fate, Keeper, Leftover, Status, StatusFile};
+use crate::status::{Cause, End, Fate, Keeper, Leftover, Status, StatusFile};
 
 /// What a shell leaves running may end by itself for so long, as the rest of
 /// `tee >(gzip > f)` does, and is then asked, and then forced.
@@ -43,17 +44,6 @@ const DRAIN: Duration = Duration::from_millis(250);
 
 /// How often the server hears of new output at the most.
 const MENTION_EVERY: Duration = Duration::from_millis(1);
-
-/// How often output is read before it is told how the terminal is.
-const DRAINED_AT_ONCE: usize = 16;
-
-/// Signals that a terminal sends at a key, and drops what is unread: to
-/// interrupt, to quit, to suspend.
-const INTERRUPTING: [i32; 3] = [
-    Signal::INT.as_raw(),
-    Signal::QUIT.as_raw(),
-    Signal::TSTP.as_raw(),
-];
 
 /// The role of what the kernel tells about limits, in [`Kept::wait`].
 const LIMITS: usize = usize::MAX;
@@ -478,122 +468,6 @@ impl Kept {
         let taken = self.pipes.stdin.hand_over();
         if taken > 0 {
             self.line.say(&Report::StdinTaken(taken));
-        }
-    }
-
-    fn serve_line(&mut self) {
-        if !self.line.is_connected() {
-            if self.line.answer_door() {
-                self.report();
-                // Another server knows nothing of what the last one waited for.
-                self.tree.stir();
-            }
-            return;
-        }
-        self.line.flush();
-        for order in self.line.orders().unwrap_or_default() {
-            self.obey(order);
-        }
-    }
-
-    fn obey(&mut self, order: Order) {
-        match order {
-            Order::Stop {
-                signal,
-                grace_millis,
-            } => self.stop(signal, Duration::from_millis(grace_millis)),
-            Order::Look => self.tree.wake(),
-            Order::Stdin(bytes) => {
-                self.tree.stir();
-                self.pipes.stdin.push(&bytes);
-                self.hand_over_input();
-            }
-            // At a terminal a key says so, and others may follow.
-            Order::CloseStdin if self.pipes.terminal.is_some() => {}
-            Order::CloseStdin => self.pipes.stdin.close(),
-            Order::Resize(size) => {
-                if let Some(terminal) = &self.pipes.terminal {
-                    terminal.resize(size);
-                    self.write_down(What::Resized(size));
-                }
-                self.line.say(&Report::Resized);
-            }
-            Order::Note(mark) => self.write_down(What::Marked(mark)),
-            Order::Signal(number) => {
-                // As if its key was pressed. A shell that is interrupted in
-                // the middle of a line would take the rest for another.
-                if INTERRUPTING.contains(&number) {
-                    self.drop_unread();
-                }
-                if let Some(terminal) = &self.pipes.terminal {
-                    terminal.signal(number);
-                }
-            }
-            Order::Interrupt(key) => {
-                self.tree.stir();
-                self.drop_unread();
-                if let Some(terminal) = &self.pipes.terminal {
-                    terminal.press(key);
-                }
-            }
-            Order::LookAtTerminal => self.look_at_terminal(),
-            // A second start is a mistake of the server; the run is not harmed.
-            Order::Start { .. } | Order::Go => {}
-        }
-    }
-
-    /// Drops what was typed at the terminal and is unread.
-    fn drop_unread(&mut self) {
-        let dropped = self.pipes.stdin.forget();
-        if let Some(terminal) = &self.pipes.terminal {
-            terminal.drop_unread();
-        }
-        self.line.say(&Report::StdinTaken(dropped));
-    }
-
-    /// Tells how the terminal is, and how much output there was by then.
-    fn look_at_terminal(&mut self) {
-        let terminal = self.pipes.terminal.as_ref();
-        let found = terminal.and_then(Terminal::look);
-        // A flood is not waited for.
-        let _ = (0..DRAINED_AT_ONCE).all(|_| self.take_output());
-        let (waits, output) = (self.pipes.stdin.waits(), self.log.totals().bytes());
-        let found = found.map(|found| status::Terminal {
-            unread: found.unread || waits,
-            output,
-            ..found
-        });
-        if self.unmentioned {
-            self.mention_now();
-        }
-        self.line.say(&Report::Terminal(found));
-    }
-
-    fn write_down(&mut self, what: What) {
-        let happened = Happened {
-            micros: self.started.elapsed().as_micros() as u64,
-            offset: self.log.totals().bytes(),
-            what,
-        };
-        // A recording without it is better than none.
-        let _ = self.diary.add(&self.spec.dir, &happened);
-    }
-
-    fn stop(&mut self, signal: Polite, grace: Duration) {
-        let signal = match signal {
-            Polite::Interrupt => Signal::INT,
-            Polite::Terminate => Signal::TERM,
-        };
-        match self.phase {
-            Phase::Killed => {}
-            // A second request may only shorten the grace time.
-            Phase::Ending { by_force_at, cause } => {
-                self.phase = Phase::Ending {
-                    by_force_at: by_force_at.min(Instant::now() + grace),
-                    cause,
-                };
-            }
-            _ => self.end(signal, grace, Cause::Stopped),
         }
     }
 
