@@ -13,44 +13,52 @@ use crate::members;
 /// How many processes of one terminal are looked at.
 const MOST: usize = 256;
 
+/// Who would take what is typed now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Taker {
+    /// The process that the run began with, which is blocked reading: a shell
+    /// itself, and nothing that it started.
+    First,
+    /// Something that it has started. That is more than [`waits_for_input`]
+    /// knows, as many programs wait for other things, too.
+    Started,
+    /// Nobody that is in the foreground.
+    Nobody,
+}
+
 /// Returns the process that a keeper's run at a terminal began with, as the
 /// host sees it.
 pub fn first_inside(keeper: u32) -> Option<u32> {
     let init = eldest_child(keeper)?;
     let first = eldest_child(init)?;
-    // Once it has ended, the eldest is an orphan, and hardly leads a session.
-    let leads = members::session(first) == Some(first.cast_signed());
-    leads.then_some(first)
+    leads(first).then_some(first)
 }
 
 /// Returns whether what is in the foreground of a run's terminal is blocked
 /// reading from it.
 pub fn waits_for_input(keeper: u32) -> bool {
-    let Some(root) = Pid::from_raw(keeper.cast_signed()) else {
-        return false;
-    };
-    let pids = members::pids_below(root, MOST);
-    pids.into_iter().any(waits)
+    Inside::of(keeper).is_some_and(|inside| inside.all().any(waits))
 }
 
-/// Returns whether anything that the first process of a run has started, in the
-/// foreground of its terminal, would take what is typed now: more than
-/// [`waits_for_input`] knows, as many programs wait for other things, too.
-pub fn started_takes_input(keeper: u32) -> bool {
-    let Some(root) = Pid::from_raw(keeper.cast_signed()) else {
-        return false;
+/// Returns who would take what is typed now.
+pub fn takes_input(keeper: u32) -> Taker {
+    let Some((first, inside)) = Inside::with_first(keeper) else {
+        return Taker::Nobody;
     };
-    // Known before anything is looked at: a shell that begins to read meanwhile
-    // is no program that it has started.
-    let Some(first) = first_inside(keeper) else {
-        return false;
-    };
-    let pids = members::pids_below(root, MOST).into_iter();
-    { pids.filter(|&pid| pid != first) }.any(|pid| is_in_front(pid) && listens(pid))
+    if waits(first) {
+        return Taker::First;
+    }
+    // Who is first was known before: a shell that begins to read meanwhile is
+    // no program that it has started.
+    let mut others = inside.all().filter(|&pid| pid != first);
+    match others.any(|pid| is_in_front(pid) && listens(pid)) {
+        true => Taker::Started,
+        false => Taker::Nobody,
+    }
 }
 
 /// Returns whether it is the process that the run began with which is blocked
-/// reading from its terminal: a shell itself, and nothing that it started.
+/// reading from its terminal.
 pub fn first_waits_for_input(keeper: u32) -> bool {
     first_inside(keeper).is_some_and(waits)
 }
@@ -58,20 +66,54 @@ pub fn first_waits_for_input(keeper: u32) -> bool {
 /// Returns whether only the process that the run began with would take what is
 /// typed now, and at once: it has handled every signal that it was sent.
 pub fn only_first_takes_input(keeper: u32) -> bool {
-    let Some(root) = Pid::from_raw(keeper.cast_signed()) else {
-        return false;
-    };
-    let Some(first) = first_inside(keeper) else {
+    let Some((first, inside)) = Inside::with_first(keeper) else {
         return false;
     };
     let Some(terminal) = terminal_of(first) else {
         return false;
     };
-    let mut others = members::pids_below(root, MOST).into_iter();
+    let mut others = inside.all().filter(|&pid| pid != first);
     // One that is in no session of the terminal's can read it all the same.
     is_in_front(first)
         && (listens(first) || may_listen(first))
-        && !others.any(|pid| pid != first && listens_at(pid, terminal))
+        && !others.any(|pid| listens_at(pid, terminal))
+}
+
+/// What there is inside of a run, found in one walk.
+struct Inside {
+    keeper: Pid,
+    families: Vec<(Pid, u32)>,
+}
+
+impl Inside {
+    fn of(keeper: u32) -> Option<Self> {
+        let keeper = Pid::from_raw(keeper.cast_signed())?;
+        let families = members::families_below(keeper, MOST);
+        Some(Self { keeper, families })
+    }
+
+    /// The same, with the process that the run began with.
+    fn with_first(keeper: u32) -> Option<(u32, Self)> {
+        let inside = Self::of(keeper)?;
+        let init = inside.eldest_of(inside.keeper)?;
+        let first = inside.eldest_of(Pid::from_raw(init.cast_signed())?)?;
+        leads(first).then_some((first, inside))
+    }
+
+    fn eldest_of(&self, parent: Pid) -> Option<u32> {
+        let mut families = self.families.iter();
+        families.find(|(of, _)| *of == parent).map(|(_, pid)| *pid)
+    }
+
+    fn all(&self) -> impl Iterator<Item = u32> {
+        self.families.iter().map(|(_, pid)| *pid)
+    }
+}
+
+/// Whether a process leads its session. Once the first has ended, the eldest is
+/// an orphan, and hardly does.
+fn leads(pid: u32) -> bool {
+    members::session(pid) == Some(pid.cast_signed())
 }
 
 /// Returns the working directory of the process that a keeper's run began
@@ -100,11 +142,8 @@ const FRONT_GROUP: usize = 8;
 
 /// Whether a process is in the foreground group of its terminal.
 fn is_in_front(pid: u32) -> bool {
-    let number = |number| members::field::<i32>(pid, number);
-    match (number(GROUP), number(TERMINAL), number(FRONT_GROUP)) {
-        (Some(group), Some(terminal), Some(front)) => terminal != 0 && group == front,
-        _ => false,
-    }
+    let known: Option<[i32; 3]> = members::fields(pid, [GROUP, TERMINAL, FRONT_GROUP]);
+    known.is_some_and(|[group, terminal, front]| terminal != 0 && group == front)
 }
 
 /// Whether it waits for its terminal and nothing else: by reading it, or by

@@ -34,8 +34,8 @@ mod watch;
 pub use cgroup::sweep_cgroups;
 pub use enforced::{Enforced, Holds, Layer};
 pub use foreground::{
-    directory_inside, first_inside, first_waits_for_input, only_first_takes_input,
-    started_takes_input, waits_for_input,
+    Taker, directory_inside, first_inside, first_waits_for_input, only_first_takes_input,
+    takes_input, waits_for_input,
 };
 pub use fork::{
     Fork, close_inherited, die_of_broken_pipes, exit, forget_children, fork, reset_signals,

@@ -74,11 +74,27 @@ pub(crate) fn below(root: Pid, most: usize) -> Vec<Member> {
 
 /// Lists the descendants of a process, dead ones that nobody has buried too.
 pub(crate) fn pids_below(root: Pid, most: usize) -> Vec<u32> {
-    let mut found = vec![];
-    walk(root, |pid| {
-        found.push(pid);
-        found.len() < most
-    });
+    let families = families_below(root, most).into_iter();
+    families.map(|(_, pid)| pid).collect()
+}
+
+/// Lists the descendants of a process, each with its parent, dead ones that
+/// nobody has buried too. Those of one parent are in the kernel's own order:
+/// the eldest first, and orphans that it was given behind them.
+pub(crate) fn families_below(root: Pid, most: usize) -> Vec<(Pid, u32)> {
+    let (mut found, mut seen) = (vec![], HashSet::new());
+    let mut todo = vec![root];
+    while let Some(parent) = todo.pop() {
+        for child in children(parent) {
+            if found.len() == most {
+                return found;
+            }
+            if seen.insert(child) {
+                found.push((parent, child));
+                todo.extend(Pid::from_raw(child.cast_signed()));
+            }
+        }
+    }
     found
 }
 
@@ -200,11 +216,22 @@ pub fn started(pid: u32) -> Option<u64> {
 /// Returns a field of a living process's `stat`, numbered as in proc(5) and
 /// above 3, which is the state.
 pub(crate) fn field<T: std::str::FromStr>(pid: u32, number: usize) -> Option<T> {
-    state_and_rest(pid, |state, mut rest| {
+    let [value] = fields(pid, [number])?;
+    Some(value)
+}
+
+/// Returns several of them, as they were at one moment.
+pub(crate) fn fields<T: std::str::FromStr, const N: usize>(
+    pid: u32,
+    numbers: [usize; N],
+) -> Option<[T; N]> {
+    state_and_rest(pid, |state, rest| {
         if matches!(state, "Z" | "X") {
             return None;
         }
-        rest.nth(number - 4)?.parse().ok()
+        let read = |number: usize| rest.clone().nth(number - 4)?.parse().ok();
+        let values: Vec<T> = numbers.into_iter().filter_map(read).collect();
+        values.try_into().ok()
     })?
 }
 

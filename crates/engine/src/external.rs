@@ -31,6 +31,9 @@ pub struct Report {
     /// Where its shell was afterwards, if it goes on.
     #[serde(default)]
     pub cwd: Option<String>,
+    /// What whoever asked should know besides.
+    #[serde(skip)]
+    pub notes: Vec<String>,
 }
 
 impl Engine {
@@ -82,6 +85,7 @@ impl Engine {
         let totals = written.map_err(|source| Error::File { path: dir, source })?;
         let mut detail = Run::from_command(command.clone()).detail;
         detail.cwd_after = report.cwd;
+        detail.warnings.extend(report.notes);
         detail.output.learn(&totals);
         detail.output.kept_bytes = totals.bytes().saturating_sub(totals.lost_bytes);
         command.kept_bytes = detail.output.kept_bytes;

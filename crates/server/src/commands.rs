@@ -389,7 +389,7 @@ pub(crate) async fn finalize(
                 stdout: asked.stdout,
                 stderr: asked.stderr,
                 exit_code,
-                cwd: None,
+                ..Report::default()
             };
             engine.finalize(&id, report, &who).await?
         }

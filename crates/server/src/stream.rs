@@ -546,7 +546,7 @@ impl Watching {
         };
         let sent = { self.engine.type_in(&self.run, &typed, &self.guest.who) }.await?;
         Ok(match sent {
-            Sent::Typed => None,
+            Sent::Typed(news) => news.map(|text| json!({ "type": "held", "text": text })),
             Sent::Held(text) => Some(json!({ "type": "held", "text": text })),
             Sent::Asked(run) => Some(json!({ "type": "held", "text": asked(&run) })),
         })

@@ -94,9 +94,10 @@ pub struct TerminalInput {
 /// What became of something that was typed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SentView {
-    /// `held` until the keyboard is given back, or `asked`.
+    /// `typed`, `held` until the keyboard is given back, or `asked`.
     pub state: String,
-    /// In words.
+    /// In words: why it is not typed yet, or what became of earlier input that
+    /// was held, and what was said when the keyboard was given back.
     pub text: String,
     /// The command that a person is asked about.
     pub command_id: Option<String>,
@@ -298,17 +299,19 @@ pub(crate) async fn input(
         submit: input.submit,
         eof: input.eof,
     };
-    let (state, text, command_id) = match engine.type_in(&run, &typed, &who).await? {
-        Sent::Typed => return Ok(StatusCode::NO_CONTENT.into_response()),
-        Sent::Held(text) => ("held", text, None),
-        Sent::Asked(run) => ("asked", asked(&run), Some(run.command_id)),
+    let later = StatusCode::ACCEPTED;
+    let (status, state, text, command_id) = match engine.type_in(&run, &typed, &who).await? {
+        Sent::Typed(None) => return Ok(StatusCode::NO_CONTENT.into_response()),
+        Sent::Typed(Some(news)) => (StatusCode::OK, "typed", news, None),
+        Sent::Held(text) => (later, "held", text, None),
+        Sent::Asked(run) => (later, "asked", asked(&run), Some(run.command_id)),
     };
     let sent = SentView {
         state: state.into(),
         text,
         command_id,
     };
-    Ok((StatusCode::ACCEPTED, Json(sent)).into_response())
+    Ok((status, Json(sent)).into_response())
 }
 
 pub(crate) fn input_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
@@ -318,6 +321,9 @@ pub(crate) fn input_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
             "What is typed while the program does not show it is not on record. A line for a \
              shell that tells where its commands end is judged like any command.",
         )
+        .response_with::<200, Json<SentView>, _>(|res| {
+            res.description("It was typed, and there is something to know about earlier input")
+        })
         .response_with::<202, Json<SentView>, _>(|res| {
             res.description("A person has the keyboard, or is asked: it is typed later")
         })

@@ -4,12 +4,12 @@ use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use weighlock_engine::{ScreenView, State, TerminalView};
+use weighlock_engine::{Run, ScreenView, State, TerminalView, Wanted};
 use weighlock_server::{
     CommandView, NewExec, NewTerminal, SentView, TerminalInput, TerminalList, TerminalSignal,
-    TerminalSize,
+    TerminalSize, WaitRequest, WaitView,
 };
 
 use crate::attach::{self, Left};
@@ -182,7 +182,10 @@ pub(crate) fn term(args: Args, paths: &Paths) -> Result<ExitCode, Failure> {
                 let path = format!("{}/input", address(&args.name));
                 let sent: Option<SentView> = client.post_for(&path, &input(args)).await?;
                 if let Some(sent) = sent {
-                    say!("◔ {}", safe(&sent.text));
+                    let sign = if sent.state == "typed" { "✓" } else { "◔" };
+                    sent.text
+                        .lines()
+                        .for_each(|line| say!("{sign} {}", safe(line)));
                 }
             }
             What::Size { name, size } => {
@@ -193,7 +196,7 @@ pub(crate) fn term(args: Args, paths: &Paths) -> Result<ExitCode, Failure> {
                 let path = format!("{}/signal", address(&name));
                 client.tell(&path, &TerminalSignal { signal }).await?;
             }
-            What::Close { name } => client.remove(&address(&name)).await?,
+            What::Close { name } => close(&mut client, &name).await?,
         }
         Ok(ExitCode::SUCCESS)
     })
@@ -214,14 +217,19 @@ async fn list(client: &mut Client, json: bool) -> Result<(), Failure> {
         return Ok(());
     }
     let names = Names::fetch(client).await?;
-    let rows: Vec<Vec<String>> = { list.terminals.iter() }
-        .map(|terminal| row(terminal, &names))
-        .collect();
+    let headings = HEADINGS.map(str::to_owned).to_vec();
+    let rows = list.terminals.iter().map(|terminal| row(terminal, &names));
+    let rows: Vec<Vec<String>> = std::iter::once(headings).chain(rows).collect();
     for line in columns(&rows) {
         println!("{line}");
     }
     Ok(())
 }
+
+/// What stands above a list.
+const HEADINGS: [&str; 7] = [
+    "name", "state", "open for", "owner", "sandbox", "command", "what for",
+];
 
 fn row(terminal: &TerminalView, names: &Names) -> Vec<String> {
     let sign = match terminal.status.as_str() {
@@ -232,8 +240,8 @@ fn row(terminal: &TerminalView, names: &Names) -> Vec<String> {
     let sandbox = terminal.sandbox_id.as_deref().unwrap_or_default();
     let mut row = vec![
         safe(&terminal.name),
-        format!("{sign} {}", terminal.status),
-        duration(terminal.uptime_seconds as f64 * 1000.0),
+        format!("{sign} {}", status(terminal)),
+        age(terminal.uptime_seconds),
         safe(&terminal.requested_by),
         safe(names.of(sandbox)),
         command_line(&terminal.command, term::size().1 / 3),
@@ -242,6 +250,21 @@ fn row(terminal: &TerminalView, names: &Names) -> Vec<String> {
         row.push(command_line(&terminal.description, term::size().1 / 3));
     }
     row
+}
+
+/// How a terminal is; who types at it, if that is somebody else than its owner.
+fn status(terminal: &TerminalView) -> String {
+    match &terminal.control.taken_by {
+        Some(by) => format!("{} types", safe(by)),
+        None => terminal.status.clone(),
+    }
+}
+
+fn age(seconds: u64) -> String {
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        _ => duration(seconds as f64 * 1000.0),
+    }
 }
 
 async fn open(client: &mut Client, args: Open) -> Result<(), Failure> {
@@ -317,35 +340,104 @@ async fn attach(paths: &Paths, name: &str, take: bool) -> Result<(), Failure> {
     Ok(())
 }
 
+async fn close(client: &mut Client, name: &str) -> Result<(), Failure> {
+    let terminal: TerminalView = client.get(&address(name)).await?;
+    client.remove(&address(&terminal.terminal_id)).await?;
+    let ended = ended(client, &terminal.terminal_id, Some(CLOSES_WITHIN)).await?;
+    match (ended.state, ended.ended_at) {
+        (State::Waiting, Some(_)) => say!(
+            "◔ {} is closed; what it changed waits   weighlock approve {}",
+            safe(&terminal.name),
+            ended.short_id
+        ),
+        (_, Some(_)) => say!("✓ {} is closed", safe(&terminal.name)),
+        (_, None) => say!("◔ {} is being closed", safe(&terminal.name)),
+    }
+    Ok(())
+}
+
 async fn exec(client: &mut Client, args: Exec) -> Result<ExitCode, Failure> {
+    let until = args.wait.map(|wait| Instant::now() + wait);
+    let left = |until: Instant| until.saturating_duration_since(Instant::now());
     let new = NewExec {
         command: given::command(&args.command)?,
-        wait_ms: args.wait.map(|wait| wait.as_millis() as u64),
+        wait_ms: Some(args.wait.map_or(SOON, |wait| wait.min(SOON)).as_millis() as u64),
     };
     let path = format!("{}/exec", address(&args.name));
-    let view: CommandView = Progress::new(!args.json)
-        .during(
-            "waits for its turn, an answer or its end; Ctrl C leaves it",
-            client.post(&path, &new),
-        )
-        .await?;
+    let mut view: CommandView = client.post(&path, &new).await?;
+    let mut progress = Progress::new(!args.json);
+    while goes_on(&view.run) && until.is_none_or(|until| !left(until).is_zero()) {
+        let id = view.run.command_id.clone();
+        let waits = progress.during(waits_for(&view.run), async {
+            // Looked at again now and then: a turn comes, or an answer.
+            let step = until.map_or(LOOKED_AT, |until| left(until).min(LOOKED_AT));
+            ended(client, &id, Some(step)).await?;
+            client.get(&format!("/commands/{id}")).await
+        });
+        view = waits.await?;
+    }
+    drop(progress);
     if args.json {
         print_json(&view);
         return Ok(super::run::exit_code(&view.run));
     }
+    print_exec(&view);
+    Ok(super::run::exit_code(&view.run))
+}
+
+/// What takes longer is told about while it is waited for.
+const SOON: Duration = Duration::from_secs(1);
+
+/// How often is looked what something waits for.
+const LOOKED_AT: Duration = Duration::from_secs(2);
+
+/// How long one that is closed is waited for.
+const CLOSES_WITHIN: Duration = Duration::from_secs(5);
+
+fn goes_on(run: &Run) -> bool {
+    matches!(run.state, State::Running | State::Waiting | State::Held)
+}
+
+fn waits_for(run: &Run) -> &'static str {
+    match run.state {
+        State::Waiting => "waits for approval (weighlock approve); Ctrl C leaves it",
+        State::Held => "is held until work is resumed; Ctrl C leaves it",
+        _ if is_queued(run) => "waits for its turn in the terminal; Ctrl C leaves it",
+        _ => "runs; Ctrl C leaves it",
+    }
+}
+
+/// Waits for the end of a run; returns it as it is then.
+async fn ended(client: &mut Client, id: &str, time: Option<Duration>) -> Result<Run, Failure> {
+    let request = WaitRequest {
+        wanted: vec![Wanted {
+            id: id.to_owned(),
+            ..Wanted::default()
+        }],
+        timeout_ms: time.map(|time| time.as_millis() as u64),
+        ..WaitRequest::default()
+    };
+    let waited: WaitView = client.post("/wait", &request).await?;
+    let run = waited.runs.into_iter().next();
+    run.ok_or_else(|| Failure::new("the server does not say how it is", ""))
+}
+
+fn print_exec(view: &CommandView) {
     let said = view.text.iter().chain(&view.stdout);
     said.for_each(|text| print!("{}", weighlock_engine::safe_text(text)));
     let errors = view.stderr.iter();
     errors.for_each(|text| eprint!("{}", weighlock_engine::safe_text(text)));
     let run = &view.run;
+    let notes = run.detail.warnings.iter().flat_map(|note| note.lines());
+    notes.for_each(|note| say!("! {}", safe(note)));
     match (&run.detail.reason, run.state) {
         (_, State::Running) if is_queued(run) => say!("◔ waits for its turn   {}", run.short_id),
         (_, State::Running) => say!("● goes on   {}", run.short_id),
-        (_, State::Waiting | State::Held) => say!("◔ waits   {}", run.short_id),
+        (_, State::Waiting) => say!("◔ waits for approval   {}", run.short_id),
+        (_, State::Held) => say!("◔ held until work is resumed   {}", run.short_id),
         (Some(reason), _) => say!("⛔ {}", safe(&reason.text)),
         (None, _) => {}
     }
-    Ok(super::run::exit_code(run))
 }
 
 fn size(text: &str) -> Result<TerminalSize, String> {
@@ -374,7 +466,8 @@ fn print(screen: &ScreenView, history: bool) {
         true => &screen.history,
         false => &screen.rows,
     };
-    for line in lines {
+    let blank = lines.iter().rev().take_while(|line| line.is_empty());
+    for line in &lines[..lines.len() - blank.count()] {
         println!("{}", safe(line));
     }
 }

@@ -2,7 +2,7 @@
 //! command.
 
 use weighlock_marks::Shell;
-use weighlock_policy::Permit;
+use weighlock_policy::{Part, Permit};
 
 use super::startup::plain_shell;
 use crate::error::Error;
@@ -19,8 +19,16 @@ pub(super) fn check_blind(permit: &Permit, case: &Case, terminal: &Run) -> Resul
     if may_evaluate(command) {
         return Err(unknown_values());
     }
-    if plain_shell(&terminal.command) == Some(Shell::Zsh) && sets_zsh(command) {
-        return Err(sets_the_shell());
+    if plain_shell(&terminal.command) == Some(Shell::Zsh) {
+        if parts.iter().any(counts) {
+            return Err(unknown_values());
+        }
+        if sets_zsh(command) || parts.iter().any(names_zsh) {
+            return Err(sets_the_shell());
+        }
+    }
+    if sets_letters(command) || parts.iter().any(names_letters) {
+        return Err(sets_other_letters());
     }
     let stays = parts
         .iter()
@@ -38,8 +46,97 @@ fn sets_zsh(command: &str) -> bool {
     command.split(apart).any(|word| ZSH.contains(&word))
 }
 
-/// Parameters of zsh that other shells do not know.
-const ZSH: [&str; 22] = [
+/// The same, of a name that is only whole once the quotes are gone.
+fn names_zsh(part: &Part) -> bool {
+    let mut words = part.argv.iter().flatten();
+    words.any(|word| {
+        let name = word.split('=').next().unwrap_or_default();
+        ZSH.contains(&name.trim_end_matches('+'))
+    })
+}
+
+/// Whether zsh works out a number there, which it does by running what the
+/// value of a variable says (`shift x`).
+fn counts(part: &Part) -> bool {
+    let is_number = |word: &Option<String>| {
+        let digits = word.as_deref().map(|word| word.trim_start_matches('-'));
+        digits.is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    let words = part.argv.get(1..).unwrap_or_default();
+    match part.program.as_str() {
+        "shift" | "exit" | "return" | "break" | "continue" => !words.iter().all(is_number),
+        // The format comes first, or after `--`.
+        "printf" => {
+            words.iter().take(2).any(Option::is_none)
+                || words.iter().flatten().any(|word| has_number(word))
+        }
+        _ => false,
+    }
+}
+
+/// Whether a format of `printf` has a place for a number.
+fn has_number(format: &str) -> bool {
+    let how = |char: char| char.is_ascii_digit() || "-+ #.'$".contains(char);
+    let places = { format.split('%').skip(1) }.map(|place| place.trim_start_matches(how));
+    { places }.any(|place| place.starts_with(|kind| "*diouxXeEfFgGaA".contains(kind)))
+}
+
+/// Names by which a shell is told which bytes are letters.
+const LETTERS: [&str; 3] = ["LC_ALL", "LC_CTYPE", "LANG"];
+
+/// Whether a command may have the shell take bytes for other characters than
+/// we do: in some encodings a backslash is half of a letter, and what it stood
+/// before ends the command.
+fn sets_letters(command: &str) -> bool {
+    let in_name = |char: char| char.is_ascii_alphanumeric() || char == '_';
+    LETTERS.iter().any(|name| {
+        command.match_indices(name).any(|(at, _)| {
+            let (before, after) = (&command[..at], &command[at + name.len()..]);
+            let is_word = !before.ends_with(in_name) && !after.starts_with(in_name);
+            let value = after.strip_prefix('=').unwrap_or("?");
+            is_word && !before.ends_with('$') && !is_usual(value)
+        })
+    })
+}
+
+fn names_letters(part: &Part) -> bool {
+    part.argv.iter().flatten().any(|word| sets_letters(word))
+}
+
+/// Whether letters are ASCII or UTF-8 by a locale at the beginning of a text.
+fn is_usual(text: &str) -> bool {
+    let text = text.trim_start_matches(['"', '\'']);
+    let end = text.find(|char: char| char.is_whitespace() || ";|&)\"'".contains(char));
+    let locale = text[..end.unwrap_or(text.len())].to_ascii_lowercase();
+    matches!(locale.as_str(), "" | "c" | "posix")
+        || (locale.ends_with(".utf-8") || locale.ends_with(".utf8")) && !locale.contains('$')
+}
+
+/// Parameters of zsh that other shells do not know, or that it counts with.
+const ZSH: [&str; 45] = [
+    "BAUD",
+    "COLUMNS",
+    "DIRSTACKSIZE",
+    "EGID",
+    "ERRNO",
+    "EUID",
+    "GID",
+    "HISTSIZE",
+    "KEYBOARD_HACK",
+    "KEYTIMEOUT",
+    "LINES",
+    "LISTMAX",
+    "LOGCHECK",
+    "PERIOD",
+    "REPORTMEMORY",
+    "REPORTTIME",
+    "SAVEHIST",
+    "SHLVL",
+    "TMOUT",
+    "TRY_BLOCK_ERROR",
+    "TRY_BLOCK_INTERRUPT",
+    "TTYIDLE",
+    "UID",
     "aliases",
     "argv",
     "builtins",
@@ -152,6 +249,16 @@ fn sets_the_shell() -> Error {
     )
 }
 
+fn sets_other_letters() -> Error {
+    Error::invalid(
+        "invalid_line",
+        "it may have the shell take bytes for other letters, and read later lines in another way \
+         than they are judged; nothing was sent"
+            .into(),
+        "use `C` or a locale with UTF-8, written out, or run it as a command of its own",
+    )
+}
+
 fn takes_a_part() -> Error {
     Error::invalid(
         "invalid_line",
@@ -194,6 +301,42 @@ mod tests {
             assert!(!may_evaluate(plain), "{plain}");
         }
     }
+
+    #[test]
+    fn where_zsh_would_count_is_noticed() {
+        for counts in ["%d", "a%5.2f", "%s %-*s", "%%%x"] {
+            assert!(has_number(counts), "{counts}");
+        }
+        for plain in ["", "100%", "%s\\n", "%-10s|%b", "%%"] {
+            assert!(!has_number(plain), "{plain}");
+        }
+    }
+
+    #[test]
+    fn other_letters_are_noticed() {
+        for other in [
+            "LC_ALL=zh_CN.gbk",
+            "export LANG=\"ja_JP.SJIS\"",
+            "LC_ALL=$x",
+            "LC_ALL=$x.utf8",
+            "for LC_CTYPE in zh_CN.gbk; do :; done",
+            "read LANG < file",
+            "LANG+=x",
+        ] {
+            assert!(sets_letters(other), "{other}");
+        }
+        for usual in [
+            "LC_ALL=C sort x",
+            "LANG='C.UTF-8'; ls",
+            "LC_ALL=en_US.utf8",
+            "echo $LANG",
+            "LANGUAGE=de ls ERLANG",
+            "(LC_ALL=)",
+        ] {
+            assert!(!sets_letters(usual), "{usual}");
+        }
+    }
+
     #[test]
     fn what_may_stay_is_noticed() {
         for stays in [

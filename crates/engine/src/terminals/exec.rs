@@ -58,6 +58,7 @@ impl Engine {
         let shown = shell_of(&live)?;
         live.has_settled(&shown).await;
         check_line(command, &shown)?;
+        live.keyboard.await_news(who.name());
         let begun = self.permitted(&live, terminal, command, who).await?;
         let (Outcome::Running(run) | Outcome::Waiting(run)) = begun else {
             return Ok(begun);
@@ -70,7 +71,12 @@ impl Engine {
         let found = self.recall(&terminal);
         let found = found.and_then(|terminal| Ok((self.terminal_of(&terminal, &who)?, terminal)));
         let report = match found {
-            Ok((live, terminal)) => self.type_command(&live, &terminal, &run, &who).await,
+            Ok((live, terminal)) => {
+                let mut report = self.type_command(&live, &terminal, &run, &who).await;
+                // It may have waited for a keyboard that was given back.
+                report.notes.extend(live.keyboard.news(who.name()));
+                report
+            }
             Err(_) => Report::failed(CLOSED),
         };
         let done = self.finalize(&run.command_id, report, &who).await;
@@ -203,6 +209,7 @@ impl Engine {
             stderr: String::new(),
             exit_code: span.exit.unwrap_or(-1),
             cwd,
+            ..Report::default()
         }
     }
 

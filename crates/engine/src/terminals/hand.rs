@@ -7,7 +7,7 @@ use serde_json::json;
 use tokio::time::Instant;
 use weighlock_exec::{Mark, Size};
 
-use super::input::Readied;
+use super::input::{Readied, Sent};
 use super::judge::shell_of;
 use super::keyboard::{Held, Holder, WARNING};
 use super::{check_size, ended};
@@ -124,9 +124,22 @@ impl Engine {
         if live.keyboard.has_dropped(&held) {
             return;
         }
-        let ready = self.readied(live, run, &held.typed, held.bytes, &held.who);
-        if let Ok(Readied::Keys(ready)) = ready.await {
-            let _ = live.type_ready(&ready).await;
+        let (typed, who) = (&held.typed, &held.who);
+        let typed = match self.readied(live, run, typed, held.bytes, who).await {
+            Ok(Readied::Keys(ready)) => self.type_readied(live, run, typed, &ready, who).await,
+            Ok(Readied::Settled(Sent::Asked(asked))) => {
+                let text = format!(
+                    "What you typed meanwhile waits for approval ({}).",
+                    asked.short_id
+                );
+                return live.keyboard.tell_later(who.name(), text);
+            }
+            Ok(Readied::Settled(_)) => Ok(()),
+            Err(error) => Err(error),
+        };
+        if let Err(error) = typed {
+            let text = format!("What you typed meanwhile was not sent: {error}.");
+            live.keyboard.tell_later(who.name(), text);
         }
     }
 }

@@ -12,6 +12,7 @@ use super::hand::mark;
 use super::judge::{check_keys, shell_of, takes_pastes, typed_ahead};
 use super::keyboard::Held;
 use super::prompt::{INTERRUPT, Reader};
+use super::secret::asks_secret;
 use super::show::Shown;
 use super::{check_size, ended};
 use crate::engine::Engine;
@@ -43,8 +44,8 @@ pub struct Typed {
 
 impl Engine {
     /// Types at a terminal. What is typed where it is not shown is not on
-    /// record. Returns what to tell whoever typed if somebody else has the
-    /// keyboard: then it is held.
+    /// record. Returns what to tell whoever typed: if somebody else has the
+    /// keyboard it is held, and what became of that is told the next time.
     pub async fn type_in(
         self: &Arc<Self>,
         run: &Run,
@@ -61,20 +62,30 @@ impl Engine {
             Readied::Settled(sent) => return Ok(sent),
             Readied::Keys(ready) => ready,
         };
-        let said = recorded(&ready.bytes, ready.judged, ready.hidden);
-        self.record_terminal("terminal.input", run, who, said)
+        self.type_readied(&live, run, typed, &ready, who).await?;
+        Ok(Sent::Typed(live.keyboard.news(who.name())))
+    }
+
+    /// Types what was looked at, once it is on record.
+    pub(super) async fn type_readied(
+        &self,
+        live: &Live,
+        run: &Run,
+        typed: &Typed,
+        ready: &Ready,
+        who: &Principal,
+    ) -> Result<(), Error> {
+        self.record_terminal("terminal.input", run, who, ready.recorded())
             .await?;
         if let Some(line) = typed.line().filter(|_| !ready.hidden) {
-            mark(&live, "command", brief(line)).await;
+            mark(live, "command", brief(line)).await;
         }
-        live.type_ready(&ready)
-            .await
-            .map_err(|_| send_failed(run))?;
-        Ok(Sent::Typed)
+        live.type_ready(ready).await.map_err(|_| send_failed(run))
     }
 
     /// Keeps what is typed, if somebody else has the keyboard. Where it goes is
-    /// looked at when it is typed.
+    /// looked at when it is typed, and what it is goes on record then: it may
+    /// be for somebody who does not show it, or for a shell.
     async fn hold_typed(
         &self,
         live: &Live,
@@ -86,9 +97,7 @@ impl Engine {
         if live.keyboard.is_free() {
             return Ok(None);
         }
-        let now = live.job.terminal().await.ok_or_else(|| ended(run))?;
-        let said = recorded(bytes, false, now.hidden);
-        self.record_terminal("terminal.input", run, who, said)
+        self.record_terminal("terminal.input", run, who, json!({ "held": true }))
             .await?;
         live.keyboard.hold(Held::new(typed, who, bytes))
     }
@@ -103,7 +112,10 @@ impl Engine {
         bytes: Vec<u8>,
         who: &Principal,
     ) -> Result<Readied, Error> {
-        let hidden = { live.job.terminal().await.ok_or_else(|| ended(run))? }.hidden;
+        let set = live.job.terminal().await.ok_or_else(|| ended(run))?;
+        let shown = live.shown.as_ref();
+        let asked = shown.is_some_and(|shown| shown.with(|picture| asks_secret(picture)));
+        let hidden = set.hidden || asked;
         let mut ready = Ready {
             bytes,
             hidden,
@@ -281,6 +293,21 @@ pub(super) struct Ready {
     reader: Reader,
 }
 
+impl Ready {
+    /// What is on record of it.
+    fn recorded(&self) -> serde_json::Value {
+        if self.hidden {
+            return json!({ "hidden": true });
+        }
+        let bytes = &self.bytes;
+        json!({
+            "text": String::from_utf8_lossy(&bytes[..bytes.len().min(RECORDED)]),
+            "bytes": bytes.len(),
+            "judged": self.judged,
+        })
+    }
+}
+
 /// What became of something before it is typed.
 pub(super) enum Readied {
     Keys(Ready),
@@ -304,18 +331,6 @@ pub(super) fn is_signal(bytes: &[u8]) -> bool {
     matches!(bytes, [INTERRUPT | 0x1A | 0x1C])
 }
 
-/// What is on record of something that was typed.
-fn recorded(bytes: &[u8], judged: bool, hidden: bool) -> serde_json::Value {
-    if hidden {
-        return json!({ "hidden": true });
-    }
-    json!({
-        "text": String::from_utf8_lossy(&bytes[..bytes.len().min(RECORDED)]),
-        "bytes": bytes.len(),
-        "judged": judged,
-    })
-}
-
 /// What a line is, before it is typed.
 pub(super) enum Line {
     /// A command that may run.
@@ -327,8 +342,9 @@ pub(super) enum Line {
 /// What became of something that was typed.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Sent {
-    /// It is with the program.
-    Typed,
+    /// It is with the program. What became of earlier input that was held, and
+    /// what was said when the keyboard was given back, is told with it.
+    Typed(Option<String>),
     /// Somebody else has the keyboard; it is typed when that is given back.
     Held(String),
     /// It is a command that a person is asked about; it is typed when they

@@ -52,7 +52,7 @@ impl Engine {
                 match self.exec(terminal, line, Some(Duration::ZERO), who).await? {
                     Outcome::Waiting(run) => Ok(Line::Settled(Sent::Asked(Box::new(run)))),
                     Outcome::Refused(run) => Err(refused(run)),
-                    Outcome::Running(_) | Outcome::Ended(_) => Ok(Line::Settled(Sent::Typed)),
+                    Outcome::Running(_) | Outcome::Ended(_) => Ok(Line::Settled(Sent::Typed(None))),
                 }
             }
             Settled::Refused => match self.refuse(&case).await? {

@@ -1,7 +1,7 @@
 //! Who types at a terminal: one at a time. A person takes the keyboard at
 //! once; what others type meanwhile is held until it is given back.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use schemars::JsonSchema;
@@ -17,6 +17,9 @@ use crate::view::time;
 
 /// So long before the keyboard is given back by itself, whoever has it is told.
 pub(super) const WARNING: Duration = Duration::from_secs(60);
+
+/// As much as somebody is told at once, who has not asked for long.
+const MOST_NEWS: usize = 8;
 
 /// How long a keyboard is somebody's who does not use it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,6 +59,11 @@ pub(crate) struct Turn {
     catching_up: bool,
     /// How often what was held was dropped.
     dropped: u64,
+    /// Who has typed since, or wants something run, and is to be told how it
+    /// went on.
+    curious: BTreeSet<String>,
+    /// What they have not been told yet.
+    untold: BTreeMap<String, Vec<String>>,
 }
 
 /// What somebody has typed while another had the keyboard.
@@ -201,8 +209,9 @@ impl Keyboard {
             full = state.held_bytes() + held.bytes.len() > MOST;
             if !full {
                 state.held.push_back(held.clone());
+                state.curious.insert(held.who.name().to_owned());
                 sent = Some(match state.catching_up {
-                    true => Sent::Typed,
+                    true => Sent::Typed(None),
                     false => Sent::Held(state.view().text.unwrap_or_default()),
                 });
             }
@@ -216,6 +225,35 @@ impl Keyboard {
             )),
             false => Ok(sent),
         }
+    }
+
+    /// Has somebody told how it goes on who waits for their turn, if another
+    /// has the keyboard.
+    pub(super) fn await_news(&self, who: &str) {
+        self.0.send_if_modified(|state| {
+            if state.holder.is_some() {
+                state.curious.insert(who.to_owned());
+            }
+            false
+        });
+    }
+
+    /// Keeps something for somebody, until they are answered next.
+    pub(super) fn tell_later(&self, who: &str, text: String) {
+        self.0.send_if_modified(|state| {
+            state.tell(who.to_owned(), text.clone());
+            false
+        });
+    }
+
+    /// Returns what somebody has not been told yet, once.
+    pub(super) fn news(&self, who: &str) -> Option<String> {
+        let mut news = None;
+        self.0.send_if_modified(|state| {
+            news = state.untold.remove(who);
+            false
+        });
+        news.map(|news| news.join("\n"))
     }
 
     pub(super) fn touch(&self, idle: Duration) {
@@ -269,9 +307,12 @@ impl Keyboard {
         self.0.send_if_modified(|state| {
             let given = state.holder.take_if(|_| state.times == times).is_some();
             if given {
-                state.said = Some(said);
+                for who in std::mem::take(&mut state.curious) {
+                    state.tell(who, said.clone());
+                }
+                state.said = Some(said.clone());
                 if drop_held {
-                    state.held.clear();
+                    state.drop_held();
                 }
                 state.catching_up = !state.held.is_empty();
             }
@@ -312,6 +353,23 @@ impl Turn {
 
     fn has_dropped(&self, held: &Held) -> bool {
         self.dropped != held.round
+    }
+
+    fn tell(&mut self, who: String, text: String) {
+        let news = self.untold.entry(who).or_default();
+        if news.len() == MOST_NEWS {
+            news.remove(0);
+        }
+        news.push(text);
+    }
+
+    fn drop_held(&mut self) {
+        let typists: BTreeSet<String> = { self.held.drain(..) }
+            .map(|held| held.who.name().to_owned())
+            .collect();
+        for who in typists {
+            self.tell(who, "What you typed meanwhile was dropped.".into());
+        }
     }
 
     fn held_bytes(&self) -> usize {

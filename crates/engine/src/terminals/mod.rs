@@ -13,6 +13,7 @@ mod judge;
 mod keyboard;
 mod left;
 mod prompt;
+mod secret;
 mod show;
 mod startup;
 mod view;

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tokio::sync::MutexGuard;
 use tokio::time::{Instant, sleep, timeout};
+use weighlock_confine::Taker;
 
 use super::show::{Fed, Shown};
 use crate::error::Error;
@@ -103,16 +104,11 @@ impl Live {
             return Reader::Nobody;
         }
         let keeper = self.job.status().keeper.pid;
-        looked(move || {
-            if weighlock_confine::first_waits_for_input(keeper) {
-                Reader::Shell
-            } else if weighlock_confine::started_takes_input(keeper) {
-                Reader::Program
-            } else {
-                Reader::Nobody
-            }
-        })
-        .await
+        match looked(move || weighlock_confine::takes_input(keeper)).await {
+            Taker::First => Reader::Shell,
+            Taker::Started => Reader::Program,
+            Taker::Nobody => Reader::Nobody,
+        }
     }
 
     /// Whether the shell is blocked reading at a new prompt, has read all that

@@ -20,7 +20,8 @@ use crate::view::Run;
 /// often, as long as somebody waits.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// The part of a line that patterns are looked for in.
+/// The part of a line that patterns are looked for in: of a longer one, the
+/// newest. What shows how far it is never ends its line.
 const LINE_BYTES: usize = 64 * 1024;
 
 impl Engine {
@@ -291,15 +292,25 @@ impl Lines {
         found.then(|| seen.to_owned())
     }
 
-    /// Adds what fits of a part of a line, without its end; returns whether
-    /// anything did.
+    /// Adds a part of a line, without its end; returns whether there was any.
     fn add(&mut self, part: &[u8]) -> bool {
         self.at += part.len() as u64;
         let text = part.strip_suffix(b"\n").unwrap_or(part);
-        let room = LINE_BYTES.saturating_sub(self.line.len());
-        let fits = &text[..text.len().min(room)];
-        self.line.extend_from_slice(fits);
-        !fits.is_empty()
+        self.line.extend_from_slice(text);
+        if self.line.len() > LINE_BYTES {
+            self.cut();
+        }
+        !text.is_empty()
+    }
+
+    /// Forgets the beginning of a line that is too long: half of what there may
+    /// be, so that it is not done for every byte. At a terminal the cursor
+    /// comes back to the beginning, and what was before is overwritten.
+    fn cut(&mut self) {
+        let most = self.line.len() - LINE_BYTES / 2;
+        let again = { self.line[most..].iter() }.position(|&byte| byte == b'\r');
+        let cut = most + again.filter(|_| self.terminal).unwrap_or(0);
+        self.line.drain(..cut);
     }
 }
 
@@ -330,6 +341,25 @@ mod tests {
             let found = { lines.find(&[piece(0, before)], &pattern) }
                 .or_else(|| lines.find(&[piece(cut as u64, after)], &pattern));
             assert_eq!(found, Some(("two ready".to_owned(), 4)), "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn a_line_that_does_not_end_is_looked_at_up_to_its_end() {
+        let pattern = Regex::new("^done$").unwrap();
+        for terminal in [true, false] {
+            let (mut lines, mut at) = (Lines::new(0, terminal), 0);
+            let mut look = |text: &str| {
+                let found = lines.find(&[piece(at, text)], &pattern);
+                at += text.len() as u64;
+                assert!(lines.line.len() <= LINE_BYTES);
+                found.is_some()
+            };
+            for percent in 0..20_000 {
+                assert!(!look(&format!("\r{percent:5} %")), "{percent}");
+            }
+            assert!(!look(&"x".repeat(3 * LINE_BYTES)));
+            assert_eq!(look("\r\x1b[Kdone"), terminal);
         }
     }
 

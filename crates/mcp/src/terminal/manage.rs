@@ -99,6 +99,7 @@ pub(super) async fn send_input(call: &Call, params: &Params) -> Result<ToolResul
         Ok(Some(sent)) => {
             let told = match sent.state.as_str() {
                 "asked" => ToolResult::failed(sent.text, "pending"),
+                "typed" => ToolResult::done(format!("Sent input to '{name}'.\n{}", sent.text)),
                 _ => ToolResult::done(sent.text),
             };
             let id = sent.command_id.as_deref().map(short_id);

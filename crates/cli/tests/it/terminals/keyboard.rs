@@ -27,7 +27,7 @@ impl Desk {
     }
 
     /// One with a shell that judges, at its prompt.
-    fn with_bash() -> Self {
+    pub(super) fn with_bash() -> Self {
         let desk = Self::lenient();
         desk.open("shell", "bash");
         eventually("a prompt", || desk.status("shell") == "idle");
@@ -40,7 +40,7 @@ impl Desk {
 
     /// Has ana take the keyboard of a terminal, in a window of her own.
     #[track_caller]
-    fn taken(&self, name: &str) -> Watcher {
+    pub(super) fn taken(&self, name: &str) -> Watcher {
         let mut ana = Watcher::at(&self.ana(), name);
         ana.take(100, 40);
         ana
@@ -48,7 +48,7 @@ impl Desk {
 
     /// Types as the agent does, and returns what it is told.
     #[track_caller]
-    fn hold(&self, name: &str, line: &str) -> Value {
+    pub(super) fn hold(&self, name: &str, line: &str) -> Value {
         let input = json!({ "text": line, "submit": true });
         let path = format!("/terminals/{name}/input");
         self.coder().post(&path, &input).expect(202)
@@ -90,7 +90,7 @@ impl Desk {
     }
 }
 
-fn give(note: &str) -> Value {
+pub(super) fn give(note: &str) -> Value {
     json!({ "type": "give", "note": note })
 }
 

@@ -174,6 +174,15 @@ fn the_command_line_opens_types_shows_and_closes() {
     assert_eq!(sent, (Some(0), String::new(), String::new()));
     shown("\n42\n");
     let (_, list, _) = say(&["term", "list"]);
+    let (headings, list) = list.split_once('\n').unwrap();
+    let words: Vec<&str> = headings.split("  ").map(str::trim).collect();
+    let words: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
+    assert_eq!(
+        words,
+        [
+            "name", "state", "open for", "owner", "sandbox", "command", "what for"
+        ]
+    );
     assert!(
         list.starts_with("calc  ○ idle") || list.starts_with("calc  ● busy"),
         "{list}"

@@ -307,3 +307,50 @@ fn a_program_that_waits_for_more_than_its_terminal_is_typed_at() {
     desk.sees("shell", "got yes");
     assert_eq!(text(&desk.outcome(&begun), "state"), "succeeded");
 }
+
+#[test]
+fn zsh_is_not_made_to_count_with_what_a_variable_holds() {
+    if !have(&["zsh"]) {
+        return;
+    }
+    let desk = direct("zsh");
+    // As it stands there, it is only text.
+    desk.exec("shell", "a=x");
+    desk.exec("shell", r"x=a\[\$\(touch\ made\)\]");
+    for line in [
+        "shift x",
+        "exit x",
+        "command shift x",
+        "for y in x; do shift $y; done",
+        "printf %d x",
+        "printf -- '%5.1f' x",
+        "COLUMNS=x",
+        "export LINES=x",
+        r"export COL\UMNS=x",
+        "for HISTSIZE in x; do true; done",
+    ] {
+        desk.refuses_to_run(line);
+        desk.refuses(&json!({ "text": line, "submit": true }));
+    }
+    assert_eq!(
+        text(&desk.exec("shell", "printf '%s\\n' x"), "stdout"),
+        "x\n"
+    );
+    desk.nothing_was_made();
+}
+
+#[test]
+fn a_shell_keeps_the_letters_that_lines_are_judged_with() {
+    let desk = direct("bash");
+    for line in [
+        "LC_ALL=zh_CN.gbk",
+        "export LANG=ja_JP.SJIS",
+        r"export LA\NG=ja_JP.SJIS",
+    ] {
+        desk.refuses_to_run(line);
+    }
+    assert_eq!(
+        desk.exec("shell", "LC_ALL=C sort /dev/null")["exit_code"],
+        0
+    );
+}
