@@ -7,6 +7,7 @@ use crate::client::Failure;
 /// Heard from when this is made on.
 pub(crate) struct Signals {
     interrupt: Signal,
+    quit: Signal,
     terminate: Signal,
     hang_up: Signal,
 }
@@ -15,6 +16,8 @@ impl Signals {
     pub(crate) fn new() -> Result<Self, Failure> {
         Ok(Self {
             interrupt: listen(SignalKind::interrupt())?,
+            // A terminal that is set up for keys has to be put back.
+            quit: listen(SignalKind::quit())?,
             terminate: listen(SignalKind::terminate())?,
             hang_up: listen(SignalKind::hangup())?,
         })
@@ -24,6 +27,7 @@ impl Signals {
     pub(crate) async fn next(&mut self) -> bool {
         tokio::select! {
             _ = self.interrupt.recv() => true,
+            _ = self.quit.recv() => false,
             _ = self.terminate.recv() => false,
             _ = self.hang_up.recv() => false,
         }

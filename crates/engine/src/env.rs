@@ -25,12 +25,6 @@ const QUIET: &[(&str, &str)] = &[
     ("TERM", "dumb"),
     ("NO_COLOR", "1"),
     ("CI", "1"),
-    ("PAGER", "cat"),
-    ("MANPAGER", "cat"),
-    ("SYSTEMD_PAGER", "cat"),
-    ("AWS_PAGER", "cat"),
-    ("GH_PAGER", "cat"),
-    ("GIT_PAGER", "cat"),
     // Where it is called by name: end at the end, and leave the screen alone.
     ("LESS", "-FRX"),
     ("GIT_TERMINAL_PROMPT", "0"),
@@ -57,6 +51,17 @@ const QUIET: &[(&str, &str)] = &[
     ("APT_LISTCHANGES_FRONTEND", "none"),
     // Lists what should be restarted, and restarts nothing.
     ("NEEDRESTART_MODE", "l"),
+];
+
+/// No tool starts a pager: nobody would end it, and in a shell that is typed at
+/// it runs what it is told (`!`), which nobody has judged.
+const UNPAGED: &[(&str, &str)] = &[
+    ("PAGER", "cat"),
+    ("MANPAGER", "cat"),
+    ("SYSTEMD_PAGER", "cat"),
+    ("AWS_PAGER", "cat"),
+    ("GH_PAGER", "cat"),
+    ("GIT_PAGER", "cat"),
 ];
 
 /// On a terminal tools may ask, page and paint.
@@ -127,6 +132,8 @@ pub(crate) struct Parts<'a> {
     pub(crate) offline: bool,
     /// Whether somebody looks at it on a terminal.
     pub(crate) terminal: bool,
+    /// Whether it is a shell that is typed at, line by line.
+    pub(crate) shell: bool,
 }
 
 /// Puts together what a command sees. What comes later wins.
@@ -147,7 +154,12 @@ pub(crate) fn build(parts: &Parts<'_>) -> Vec<(String, String)> {
     set("PATH", parts.path);
     let offline = if parts.offline { OFFLINE } else { &[] };
     let manners = if parts.terminal { LIVELY } else { QUIET };
-    for (name, value) in manners.iter().chain(offline) {
+    let unpaged = if !parts.terminal || parts.shell {
+        UNPAGED
+    } else {
+        &[]
+    };
+    for (name, value) in manners.iter().chain(unpaged).chain(offline) {
         set(name, value);
     }
     // Half of ours and half of theirs would mean neither.
@@ -229,6 +241,7 @@ mod tests {
             read_only: false,
             offline: true,
             terminal: false,
+            shell: false,
         }
     }
 

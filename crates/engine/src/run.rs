@@ -26,7 +26,7 @@ use crate::principal::{Principal, Right, Via};
 use crate::request::{Input, Request};
 use crate::sandbox::Sandbox;
 use crate::sandboxes::Known;
-use crate::terminals::{keep_nonce, show_from, startup};
+use crate::terminals::{is_plain_shell, keep_nonce, show_from, startup};
 use crate::view::{Detail, LimitsView, Run, SandboxView, TerminalDetail, stored};
 use crate::walls::Guarded;
 
@@ -330,6 +330,7 @@ impl Engine {
                 read_only: sandbox.files == Access::Read,
                 offline: sandbox.network == Network::Off,
                 terminal: request.terminal().is_some(),
+                shell: is_plain_shell(&request.command),
             }),
             profile: walls.profile,
             stdin: request.stdin(),

@@ -10,6 +10,7 @@ mod mode;
 
 use std::time::Duration;
 
+use rustix::process::Signal;
 use tokio::signal::unix::SignalKind;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -63,7 +64,8 @@ pub(crate) async fn attach(paths: &Paths, name: &str, take: bool) -> Result<Left
     let mut signals = Signals::new()?;
     let mut resized = listen(SignalKind::window_change())?;
     let mut attached = Attached::new(line, name);
-    let mode = Mode::enter()?;
+    let mut suspended = listen(SignalKind::from_raw(Signal::TSTP.as_raw()))?;
+    let mut mode = Mode::enter()?;
     let mut keys = keys();
     if take {
         attached.take().await;
@@ -77,6 +79,11 @@ pub(crate) async fn attach(paths: &Paths, name: &str, take: bool) -> Result<Left
                 None => Some(Left::Detached),
             },
             _ = signals.next() => Some(Left::Detached),
+            _ = suspended.recv() => {
+                mode = mode.stopped()?;
+                attached.window_changed().await?;
+                None
+            }
             _ = resized.recv() => {
                 attached.window_changed().await?;
                 None

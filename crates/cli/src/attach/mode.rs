@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use rustix::process::{Signal, getpid, kill_process};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 
 use crate::client::Failure;
@@ -30,6 +31,14 @@ impl Mode {
             before,
             _screen: FullScreen::enter(),
         })
+    }
+
+    /// Stops us, as somebody wants, with the terminal as it was; goes on when
+    /// we are told to.
+    pub(super) fn stopped(self) -> Result<Self, Failure> {
+        drop(self);
+        let _ = kill_process(getpid(), Signal::STOP);
+        Self::enter()
     }
 }
 

@@ -27,6 +27,9 @@ pub(super) fn check_blind(permit: &Permit, case: &Case, terminal: &Run) -> Resul
             return Err(sets_the_shell());
         }
     }
+    if sets_pager(command) || parts.iter().any(pages) {
+        return Err(may_page());
+    }
     if sets_letters(command) || parts.iter().any(names_letters) {
         return Err(sets_other_letters());
     }
@@ -79,6 +82,41 @@ fn has_number(format: &str) -> bool {
     let how = |char: char| char.is_ascii_digit() || "-+ #.'$".contains(char);
     let places = { format.split('%').skip(1) }.map(|place| place.trim_start_matches(how));
     { places }.any(|place| place.starts_with(|kind| "*diouxXeEfFgGaA".contains(kind)))
+}
+
+/// Whether a command may have a tool start a pager after all, which runs what
+/// is typed at it: by another one than there is (an empty one is the usual
+/// one), or by taking the variables away that name it.
+fn sets_pager(command: &str) -> bool {
+    const PAGER: &str = "PAGER";
+    let names = command.match_indices(PAGER);
+    { names }.any(
+        |(at, _)| match command[at + PAGER.len()..].strip_prefix('=') {
+            Some(value) => {
+                !value.starts_with("cat") || value[3..].starts_with(char::is_alphanumeric)
+            }
+            None => !is_value(&command[..at]),
+        },
+    )
+}
+
+/// Whether a text ends where the name of a variable whose value is wanted goes
+/// on, or begins.
+fn is_value(before: &str) -> bool {
+    let in_name = |char: char| char.is_ascii_alphanumeric() || char == '_';
+    before.trim_end_matches(in_name).ends_with('$')
+}
+
+fn pages(part: &Part) -> bool {
+    let mut words = part.argv.iter();
+    let is_env = |word: &Option<String>| word.as_deref().is_none_or(|word| word.ends_with("env"));
+    // `env -i`, wherever it stands.
+    let bare = words.any(is_env) && words.any(|word| word.as_deref().is_none_or(is_option));
+    bare || part.argv.iter().flatten().any(|word| sets_pager(word))
+}
+
+fn is_option(word: &str) -> bool {
+    word.starts_with('-')
 }
 
 /// Names by which a shell is told which bytes are letters.
@@ -249,6 +287,16 @@ fn sets_the_shell() -> Error {
     )
 }
 
+fn may_page() -> Error {
+    Error::invalid(
+        "invalid_line",
+        "it may start a pager, which runs what is typed at it, and nobody has judged that; nothing \
+         was sent"
+            .into(),
+        "leave the variables that name a pager as they are, or run it as a command of its own",
+    )
+}
+
 fn sets_other_letters() -> Error {
     Error::invalid(
         "invalid_line",
@@ -309,6 +357,22 @@ mod tests {
         }
         for plain in ["", "100%", "%s\\n", "%-10s|%b", "%%"] {
             assert!(!has_number(plain), "{plain}");
+        }
+    }
+
+    #[test]
+    fn another_pager_is_noticed() {
+        for paged in [
+            "PAGER= man ls",
+            "export MANPAGER=",
+            "GIT_PAGER=catch git log",
+            "PAGER+=x",
+            "for PAGER in x; do :; done",
+        ] {
+            assert!(sets_pager(paged), "{paged}");
+        }
+        for plain in ["PAGER=cat man ls", "echo $PAGER $GIT_PAGER", "git log"] {
+            assert!(!sets_pager(plain), "{plain}");
         }
     }
 

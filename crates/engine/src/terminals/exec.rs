@@ -9,7 +9,7 @@ use serde_json::json;
 use tokio::time::sleep;
 use weighlock_marks::Span;
 use weighlock_screen::plain;
-use weighlock_store::{Filter, State};
+use weighlock_store::{EntryFilter, Filter, State};
 
 use super::ended;
 use super::hand::mark;
@@ -37,6 +37,9 @@ const INTERRUPT: i32 = 2;
 /// runs nothing, wants the rest of a command.
 const WANTS_MORE: Duration = Duration::from_millis(250);
 const ASKED: u32 = 3;
+
+/// What is on record before a command is typed.
+const TYPED: &str = "terminal.exec";
 
 /// Why something was not typed.
 const CLOSED: &str = "the terminal was closed before it was typed; nothing was run";
@@ -105,12 +108,30 @@ impl Engine {
                 continue;
             }
             let who = Principal::library(run.requested_by.clone());
-            let report = Report::failed(
-                "the server ended while it ran; the terminal goes on, and shows what became of it",
-            );
+            let report = Report::failed(match self.was_typed(&run)? {
+                true => {
+                    "the server ended while it ran; the terminal goes on, and shows what became \
+                     of it"
+                }
+                false => "the server ended before its turn came; nothing of it was run",
+            });
             self.finalize(&run.command_id, report, &who).await?;
         }
         Ok(())
+    }
+
+    /// Returns whether it is on record that a command was about to be typed.
+    fn was_typed(&self, run: &Run) -> Result<bool, Error> {
+        let began: Option<jiff::Timestamp> = run.created_at.parse().ok();
+        let typed = self.store.entries(&EntryFilter {
+            run: run.detail.in_terminal.clone(),
+            kind: Some(TYPED.into()),
+            from: began.map(|began| began.as_microsecond()),
+            limit: usize::MAX >> 1,
+            ..EntryFilter::default()
+        })?;
+        let is_it = |entry: &serde_json::Value| entry["detail"]["run"] == run.command_id.as_str();
+        Ok(typed.iter().any(is_it))
     }
 
     async fn type_command(
@@ -180,8 +201,7 @@ impl Engine {
         live.clear(&shown).await?;
         live.takes_as_it_is(&run.command).await?;
         let said = json!({ "text": brief(&run.command), "run": run.command_id });
-        self.record_terminal("terminal.exec", terminal, who, said)
-            .await?;
+        self.record_terminal(TYPED, terminal, who, said).await?;
         let label = match &run.approved_by {
             Some(by) => format!("{} (approved by {by})", brief(&run.command)),
             None => brief(&run.command),

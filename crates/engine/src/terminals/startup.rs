@@ -54,6 +54,11 @@ pub(crate) fn startup(request: &Request) -> Option<(Startup, Nonce)> {
     Some((startup, nonce))
 }
 
+/// Returns whether a command is a shell and nothing more.
+pub(crate) fn is_plain_shell(command: &str) -> bool {
+    plain_shell(command).is_some()
+}
+
 /// Returns the shell that a command is, if it is nothing more.
 pub(super) fn plain_shell(command: &str) -> Option<Shell> {
     let mut words = command.split_ascii_whitespace();

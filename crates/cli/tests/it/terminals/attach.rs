@@ -256,7 +256,7 @@ fn a_server_that_dies_is_a_clear_error() {
 fn whatever_ends_it_restores_the_terminal_and_hands_back() {
     let desk = Desk::new();
     desk.open("cat", "cat");
-    for name in ["TERM", "HUP", "INT"] {
+    for name in ["TERM", "HUP", "INT", "QUIT"] {
         for options in [&[][..], &["--take"]] {
             let mut tty = desk.attach("cat", options);
             sees(&tty, if options.is_empty() { WATCHING } else { TYPING });
@@ -267,6 +267,27 @@ fn whatever_ends_it_restores_the_terminal_and_hands_back() {
             assert_eq!(desk.size("cat"), USUAL);
         }
     }
+}
+
+#[test]
+fn one_that_is_stopped_leaves_the_terminal_as_it_was_and_goes_on_later() {
+    let desk = Desk::new();
+    desk.open("cat", "cat");
+    let mut tty = desk.attach("cat", &["--take"]);
+    sees(&tty, TYPING);
+    signal(tty.pid(), "TSTP");
+    eventually("usual", || tty.is_usual());
+    eventually("stopped", || {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", tty.pid())).unwrap();
+        stat.contains(") T ")
+    });
+    signal(tty.pid(), "CONT");
+    eventually("raw again", || !tty.is_usual());
+    tty.send("on again\r");
+    desk.sees("cat", "on again");
+    signal(tty.pid(), "TERM");
+    assert_eq!(tty.end(), Some(0), "{}", tty.screen());
+    assert!(tty.is_usual());
 }
 
 #[test]

@@ -493,3 +493,20 @@ fn a_command_that_waits_for_its_turn_and_is_stopped_is_never_typed() {
         ("on\n".into(), 0)
     );
 }
+
+#[test]
+fn a_command_whose_turn_had_not_come_when_the_server_died_has_not_run() {
+    let mut desk = Desk::lenient();
+    desk.open("shell", "bash");
+    let gate = desk.gate();
+    let first = desk.begin("cat gate");
+    let second = desk.ask_for("touch made");
+    assert_eq!(second["reason"]["code"], "queued", "{second}");
+    desk.restart();
+    let why = |run: &Value| text(&desk.outcome(run), "stderr");
+    assert!(why(&first).contains("the server ended while it ran"));
+    assert!(why(&second).contains("nothing of it was run"));
+    std::fs::write(gate, "").unwrap();
+    assert_eq!(text(&desk.exec("shell", "echo on"), "stdout"), "on\n");
+    assert!(!desk.home.base().join("made").exists());
+}

@@ -354,3 +354,24 @@ fn a_shell_keeps_the_letters_that_lines_are_judged_with() {
         0
     );
 }
+
+#[test]
+fn no_pager_is_typed_at_that_nobody_has_allowed() {
+    if !have(&["man", "less", "git"]) {
+        return;
+    }
+    let desk = direct("bash");
+    // It ends by itself.
+    let manual = desk.exec("shell", "man man");
+    assert_ne!(text(&manual, "state"), "running", "{manual}");
+    for line in [
+        "env -i man man",
+        "env -u PAGER -u MANPAGER man man",
+        r"e\nv -i man man",
+        "PAGER= man man",
+        "export MANPAGER=",
+    ] {
+        desk.refuses_to_run(line);
+    }
+    desk.nothing_was_made();
+}
