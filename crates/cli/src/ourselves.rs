@@ -1,7 +1,10 @@
 //! Whether we were started by a command that weighlock runs: what is run does
 //! not decide what may run.
 
-use crate::client::Failure;
+use serde_json::json;
+
+use crate::client::{Client, Failure, block_on, escape};
+use crate::paths::Paths;
 
 /// What every command finds in its environment.
 const RUN: &str = "WEIGHLOCK_RUN";
@@ -15,6 +18,23 @@ pub(crate) fn may_decide() -> Result<(), Failure> {
         format!("nothing is decided inside a run of weighlock ({how}); nothing was done"),
         "a person decides in a terminal of their own",
     ))
+}
+
+/// Refuses to answer a question from inside a run, and has it written down by
+/// a server that can be reached from there. Behind walls there is none: then
+/// the run, with what it said, is what is on record.
+pub(crate) fn may_answer(id: Option<&str>, paths: &Paths) -> Result<(), Failure> {
+    let refused = may_decide();
+    if refused.is_err() {
+        let _ = block_on(async {
+            let Some(mut server) = Client::try_open(paths).await? else {
+                return Ok(());
+            };
+            let path = format!("/approvals/{}/decision", escape(id.unwrap_or("any")));
+            server.tell(&path, &json!({})).await
+        });
+    }
+    refused
 }
 
 /// Returns by what we know that we are inside a run. The environment alone

@@ -12,7 +12,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use tokio::net::UnixStream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use weighlock_engine::{Engine, Principal, Process};
+use weighlock_engine::{Engine, Principal, Process, Role};
 
 use crate::pages::is_page;
 use crate::problem::Problem;
@@ -266,7 +266,8 @@ async fn outside_of_runs(
     let Peer::User { process, .. } = peer else {
         return Ok(());
     };
-    if !decides(head) || !engine.may_be_inside(process) {
+    let settles = principal.role() >= Role::Approver && settles(head);
+    if !(settles || decides(head)) || !engine.may_be_inside(process) {
         return Ok(());
     }
     let what = format!("{} {}", head.method, head.uri.path());
@@ -289,6 +290,19 @@ fn decides(head: &Parts) -> bool {
         (Some("policies"), Some(_), Some("check" | "compare")) => false,
         _ => true,
     }
+}
+
+/// Whether a request applies, discards or takes back changes, which is for
+/// people. Agents use the same address to tell how a command of theirs ended.
+fn settles(head: &Parts) -> bool {
+    let path = head.uri.path();
+    let path = path.strip_prefix("/agent/terminal").unwrap_or(path);
+    let parts: Vec<&str> = path.split('/').skip(1).collect();
+    let deed = matches!(
+        parts[..],
+        ["commands", _, "finalize" | "revert"] | ["sessions", _, "draft"]
+    );
+    deed && head.method != Method::GET
 }
 
 /// Over TCP, who is known may ask so often and no more, and whoever has tried

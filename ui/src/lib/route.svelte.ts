@@ -7,7 +7,7 @@ class Route {
   hash = $state(location.hash);
 
   /** The parts of the path: `/runs/r_1/output` is `['runs', 'r_1', 'output']`. */
-  parts = $derived(this.path.split('/').filter(Boolean).map(decodeURIComponent));
+  parts = $derived(this.path.split('/').filter(Boolean).map(decoded));
 
   constructor() {
     addEventListener('popstate', () => this.read());
@@ -49,6 +49,15 @@ class Route {
     if (to.origin !== location.origin || to.pathname.startsWith('/agent')) return;
     event.preventDefault();
     this.go(to.pathname + to.search + to.hash);
+  }
+}
+
+// Anybody can write an address; one that means nothing is not there.
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
   }
 }
 

@@ -18,12 +18,16 @@ const LOOK_ALIKE = /[\u0370-\u03ff\u0400-\u052f\u1f00-\u1fff]/u;
 const LATIN = /[A-Za-z]/;
 const WORD = /[\p{L}\p{N}\p{Alphabetic}]/u;
 
+/** What most texts are, in which nothing has to be looked for. */
+const ASCII = /^[\n\x20-\x7e]+$/;
+
 /** Takes a text apart. */
 export function pieces(text: string, { command = false } = {}): Piece[] {
+  if (ASCII.test(text) && !(command && / (\n|$)/.test(text))) return [{ text }];
   const found: Piece[] = [];
   const plain = (part: string) => {
     const last = found.at(-1);
-    if (last && last.code === undefined && !last.faint && !last.aside) last.text += part;
+    if (last && isPlain(last)) last.text += part;
     else found.push({ text: part });
   };
   for (const { text: word, host } of words(text)) {
@@ -37,6 +41,11 @@ export function pieces(text: string, { command = false } = {}): Piece[] {
     if (ascii) found.push({ text: ` → ${ascii}`, aside: true });
   }
   return command ? withEnds(found) : found;
+}
+
+/** Whether a piece is shown as it is. */
+export function isPlain({ code, faint, aside }: Piece): boolean {
+  return code === undefined && !faint && !aside;
 }
 
 /** How many characters of a text appear by their code. */
@@ -97,7 +106,7 @@ function words(text: string): Word[] {
 // Spaces at the end of a line matter to a shell.
 function withEnds(found: Piece[]): Piece[] {
   return found.flatMap((piece, at) => {
-    if (piece.code !== undefined || piece.faint || piece.aside) return [piece];
+    if (!isPlain(piece)) return [piece];
     const last = at === found.length - 1;
     return piece.text.split(/( +(?=\n)| +$)/).flatMap((part, index, all): Piece[] => {
       const atEnd = /^ +$/.test(part) && (all[index + 1]?.startsWith('\n') || last);

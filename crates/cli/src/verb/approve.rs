@@ -41,7 +41,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn approve(args: &Args, paths: &Paths) -> Result<ExitCode, Failure> {
-    ourselves::may_decide()?;
+    ourselves::may_answer(args.id.as_deref(), paths)?;
     let terminal = term::is_there();
     block_on(async {
         let named = args.id.as_deref();

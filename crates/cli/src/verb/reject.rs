@@ -28,7 +28,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn reject(args: Args, paths: &Paths) -> Result<ExitCode, Failure> {
-    ourselves::may_decide()?;
+    ourselves::may_answer(Some(&args.id), paths)?;
     let (asked, rejected) = block_on(async {
         let asked = question::fetch(paths, &args.id).await?;
         let decision = DecisionRequest {

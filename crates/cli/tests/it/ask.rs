@@ -1,6 +1,6 @@
 //! A person at a terminal, who is asked whether a command may run.
 
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
@@ -239,6 +239,78 @@ fn a_run_that_hides_what_it_is_decides_nothing_either() {
     let done = home.run(&[], "env -i ./weighlock --state-dir . policy grant ls");
     assert_eq!(done.code, Some(1), "{done:?}");
     assert!(done.err.contains("is a keeper"), "{}", done.err);
+}
+
+#[test]
+fn what_a_run_tries_to_decide_is_refused_and_on_record() {
+    let mut home = Home::strict();
+    let _server = home.serve(&[]);
+    let (_, run) = home.ask("touch made", json!({}));
+    let [run, approval] = ["command_id", "approval_id"].map(|id| run[id].as_str().unwrap());
+    let (_, asked) = home.api("GET", &format!("/approvals/{approval}"), &Value::Null);
+    let decision = json!({ "kind": "approve_once", "fingerprint": asked["fingerprint"] });
+    let tries = [
+        (format!("/approvals/{approval}/decision"), decision),
+        (format!("/commands/{run}/approve"), json!({})),
+        (
+            format!("/commands/{run}/finalize"),
+            json!({ "changes": "commit" }),
+        ),
+        (format!("/commands/{run}/revert"), json!({})),
+        (
+            "/sessions/any/draft".to_owned(),
+            json!({ "changes": "commit" }),
+        ),
+        ("/policies/grants".to_owned(), json!({ "pattern": "touch" })),
+        ("/signin/link".to_owned(), json!({})),
+    ];
+    // As its owner, past the walls: all that is left is where it comes from.
+    for (path, body) in &tries {
+        let said = Command::new("curl")
+            .args(["--silent", "--unix-socket"])
+            .arg(home.state().join("weighlock.sock"))
+            .args(["--header", "content-type: application/json", "--data"])
+            .arg(body.to_string())
+            .arg(format!("http://weighlock/agent/terminal{path}"))
+            .env("WEIGHLOCK_RUN", "r_1")
+            .output()
+            .unwrap();
+        let said: Value = serde_json::from_slice(&said.stdout).unwrap();
+        let told = (&said["status"], &said["code"]);
+        assert_eq!(told, (&json!(403), &json!("inside_a_run")), "{path} {said}");
+    }
+    home.set("WEIGHLOCK_RUN", "r_1");
+    for verb in [&["approve", approval][..], &["reject", approval]] {
+        let done = home.call(verb);
+        assert!(done.err.contains("inside a run"), "{done:?}");
+    }
+    let (_, audit) = home.api("GET", "/audit?kind=agent.refused", &Value::Null);
+    let tried = |(path, _): &(String, Value)| format!("POST /agent/terminal{path}");
+    let mut expected: Vec<String> = tries.iter().map(tried).collect();
+    expected.extend([tried(&tries[0]), tried(&tries[0])]);
+    let entries = audit["entries"].as_array().unwrap().iter();
+    let found: Vec<&str> = { entries }
+        .map(|entry| entry["detail"]["what"].as_str().unwrap())
+        .collect();
+    assert_eq!(found, expected);
+    assert_eq!(home.get(run)["state"], "waiting");
+    assert!(!made(&home));
+}
+
+#[test]
+fn behind_walls_the_run_that_tried_to_approve_is_on_record_with_what_it_was_told() {
+    let home = Home::new();
+    let ours = home.base().join("weighlock");
+    std::fs::copy(env!("CARGO_BIN_EXE_weighlock"), &ours).unwrap();
+    let run = home.result(&[], "./weighlock --state-dir . approve ap_1");
+    assert_eq!(run["exit_code"], 1, "{run}");
+    let said = run["stderr"].as_str().unwrap();
+    assert!(said.contains("nothing is decided inside a run"), "{run}");
+    let path = format!("/commands/{}/audit", run["command_id"].as_str().unwrap());
+    let (_, audit) = home.api("GET", &path, &Value::Null);
+    let first = &audit["entries"][0]["detail"]["command"];
+    assert_eq!(first, "./weighlock --state-dir . approve ap_1", "{audit}");
+    home.assert_audit_verifies();
 }
 
 #[test]

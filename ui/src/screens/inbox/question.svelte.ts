@@ -1,4 +1,5 @@
 // One approval that is looked at: as it is now, and deciding it.
+import { untrack } from 'svelte';
 import { api, Refusal } from '../../api/client';
 import type { ApprovalView, CommandView, DecisionRequest } from '../../api/schema';
 import { events } from '../../lib/events.svelte';
@@ -42,13 +43,16 @@ export class Question {
     this.#row = row;
     this.loaded = load<Looked>(
       async (signal) => {
+        const look = (run: string) => api.get('/commands/{id}', { path: { id: run }, signal }).catch(() => undefined);
+        // Where the run is known already, nobody waits for its question first.
+        const known = untrack(() => this.approval?.command_ids[0]);
+        const early = known ? look(known) : undefined;
         const approval = await api.get('/approvals/{id}', { path: { id }, signal });
         const first = approval.command_ids[0];
-        const seen = first && api.get('/commands/{id}', { path: { id: first }, signal });
-        const run = seen ? await seen.catch(() => undefined) : undefined;
+        const run = await (first === known ? early : first && look(first));
         // Once it is decided nobody explains it any more; what was said stays.
         this.#explained = approval.explanation ?? this.#explained;
-        return { approval: { ...approval, explanation: this.#explained }, run };
+        return { approval: { ...approval, explanation: this.#explained }, run: run || undefined };
       },
       ({ approval_id, command_id }) =>
         approval_id === this.approval?.approval_id ||

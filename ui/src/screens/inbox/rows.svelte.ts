@@ -10,6 +10,9 @@ import { arrange } from './arrange';
 /** More rows than anybody goes through. */
 const MOST = 200;
 
+/** What is asked for first, as soon as the page is there. */
+export const WAITING = { status: 'pending', limit: MOST } as const;
+
 export class Rows {
   rows = $state.raw<ApprovalView[]>([]);
   /** What came in above the shown one. */
@@ -22,11 +25,14 @@ export class Rows {
   constructor(shown: () => string | undefined) {
     this.#shown = shown;
     this.loaded = load(
-      (signal) => api.get('/approvals', { query: { status: 'pending', limit: MOST }, signal }),
+      (signal) => api.get('/approvals', { query: WAITING, signal }),
       ({ event }) => event.startsWith('approval.'),
     );
+    // What waits comes first.
+    const there = $derived(this.loaded.value !== undefined);
     this.decided = load(
       async (signal) => {
+        if (!there) return undefined;
         const of = (status: 'approved' | 'rejected') =>
           api.get('/approvals', { query: { status, limit: MOST }, signal });
         const [approved, rejected] = await Promise.all([of('approved'), of('rejected')]);
