@@ -379,7 +379,7 @@ test('frame', async ({ page, server }) => {
   await page.getByRole('button', { name: 'Resume' }).click();
   await coder.ask('POST', `/commands/${going.command_id}/stop`, {});
   await page.setViewportSize({ width: 390, height: 844 });
-  await page.getByRole('button', { name: 'More' }).click();
+  await page.getByRole('button', { name: 'More', exact: true }).click();
   await shoot(page, 'more', ['-phone', '-phone-dark']);
   await page.setViewportSize(DESKTOP);
   await page.goto(`${server.address}/inbox`);

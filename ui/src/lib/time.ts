@@ -34,11 +34,17 @@ export function clock(ms: number): string {
 }
 
 /** Relative up to an hour, then the time, then the date. */
-export function when(at: string | number | Date, now: number): string {
-  const time = new Date(at);
+export function when(then: string | number | Date, now: number): string {
+  const time = new Date(then);
   const ago = now - time.getTime();
   if (ago >= -1000 && ago < 60_000) return `${Math.max(0, Math.floor(ago / 1000))} s ago`;
   if (ago >= 0 && ago < 3_600_000) return `${Math.floor(ago / 60_000)} m ago`;
+  return at(then, now);
+}
+
+/** The time of day, and the date if that is another. */
+export function at(then: string | number | Date, now: number): string {
+  const time = new Date(then);
   const sameDay = new Date(now).toDateString() === time.toDateString();
   return sameDay ? hours(time) : `${date(time)} ${hours(time)}`;
 }

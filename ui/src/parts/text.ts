@@ -49,6 +49,7 @@ export const text = {
     binary: (what: string) => what || 'Binary file',
     tooLarge: 'Too large to show',
     directory: 'Directory',
+    empty: 'It is empty.',
     sameContent: 'Its content stays the same.',
     show: 'Show',
     masked: 'A likely secret is hidden.',

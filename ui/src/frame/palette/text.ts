@@ -3,7 +3,7 @@ import { flat } from '../../lib/safe';
 import { text as common } from '../../text';
 
 export const text = {
-  hint: 'Screens, runs, terminals, agents, rules, actions — or $ and a command to test it',
+  hint: 'Screens, runs, agents, rules, actions — or $ and a command',
   none: 'Nothing found.',
   results: 'Results',
   count: (number: number) => (number === 1 ? '1 result' : `${number} results`),

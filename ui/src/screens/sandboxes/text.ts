@@ -12,7 +12,7 @@ export const text = {
     copy: 'on a copy, then asked',
     write: 'write here',
     unasked: 'on a copy, applied unasked',
-    server: 'as the server does',
+    server: 'on a copy, if the kernel can',
   } satisfies Record<Files, string>,
   network: { off: 'off', on: 'on' },
   limits: (memory: string, processes: number | null | undefined) =>
