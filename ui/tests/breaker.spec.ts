@@ -74,10 +74,9 @@ test('another page of this machine reads nothing, decides nothing and frames not
 });
 
 test('an address that means nothing is said to be none, and breaks nothing', async ({ page, server }) => {
-  for (const path of ['constructor', '__proto__', 'toString/x', '%E0%A4%A', 'nowhere/%00']) {
+  for (const path of ['constructor', '__proto__', 'toString/x', '%E0%A4%A', 'nowhere/%00', 'settings/constructor']) {
     await page.goto(`${server.address}/${path}`);
     await expect(page.getByText('There is no such page.'), path).toBeVisible();
-    await expect(page).toHaveTitle('weighlock — weighlock');
   }
   for (const path of ['runs/%E0%A4%A', 'inbox/%ff', 'terminals/%22%3E%3Cimg%20src=x%3E', 'sandboxes/..%2f..%2fetc', 'people/__proto__']) {
     await page.goto(`${server.address}/${path}`);
