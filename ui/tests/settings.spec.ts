@@ -44,7 +44,9 @@ test('every section has an address, and what is chosen on this device stays', as
 });
 
 test('the first run leads from a directory over an agent to the first question', async ({ page, server }) => {
-  await page.goto(`${server.address}/welcome`);
+  // Where whoever comes for the first time is.
+  await page.getByRole('link', { name: 'First steps' }).click();
+  await expect(page).toHaveURL(/\/welcome$/);
   await expect(page.getByRole('heading', { name: /Choose a directory.*\(done\)/ })).toBeVisible();
   await expect(page.getByText(server.base)).toBeVisible();
   await accessibleInBoth(page);

@@ -20,6 +20,7 @@ export const text = {
   allowedToday: 'See what was allowed today',
   noAgent: 'No agent is connected.',
   connect: 'Connect an agent',
+  welcome: 'First steps',
   back: 'Back to the inbox',
   needsApproval: 'Needs approval',
   highRisk: 'High risk',
