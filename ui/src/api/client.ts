@@ -62,29 +62,6 @@ export function address(path: string, query: object = {}): string {
   return ROOT + path + (text && `?${text}`);
 }
 
-/** What was asked for before there was anybody to give it to, and when. */
-let ahead: { asked: string; answer: Promise<Response>; at: number } | undefined;
-
-/** After this long it may not be true any more. */
-const FRESH_MS = 2000;
-
-/** Asks for something that will be needed in a moment. */
-export function foresee(path: string, query: object): void {
-  const asked = address(path, query);
-  const answer = fetch(asked, { headers: { accept: 'application/json' }, cache: 'no-store' });
-  // Whoever wants it hears that it failed.
-  answer.catch(() => {});
-  ahead = { asked, answer, at: performance.now() };
-}
-
-// Counts once, and only while it is new.
-function foreseen(asked: string): Promise<Response> | undefined {
-  if (ahead?.asked !== asked) return undefined;
-  const { answer, at } = ahead;
-  ahead = undefined;
-  return performance.now() - at < FRESH_MS ? answer : undefined;
-}
-
 async function call<M extends Method, P extends With<M> & string>(
   method: M,
   path: P,
@@ -98,15 +75,13 @@ async function call<M extends Method, P extends With<M> & string>(
   if (ask.body !== undefined) headers['content-type'] = 'application/json';
   let answer: Response;
   try {
-    const asked = address(filled, ask.query);
-    answer = await ((method === 'get' && foreseen(asked)) ||
-      fetch(asked, {
-        method: method.toUpperCase(),
-        headers,
-        body: ask.body === undefined ? null : JSON.stringify(ask.body),
-        signal: ask.signal ?? null,
-        cache: 'no-store',
-      }));
+    answer = await fetch(address(filled, ask.query), {
+      method: method.toUpperCase(),
+      headers,
+      body: ask.body === undefined ? null : JSON.stringify(ask.body),
+      signal: ask.signal ?? null,
+      cache: 'no-store',
+    });
   } catch (error) {
     if (ask.signal?.aborted) throw error;
     throw new Refusal(0, 'unreachable', 'The server cannot be reached', '', undefined);

@@ -10,9 +10,6 @@ import { arrange } from './arrange';
 /** More rows than anybody goes through. */
 const MOST = 200;
 
-/** What is asked for first, as soon as the page is there. */
-export const WAITING = { status: 'pending', limit: MOST } as const;
-
 export class Rows {
   rows = $state.raw<ApprovalView[]>([]);
   /** What came in above the shown one. */
@@ -25,7 +22,7 @@ export class Rows {
   constructor(shown: () => string | undefined) {
     this.#shown = shown;
     this.loaded = load(
-      (signal) => api.get('/approvals', { query: WAITING, signal }),
+      (signal) => api.get('/approvals', { query: { status: 'pending', limit: MOST }, signal }),
       ({ event }) => event.startsWith('approval.'),
     );
     // What waits comes first.
