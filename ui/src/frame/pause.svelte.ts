@@ -17,8 +17,10 @@ class Pausing {
     });
   }
 
+  /** Looks what is paused; without the server, what is known stays. */
   async look(): Promise<void> {
-    this.list = (await api.get('/pauses')).pauses;
+    const told = await api.get('/pauses').catch(() => undefined);
+    if (told) this.list = told.pauses;
   }
 
   pause(principal?: string): Promise<void> {
