@@ -57,6 +57,8 @@ pub struct Engine {
     pub(crate) kept: AtomicU64,
     /// Seconds after the start when old output was last looked for.
     pub(crate) aged_at: AtomicU64,
+    /// Held while output is removed.
+    pub(crate) tidying: tokio::sync::Mutex<()>,
     pub(crate) server_env: Vec<(String, String)>,
     pub(crate) login: Asked,
     /// The server's own home directory.
@@ -137,6 +139,7 @@ impl Engine {
             login: Asked::begin(config.login_path),
             kept: AtomicU64::new(store.kept_bytes()?),
             aged_at: AtomicU64::new(0),
+            tidying: tokio::sync::Mutex::default(),
             server_env,
             home,
             found: Found::default(),
@@ -181,6 +184,7 @@ impl Engine {
         engine.read_deadlines()?;
         engine.read_webhooks()?;
         engine.recover().await?;
+        engine.put_away_left();
         engine.recover_held().await?;
         engine.settle_typed().await?;
         engine.begin_unbegun().await?;

@@ -377,6 +377,15 @@ pub struct Problem {
 }
 
 impl Error {
+    /// Returns whether the same may well succeed later.
+    pub(crate) fn is_passing(&self) -> bool {
+        match self {
+            Self::Store(store::Error::Busy | store::Error::Full) => true,
+            Self::File { source, .. } => source.kind() == std::io::ErrorKind::StorageFull,
+            _ => false,
+        }
+    }
+
     pub(crate) fn invalid(code: &'static str, detail: String, hint: impl Into<String>) -> Self {
         Self::Invalid {
             code,

@@ -1,8 +1,6 @@
 //! Commands that whoever asked runs itself: judged and asked about like any
 //! other, and on record with what is reported.
 
-use std::sync::atomic::Ordering;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -103,14 +101,16 @@ impl Engine {
                            "executor": "external", "bytes": totals.bytes() });
         let entry = self.entry_of("run.ended", who.name(), &command, told);
         let (id, kept) = (command.id.clone(), command.kept_bytes);
-        if !self
-            .store
-            .begin(command, State::Running, vec![entry])
-            .await?
-        {
+        self.count_kept(&command);
+        let begun = { self.store.begin(command, State::Running, vec![entry]) }.await;
+        if !matches!(begun, Ok(true)) {
+            self.uncount_kept(kept);
+        }
+        if !begun? {
             return Err(Error::Final { id: run.short_id });
         }
-        self.kept.fetch_add(kept, Ordering::Relaxed);
+        // What said nothing needs no directory.
+        exec::forget(&self.dir_of(&id));
         self.waiters.tell(&id);
         if let Err(error) = self.tidy().await {
             tracing::warn!(%error, "cannot remove old output");

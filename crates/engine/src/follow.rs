@@ -87,6 +87,19 @@ impl Engine {
         self.waiters.tell(&run.command_id);
     }
 
+    /// Settles a run whose keeper was killed before it could answer, and may
+    /// have begun.
+    pub(crate) async fn died_as_it_began(
+        &self,
+        mut command: Command,
+        last: Status,
+    ) -> Result<Run, Error> {
+        let nobody = tokio::sync::watch::Sender::new(None);
+        self.bury(&mut command, last, None, &nobody).await;
+        self.waiters.tell(&command.id);
+        self.recall(&command.id)
+    }
+
     /// Closes a run of which there is no last word.
     pub(crate) async fn settle(&self, mut command: Command, state: State, reason: Reason) -> Run {
         let detail = json!({ "state": state, "reason": reason.text });
@@ -102,6 +115,7 @@ impl Engine {
             detail.output.dropped_bytes = gap.map_or(0, |(from, to)| to - from);
         }
         command.kept_bytes = detail.bytes_on_disk();
+        self.count_kept(&command);
         command.state = state;
         command.ended_at = Some(self.clock.micros());
         command.updated_at = self.clock.micros();
@@ -147,6 +161,9 @@ impl Engine {
         command.kept_bytes = detail.bytes_on_disk();
         command.updated_at = self.clock.micros();
         command.open = !status.closed;
+        if status.closed {
+            self.count_kept(command);
+        }
         if first {
             command.ended_at = Some(command.updated_at);
         }
@@ -235,8 +252,6 @@ impl Engine {
     pub(crate) fn put_away(&self, command: &Command) {
         self.forget_nonce(&command.id);
         exec::forget(&self.dir_of(&command.id));
-        self.kept
-            .fetch_add(command.kept_bytes, std::sync::atomic::Ordering::Relaxed);
     }
 
     /// Says what a run has made that other programs will run, outside of all

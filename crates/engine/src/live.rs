@@ -30,6 +30,8 @@ pub(crate) struct Live {
     pub(crate) job: Job,
     /// Bytes of output it may keep.
     pub(crate) reserved: u64,
+    /// Its output counts among that of runs that have ended.
+    pub(crate) counted: AtomicBool,
     /// What is protected in the directory that it may write; not known of one
     /// that was found.
     pub(crate) guarded: Option<Guarded>,
@@ -75,6 +77,7 @@ impl Live {
         Self {
             job,
             reserved,
+            counted: AtomicBool::new(false),
             guarded,
             below,
             shown: None,
@@ -232,7 +235,8 @@ impl Lives {
     pub(crate) fn used(&self) -> u64 {
         let lives = lock(&self.0);
         let used = |live: &Arc<Live>| live.job.status().output.bytes().min(live.reserved);
-        lives.values().map(used).sum()
+        let uncounted = |live: &&Arc<Live>| !live.counted.load(Ordering::Relaxed);
+        lives.values().filter(uncounted).map(used).sum()
     }
 }
 

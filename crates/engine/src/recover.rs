@@ -1,12 +1,13 @@
 //! Settling what an earlier server left unfinished.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use serde_json::json;
 use tokio::task::JoinSet;
-use weighlock_exec::{Orphan, adopt};
+use weighlock_exec::{self as exec, Orphan, adopt};
 use weighlock_store::{Command, State};
 
 use crate::engine::Engine;
@@ -39,6 +40,28 @@ impl Engine {
         while tasks.join_next().await.is_some() {}
         drop(maker);
         Ok(())
+    }
+
+    /// Removes what an earlier server had recorded and not yet put away. The
+    /// directories are listed before anything can begin; looking into them,
+    /// which may take a while, need not be waited for.
+    pub(crate) fn put_away_left(self: &Arc<Self>) {
+        let below = |dir: PathBuf| std::fs::read_dir(dir).into_iter().flatten().flatten();
+        let runs = below(self.config.state_dir.join("runs")).flat_map(|day| below(day.path()));
+        let runs: Vec<PathBuf> = runs.map(|run| run.path()).collect();
+        let engine = Arc::clone(self);
+        tokio::task::spawn_blocking(move || {
+            let left = runs.iter().filter(|dir| exec::is_left(dir));
+            for dir in left {
+                let id = dir.file_name().unwrap_or_default().to_string_lossy();
+                // What cannot be looked up is left alone.
+                let over = |found: Vec<Command>| found.iter().all(|command| !command.open);
+                if engine.lives.get(&id).is_none() && engine.store.named(&id).is_ok_and(over) {
+                    engine.forget_nonce(&id);
+                    exec::forget(dir);
+                }
+            }
+        });
     }
 
     /// Begins what was approved when an earlier server ended, and goes on with

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use serde_json::json;
-use weighlock_store::Command;
+use weighlock_store::{Command, Entry};
 
 use crate::engine::Engine;
 use crate::error::Error;
@@ -44,6 +44,9 @@ impl Engine {
             self.tidy_output_files();
         }
         let oldest = self.steady_now() - self.output_age().as_micros() as i64;
+        // Many runs that end at once would each remove the same, and count it
+        // as often.
+        let _one = self.tidying.lock().await;
         loop {
             let candidates = if self.is_over() || aged {
                 self.store.oldest_kept(BATCH)?
@@ -66,26 +69,43 @@ impl Engine {
         self.kept.load(Ordering::Relaxed) + self.lives.used() > self.output_total()
     }
 
-    async fn remove_output(&self, mut command: Command) -> Result<(), Error> {
-        let removed = command.kept_bytes;
+    /// Counts the output of a run that has ended. Before that is on record:
+    /// what is on record may be removed at once, and is then taken off.
+    pub(crate) fn count_kept(&self, command: &Command) {
+        if let Some(live) = self.lives.get(&command.id) {
+            live.counted.store(true, Ordering::Relaxed);
+        }
+        self.kept.fetch_add(command.kept_bytes, Ordering::Relaxed);
+    }
+
+    async fn remove_output(&self, command: Command) -> Result<(), Error> {
         let _ = std::fs::remove_dir_all(self.dir_of(&command.id));
-        let run = Run::from_command(command.clone());
-        self.remove_output_file(&run);
-        let mut detail = run.detail;
-        detail.output_file = None;
-        detail.output.removed = true;
-        detail.output.kept_bytes = 0;
-        command.kept_bytes = 0;
-        command.detail = stored(&detail);
-        let entry = self.entry(
-            "output.removed",
-            "weighlock",
-            Some(&command.id),
-            json!({ "bytes": removed }),
-        );
-        self.store.update(command, vec![entry]).await?;
-        self.kept.fetch_sub(removed, Ordering::Relaxed);
+        self.remove_output_file(&Run::from_command(command.clone()));
+        let entry = self.entry("output.removed", "weighlock", Some(&command.id), json!({}));
+        // It may have been decided about since it was looked at.
+        let removed = { &self.store }.amend(&command.id, move |command| {
+            let bytes = without_output(command, true);
+            let detail = json!({ "bytes": bytes });
+            (bytes, vec![Entry { detail, ..entry }])
+        });
+        self.uncount_kept(removed.await?.unwrap_or_default());
         Ok(())
+    }
+
+    /// Removes the output of a run that is to begin anew.
+    pub(crate) async fn forget_output(&self, run: &str) -> Result<(), Error> {
+        let _one = self.tidying.lock().await;
+        let _ = std::fs::remove_dir_all(self.dir_of(run));
+        let removed = { &self.store }
+            .amend(run, |command| (without_output(command, false), vec![]))
+            .await?;
+        self.uncount_kept(removed.unwrap_or_default());
+        Ok(())
+    }
+
+    pub(crate) fn uncount_kept(&self, bytes: u64) {
+        let left = |kept: u64| Some(kept.saturating_sub(bytes));
+        let _ = { &self.kept }.fetch_update(Ordering::Relaxed, Ordering::Relaxed, left);
     }
 
     /// Age is looked at once in a while: nothing gets old in a moment, and
@@ -106,4 +126,14 @@ impl Engine {
         let steady = self.began_at + self.began.elapsed().as_micros() as i64;
         self.clock.micros().min(steady)
     }
+}
+
+/// Makes a command one whose output is not on disk, and returns how much was.
+fn without_output(command: &mut Command, for_room: bool) -> u64 {
+    let mut detail = Run::from_command(command.clone()).detail;
+    detail.output_file = None;
+    detail.output.removed = for_room;
+    detail.output.kept_bytes = 0;
+    command.detail = stored(&detail);
+    std::mem::take(&mut command.kept_bytes)
 }

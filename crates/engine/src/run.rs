@@ -455,6 +455,9 @@ impl Engine {
                     tokio::spawn(follow(engine, live, command));
                     Ok(run)
                 }
+                Err(Error::Start(exec::Error::Died(status))) => {
+                    engine.died_as_it_began(command, *status).await
+                }
                 Err(error) => {
                     let problem = error.problem();
                     let recorded =

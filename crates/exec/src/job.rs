@@ -26,7 +26,7 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(15);
 /// Input goes over in such pieces, each taken before the next is sent.
 const INPUT_PIECE: usize = 64 * 1024;
 
-/// Why a command could not be started. Nothing ran.
+/// Why a command could not be started. Nothing ran, unless it says otherwise.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// No keeper could be made.
@@ -47,6 +47,10 @@ pub enum Error {
     /// The keeper was silent.
     #[error("the keeper did not answer")]
     Silent,
+    /// The keeper was killed when it had left word that it begins: nobody
+    /// knows how far it came.
+    #[error("the keeper was killed as the command began")]
+    Died(Box<Status>),
 }
 
 /// A run under its keeper. Dropping it leaves the run alone.
@@ -137,7 +141,8 @@ pub async fn order(keeper: Summoned, permit: Permit, spec: Spec) -> Result<Order
     Ok(Ordered { line, order, dir })
 }
 
-/// Starts the command. When this returns an error, nothing ran.
+/// Starts the command. When this returns an error, nothing ran; but for
+/// [`Error::Died`].
 pub async fn start(nursery: &Nursery, keeper: Ordered) -> Result<Job, Error> {
     let Ordered { line, order, dir } = keeper;
     let go = Order::Go.encode();
@@ -151,7 +156,10 @@ pub async fn start(nursery: &Nursery, keeper: Ordered) -> Result<Job, Error> {
         }
         job = Job::connect(summon(nursery)?.0, &[&order[..], &go].concat()).await;
     }
-    job
+    match (job, Status::load(&dir)) {
+        (Err(Error::Gone | Error::Silent), Ok(Some(status))) => Err(Error::Died(Box::new(status))),
+        (job, _) => job,
+    }
 }
 
 /// How many dead keepers are replaced: more than are ready at once.
@@ -204,6 +212,12 @@ pub fn forget(dir: &Path) {
         let _ = std::fs::remove_file(dir.join(file));
     }
     let _ = std::fs::remove_dir(dir);
+}
+
+/// Tells whether there is something to forget in a run's directory.
+pub fn is_left(dir: &Path) -> bool {
+    dir.join(status::FILE).exists()
+        || std::fs::read_dir(dir).is_ok_and(|mut files| files.next().is_none())
 }
 
 impl Job {

@@ -153,6 +153,27 @@ impl Store {
             .await
     }
 
+    /// Changes a command as it is by then, and not as it was when somebody
+    /// looked; together with entries. Returns what `change` gives beside them,
+    /// or nothing when there is no such command.
+    pub async fn amend<T: Send + 'static>(
+        &self,
+        id: &str,
+        change: impl FnOnce(&mut Command) -> (T, Vec<Entry>) + Send + 'static,
+    ) -> Result<Option<T>, Error> {
+        let id = id.to_owned();
+        self.writer
+            .write(move |to| {
+                let Some(mut command) = one(to, &id)? else {
+                    return Ok((None, vec![]));
+                };
+                let (value, entries) = change(&mut command);
+                update(to, &command)?;
+                Ok((Some(value), entries))
+            })
+            .await
+    }
+
     /// Recalls the commands that an id names: a whole one, or the beginning of
     /// its short form. At most two, which is one too many.
     pub fn named(&self, id: &str) -> Result<Vec<Command>, Error> {
@@ -198,9 +219,11 @@ impl Store {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// Returns how much output is on disk, of all commands together.
+    /// Returns how much output is on disk, of all commands together of which
+    /// nothing runs any more.
     pub fn kept_bytes(&self) -> Result<u64, Error> {
-        let sql = "SELECT coalesce(sum(kept_bytes), 0) FROM terminal_commands WHERE kept_bytes > 0";
+        let sql = "SELECT coalesce(sum(kept_bytes), 0) FROM terminal_commands \
+                   WHERE kept_bytes > 0 AND open = 0";
         Ok(self.lock_reader().query_row(sql, [], |row| row.get(0))?)
     }
 

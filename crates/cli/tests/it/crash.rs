@@ -320,12 +320,82 @@ fn a_server_killed_anywhere_between_record_and_start_runs_it_at_most_once() {
     }
 }
 
+#[test]
+fn a_keeper_killed_anywhere_as_it_begins_leaves_the_truth() {
+    let mut lost = 0;
+    for (call, nth) in [
+        ("write", 1),
+        ("write", 2),
+        ("write", 3),
+        ("openat", 3),
+        ("epoll_wait", 1),
+        ("poll", 2),
+        ("ppoll", 2),
+        ("read", 2),
+        ("recvfrom", 3),
+    ] {
+        let home = Home::new();
+        // A login shell would be another child.
+        let server = home.serve_with("[environment]\nlogin_path = false");
+        let ready = || {
+            let nursery = children(server.child.id());
+            nursery
+                .first()
+                .map_or(vec![], |(nursery, _)| children(*nursery))
+        };
+        eventually("keepers are ready", || !ready().is_empty());
+        let keepers: Vec<u32> = ready().iter().map(|(pid, _)| *pid).collect();
+        let Some(strace) = kill_any_at(&keepers, call, nth) else {
+            return;
+        };
+        let (status, run) = home.ask("echo ran >> ran", Value::Null);
+        end(strace);
+        let when = format!("{call} {nth}: {status} {run}");
+        let ran = home.lines("ran").len();
+        let recorded = home.newest();
+        match recorded["state"].as_str().unwrap_or_default() {
+            "succeeded" => assert_eq!(ran, 1, "{when}"),
+            "lost" => assert!(ran <= 1, "{when}"),
+            "failed" => assert_eq!(ran, 0, "{when}: {recorded}"),
+            _ => panic!("{when}: {recorded}"),
+        }
+        lost += usize::from(recorded["state"] == "lost");
+        assert_eq!(recorded["open"], false, "{when}");
+        home.assert_gone();
+        home.assert_audit_verifies();
+    }
+    println!("{lost} were lost");
+}
+
+#[test]
+fn what_a_killed_server_recorded_and_did_not_put_away_goes_at_the_next_start() {
+    let home = Home::new();
+    let server = home.serve(&[]);
+    let (_, run) = home.ask("echo kept", Value::Null);
+    server.kill();
+    let dir = fs::read_dir(home.state().join("runs")).unwrap().next();
+    let day = dir.unwrap().unwrap().path();
+    let kept = day.join(id(&run));
+    fs::write(kept.join("status.jsonl"), "{}\n").unwrap();
+    fs::create_dir(day.join("r_01m7mtp59n0000000000")).unwrap();
+    let _server = home.serve(&[]);
+    eventually("only output is left", || {
+        home.run_dirs() == 1 && !kept.join("status.jsonl").exists()
+    });
+    assert_eq!(home.output(&id(&run)), b"kept\n");
+}
+
 /// Lets strace kill the server at its n-th call from now on.
 pub(crate) fn kill_at(server: &Server, call: &str, nth: u32) -> Option<Child> {
+    kill_any_at(&[server.child.id()], call, nth)
+}
+
+/// The same with any of several.
+fn kill_any_at(pids: &[u32], call: &str, nth: u32) -> Option<Child> {
     let strace = Command::new("strace")
         .args(["-f", "-o", "/dev/null"])
         .arg(format!("--inject={call}:signal=KILL:when={nth}"))
-        .arg(format!("--attach={}", server.child.id()))
+        .args(pids.iter().map(|pid| format!("--attach={pid}")))
         .stdin(Stdio::null())
         .stderr(Stdio::piped())
         .spawn();

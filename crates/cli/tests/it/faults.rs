@@ -9,11 +9,7 @@ use std::time::{Duration, Instant};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
-use crate::support::{Done, Home, Server, Talk, eventually, skip};
-
-/// The store waits five seconds for another process, and a write may have to
-/// wait for one before it that does the same.
-const BUSY_ANSWER: Duration = Duration::from_secs(12);
+use crate::support::{Done, Home, PATIENCE, Server, Talk, eventually, skip};
 
 #[test]
 fn a_second_server_is_refused_and_the_first_stays_well() {
@@ -141,7 +137,7 @@ fn a_full_disk_stops_new_runs_only_and_is_left_behind_without_a_restart() {
         let (status, problem) = home.ask("echo ran >> ran", Value::Null);
         assert_eq!(problem["code"], "storage_full", "{n}: {problem}");
         assert_eq!(status, 507, "{n}: {problem}");
-        assert!(began.elapsed() < Duration::from_secs(2), "{n}");
+        assert!(began.elapsed() < PATIENCE, "{n}");
     }
     // What was under way ends, although that cannot be recorded yet.
     let run = home.ended(&ending);
@@ -204,7 +200,7 @@ fn a_full_disk_is_said_also_where_the_record_has_room_left() {
         let (status, problem) = home.ask("echo ran >> ran", Value::Null);
         assert_eq!(problem["code"], "storage_full", "{n}: {problem}");
         assert_eq!(status, 507, "{n}: {problem}");
-        assert!(began.elapsed() < Duration::from_secs(2), "{n}");
+        assert!(began.elapsed() < PATIENCE, "{n}");
     }
     fs::remove_file(filler).unwrap();
     eventually("no run is left open", || {
@@ -253,6 +249,37 @@ fn a_flood_onto_a_full_disk_leaves_no_heap_of_files() {
 }
 
 #[test]
+fn what_ends_in_a_terminal_while_the_disk_is_full_is_recorded_later() {
+    let home = Home::new();
+    let small = "mount -t tmpfs -o size=8m small $WEIGHLOCK_STATE_DIR";
+    let Some(server) = inside(home.try_serve_after(small)) else {
+        return;
+    };
+    let _server = server.unwrap_or_else(|done| panic!("no server: {done:?}"));
+    let open = json!({ "name": "shell", "description": "for a test", "command": "bash" });
+    let (status, opened) = home.api("POST", "/terminals", &open);
+    assert!(status < 300, "{opened}");
+    let command = "until [ -e full ]; do sleep 0.02; done; touch over; sh -c 'exit 6'";
+    let body = json!({ "command": command, "wait_ms": 0 });
+    let (_, run) = home.api("POST", "/terminals/shell/exec", &body);
+    let id = run["command_id"].as_str().expect("an id");
+    // Once it is typed, nothing has to be recorded before its end.
+    eventually("it runs", || home.get(id)["started_at"].is_string());
+    let filler = fill(&home);
+    fs::write(home.base().join("full"), "").unwrap();
+    eventually("it is over", || home.base().join("over").exists());
+    assert_eq!(home.ask("true", Value::Null).0, 507);
+    // Nothing tells that its end could not be recorded.
+    std::thread::sleep(Duration::from_millis(500));
+    assert_eq!(home.get(id)["state"], "running");
+    fs::remove_file(filler).unwrap();
+    eventually("its end is recorded", || {
+        recorded(&home, id) == ("failed".into(), Some(6))
+    });
+    home.assert_audit_verifies();
+}
+
+#[test]
 fn a_locked_database_is_waited_for_and_then_said() {
     let home = Home::new();
     let _server = home.serve(&[]);
@@ -277,7 +304,7 @@ fn a_locked_database_is_waited_for_and_then_said() {
     let began = Instant::now();
     let body = home.wish("echo refused >> ran", Value::Null);
     let answer = talk.ask("POST", "/commands", &body);
-    assert!(began.elapsed() < BUSY_ANSWER, "{:?}", began.elapsed());
+    assert!(began.elapsed() < PATIENCE, "{:?}", began.elapsed());
     assert_eq!(answer.status, 503, "{}", answer.body);
     assert_eq!(answer.body["code"], "store_busy", "{}", answer.body);
     assert!(answer.head.contains("\r\nretry-after: "), "{}", answer.head);

@@ -99,15 +99,25 @@ fn all_output_together_is_bounded_and_the_oldest_goes_first() {
 fn many_floods_at_once_share_the_bound() {
     let home = Home::new();
     let _server = home.serve_with("[output]\nper_run_mib = 4\ntotal_mib = 8\n");
-    for _ in 0..12 {
-        home.run(&["--bg", "--timeout", "1s"], "yes");
+    // They end together, and each end removes what is too much.
+    let flood = "until [ -e go ]; do sleep 0.02; done; head -c 6000000 /dev/zero";
+    let runs: Vec<String> = (0..12).map(|_| home.start(flood, json!({}))).collect();
+    std::fs::write(home.base().join("go"), "").unwrap();
+    for id in &runs {
+        home.closed(id);
     }
-    crate::support::eventually("all ended", || {
-        home.call(&["runs", "running"]).out == "No runs.\n"
-    });
     // The last to end is tidied up after a moment. Directories themselves count
     // for 4 KiB each.
     crate::support::eventually("within the bound", || on_disk(&home) < (8 << 20) + 150_000);
+    // What was removed was counted once: neither too much nor too little is
+    // kept from now on.
+    let store = rusqlite::Connection::open(home.state().join("weighlock.db")).unwrap();
+    crate::support::eventually("the count is that of the record", || {
+        let sum = "SELECT sum(kept_bytes) FROM terminal_commands";
+        let recorded: u64 = store.query_row(sum, [], |row| row.get(0)).unwrap();
+        let (_, counted) = home.api("GET", "/kept", &serde_json::Value::Null);
+        counted["outputs"]["bytes"] == recorded
+    });
 }
 
 #[test]

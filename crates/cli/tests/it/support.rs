@@ -497,7 +497,7 @@ impl Home {
 
     /// Waits until no command of this home has a process any more.
     pub(crate) fn assert_gone(&self) {
-        self.assert_gone_within(Duration::from_secs(20));
+        self.assert_gone_within(PATIENCE);
     }
 
     /// The same, and panics when that takes longer than it may.
@@ -666,9 +666,12 @@ pub(crate) fn signal(pid: u32, name: &str) {
         .status();
 }
 
+/// So long that only what hangs takes longer, on the slowest machine.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
 /// Waits until something holds, and panics with `what` when it never does.
 pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(20);
+    let deadline = Instant::now() + PATIENCE;
     while !holds() {
         assert!(Instant::now() < deadline, "never: {what}");
         std::thread::sleep(Duration::from_millis(5));

@@ -1,7 +1,6 @@
 //! Trying the command of a question, so that a person sees what it does.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use serde_json::json;
 use weighlock_policy::Settled;
@@ -49,7 +48,7 @@ impl Engine {
             Settled::Allowed(permit) => permit,
             Settled::Refused => return Err(Error::ChangesBlocked),
         };
-        self.forget_try(&command.id, command.kept_bytes).await;
+        self.forget_try(&command.id).await?;
         let beginning = Beginning::Tried {
             command: Box::new(command),
         };
@@ -86,15 +85,15 @@ impl Engine {
             let row = self.row(command, ChangesState::Discarded, &view, &row.below, 0);
             self.store.update_changes(vec![row], vec![entry]).await?;
         }
-        self.forget_try(&command.id, command.kept_bytes).await;
+        self.forget_try(&command.id).await?;
         self.sweep_copies().await;
         Ok(())
     }
 
     /// Removes what an earlier try has left.
-    async fn forget_try(&self, run: &str, kept_bytes: u64) {
-        let _ = std::fs::remove_dir_all(self.dir_of(run));
-        self.kept.fetch_sub(kept_bytes, Ordering::Relaxed);
+    async fn forget_try(&self, run: &str) -> Result<(), Error> {
+        self.forget_output(run).await?;
         self.remove_copy(run).await;
+        Ok(())
     }
 }

@@ -20,6 +20,7 @@ use super::show::Shown;
 use crate::engine::Engine;
 use crate::error::{Error, brief};
 use crate::external::Report;
+use crate::follow::RETRY_EVERY;
 use crate::live::{Live, lock};
 use crate::output::end_of;
 use crate::principal::Principal;
@@ -82,7 +83,7 @@ impl Engine {
             }
             Err(_) => Report::failed(CLOSED),
         };
-        let done = self.finalize(&run.command_id, report, &who).await;
+        let done = self.finalize_until_done(&run, report, &who).await;
         if let Some(live) = self.lives.get(&terminal) {
             lock(&live.typed).remove(&run.command_id);
         }
@@ -92,6 +93,25 @@ impl Engine {
             error => Err(error),
         }) {
             tracing::warn!(run = run.command_id, %error, "cannot record a command's end");
+        }
+    }
+
+    /// Records an end, however long the disk is full or the database locked:
+    /// nobody else will.
+    async fn finalize_until_done(
+        &self,
+        run: &Run,
+        report: Report,
+        who: &Principal,
+    ) -> Result<Run, Error> {
+        loop {
+            match self.finalize(&run.command_id, report.clone(), who).await {
+                Err(error) if error.is_passing() => {
+                    tracing::error!(run = run.command_id, %error, "cannot record its end yet");
+                    sleep(RETRY_EVERY).await;
+                }
+                done => return done,
+            }
         }
     }
 
