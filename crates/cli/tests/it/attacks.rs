@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 
 use crate::support::{Home, eventually, signal};
 
-/// Longer than anything here takes, shorter than the limits that a hang would
-/// run into.
-const SOON: Duration = Duration::from_secs(8);
+/// Longer than anything here takes on a busy machine, shorter than what a hang
+/// would wait for.
+const SOON: Duration = Duration::from_secs(60);
 
 #[test]
 fn a_reader_of_the_export_that_stalls_holds_up_nobody() {
@@ -83,7 +83,7 @@ fn a_long_grace_does_not_outlast_the_time_limit() {
     let (_, run) = home.api(
         "POST",
         &format!("/commands/{id}/stop"),
-        &json!({ "grace_ms": 60_000 }),
+        &json!({ "grace_ms": 600_000 }),
     );
     assert_eq!(run["state"], "killed", "{run}");
     assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
@@ -201,7 +201,7 @@ fn input_that_was_given_outlives_the_server() {
 fn a_call_while_the_server_ends_starts_the_next_one() {
     let home = Home::new();
     let server = home.serve(&[]);
-    let waiting = home.weighlock(&["run", "-q", "--", "sleep 20"]).spawn();
+    let waiting = home.weighlock(&["run", "-q", "--", "sleep 100"]).spawn();
     let mut waiting = waiting.unwrap();
     eventually("it runs", || {
         home.call(&["runs", "running"]).out.contains("sleep")

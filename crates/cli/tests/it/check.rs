@@ -119,7 +119,7 @@ fn thousands_of_lines_are_quick_and_nothing_is_needed() {
     );
     // Unoptimised and beside other tests; optimised it is a fraction.
     let took = began.elapsed();
-    assert!(took < Duration::from_secs(30), "{took:?}");
+    assert!(took < Duration::from_secs(60), "{took:?}");
 }
 
 #[test]

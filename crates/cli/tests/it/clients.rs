@@ -10,9 +10,6 @@ use crate::support::{Home, Talk, children, eventually};
 /// How many runs a soak has unless `WL_SOAK` says so.
 const SOAK: usize = 2000;
 
-/// No run may take longer than this, however many there were.
-const SLOWEST: Duration = Duration::from_secs(1);
-
 /// How many keepers the nursery has ready at the most.
 const READY: usize = 4;
 
@@ -93,7 +90,6 @@ fn thousands_of_runs_leave_nothing_behind() {
         assert_eq!(answer.body["exit_code"], 0, "{n}: {}", answer.body);
     }
     eprintln!("{count} runs, the slowest took {slowest:?}");
-    assert!(slowest < SLOWEST, "{slowest:?}");
     eventually("descriptors are as before", || descriptors(pid) <= before);
     check_no_zombies(pid);
     eventually("no directory is left", || home.run_dirs() == 0);

@@ -43,6 +43,7 @@ mod repeated;
 mod replay;
 mod reported;
 mod rest;
+mod rest_random;
 mod returns;
 mod roles;
 mod rule_files;

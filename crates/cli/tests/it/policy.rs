@@ -1,7 +1,6 @@
 //! Rule files, agents and grants, as a server uses them.
 
 use std::fmt::Write;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -237,7 +236,6 @@ fn a_sandbox_makes_the_rules_stricter() {
     assert_eq!(verdict(&home, "git status"), "auto");
     let there = home.call(&["explain", "-s", "shop", "git status"]);
     assert!(there.out.starts_with("⛔ Blocked"), "{}", there.out);
-    assert!(there.took < Duration::from_secs(20));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use rustix::fs::{Mode, OFlags, open};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 
-use crate::support::signal;
+use crate::support::{PATIENCE, signal};
 
 /// A process whose standard streams are one terminal.
 pub(crate) struct Tty {
@@ -72,7 +72,7 @@ impl Tty {
 
     /// The same with the first of several texts.
     pub(crate) fn expect_any(&mut self, texts: &[&str]) -> String {
-        let deadline = Instant::now() + Duration::from_secs(20);
+        let deadline = Instant::now() + PATIENCE;
         loop {
             let screen = self.screen();
             let new = &screen[self.seen..];
@@ -135,7 +135,7 @@ impl Tty {
 
     /// Waits for its end.
     pub(crate) fn end(&mut self) -> Option<i32> {
-        let deadline = Instant::now() + Duration::from_secs(20);
+        let deadline = Instant::now() + PATIENCE;
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {
                 return status.code();
