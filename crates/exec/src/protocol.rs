@@ -157,6 +157,26 @@ fn json(value: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(value).expect("messages hold only what JSON can say")
 }
 
+/// Takes any bytes as either peer would, and panics unless what it understands
+/// is the same when it is said again. For `fuzz/` alone.
+#[cfg(fuzzing)]
+pub fn check(bytes: &[u8]) {
+    fn same<M: Message + PartialEq + std::fmt::Debug>(mut buffer: Vec<u8>) {
+        while let Ok(Some(message)) = take::<M>(&mut buffer) {
+            let mut again = message.encode();
+            let heard = take::<M>(&mut again).expect("what we say is understood");
+            assert_eq!(heard, Some(message));
+            assert!(again.is_empty(), "one message is one frame");
+        }
+    }
+    // As they came, and as the body of a frame, which is hard to guess.
+    let (kind, body) = bytes.split_first().unwrap_or((&JSON, &[]));
+    for buffer in [bytes.to_vec(), frame(kind % 2, body)] {
+        same::<Order>(buffer.clone());
+        same::<Report>(buffer);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

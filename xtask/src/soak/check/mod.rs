@@ -1,0 +1,4 @@
+//! Afterwards: what must hold, whatever has happened.
+
+pub(super) mod left;
+pub(super) mod records;

@@ -1,0 +1,261 @@
+//! The record against what clients know and what really happened.
+
+use std::collections::HashMap;
+use std::fs;
+
+use serde_json::Value;
+
+use crate::Result;
+use crate::soak::client::Client;
+use crate::soak::ledger::{Kind, Ledger, Order, Told};
+use crate::soak::world::World;
+
+/// All that is known afterwards.
+pub(crate) struct Records<'a> {
+    world: &'a World,
+    ledger: &'a Ledger,
+    /// By mark.
+    rows: HashMap<String, Vec<Value>>,
+    /// How often each mark was left.
+    ran: HashMap<String, usize>,
+    pub(crate) all: Vec<Value>,
+}
+
+/// Recalls every run that is on record.
+pub(crate) fn rows(owner: &Client) -> Result<Vec<Value>> {
+    let (mut all, mut path) = (vec![], "/commands?limit=500".to_owned());
+    loop {
+        let page = owner.get(&path).only(200).ok_or("no list of runs")?;
+        all.extend(page["commands"].as_array().cloned().unwrap_or_default());
+        match page["cursor"].as_str() {
+            Some(next) => path = format!("/commands?limit=500&cursor={next}"),
+            None => return Ok(all),
+        }
+    }
+}
+
+impl<'a> Records<'a> {
+    pub(crate) fn read(world: &'a World, ledger: &'a Ledger) -> Result<Self> {
+        let all = rows(&world.owner())?;
+        let mut by_mark: HashMap<String, Vec<Value>> = HashMap::new();
+        for row in &all {
+            if let Some(mark) = mark_of(row) {
+                by_mark.entry(mark).or_default().push(row.clone());
+            }
+        }
+        let mut ran = HashMap::new();
+        for line in fs::read_to_string(world.base().join("ran"))?.lines() {
+            *ran.entry(line.to_owned()).or_default() += 1;
+        }
+        Ok(Self {
+            world,
+            ledger,
+            rows: by_mark,
+            ran,
+            all,
+        })
+    }
+
+    /// Checks every command, and returns how many there were.
+    pub(crate) fn check(&self) -> usize {
+        let orders = self.ledger.orders();
+        for order in &orders {
+            if let Err(why) = self.check_one(order) {
+                let row = self.rows.get(&order.mark).and_then(|rows| rows.first());
+                let row = row.map_or(String::new(), brief);
+                self.ledger.fault(format!("{}: {why}{row}", order.mark));
+            }
+        }
+        for mark in self.ran.keys() {
+            if !orders.iter().any(|order| order.mark == *mark) {
+                self.ledger
+                    .fault(format!("{mark}: ran, and nobody asked for it"));
+            }
+        }
+        orders.len()
+    }
+
+    fn check_one(&self, order: &Order) -> std::result::Result<(), String> {
+        let rows = self.rows.get(&order.mark).map_or(&[][..], Vec::as_slice);
+        let ran = self.ran.get(&order.mark).copied().unwrap_or(0);
+        let held = matches!(order.kind, Kind::Copied | Kind::Applied);
+        must(ran <= 1, || format!("ran {ran} times"))?;
+        must(rows.len() <= 1, || {
+            format!("is on record {} times", rows.len())
+        })?;
+        let Some(row) = rows.first() else {
+            must(ran == 0, || "ran, and is not on record".into())?;
+            let promised = matches!(&order.told, Told::Run(_));
+            must(!promised, || "was accepted, and is not on record".into())?;
+            return match held {
+                true => self.check_tree(order, false),
+                false => Ok(()),
+            };
+        };
+        must(row["open"] == false, || "is still open".into())?;
+        self.check_told(order, row)?;
+        match order.kind {
+            Kind::Copied | Kind::Applied => self.check_effect(order, row),
+            Kind::Asked => {
+                self.check_answer(order, row, ran)?;
+                check_end(order, row, ran)
+            }
+            Kind::Plain | Kind::Agent | Kind::Typed => check_end(order, row, ran),
+        }
+    }
+
+    /// What a requester was told as the end is the end.
+    fn check_told(&self, order: &Order, row: &Value) -> std::result::Result<(), String> {
+        if let Told::Refused(status) = order.told {
+            let never = row["exit_code"].is_null();
+            must(never, || format!("was refused with {status}, and ran"))?;
+        }
+        let Told::Run(told) = &order.told else {
+            return Ok(());
+        };
+        let ended = ["succeeded", "failed"].contains(&told["state"].as_str().unwrap_or(""));
+        // What is undone or thrown away later was told before.
+        let same = ["state", "exit_code"]
+            .iter()
+            .all(|name| told[*name] == row[*name]);
+        must(!ended || same, || format!("was told as {}", brief(told)))
+    }
+
+    fn check_answer(
+        &self,
+        order: &Order,
+        row: &Value,
+        ran: usize,
+    ) -> std::result::Result<(), String> {
+        let decisions = self.ledger.decisions(&order.mark);
+        let taken = |yes: bool| {
+            let of = decisions.iter().filter(|one| one.yes == yes);
+            of.filter(|one| one.taken == Some(true)).count()
+        };
+        let (yes, no) = (taken(true), taken(false));
+        must(yes + no <= 1, || format!("was decided {} times", yes + no))?;
+        let state = row["state"].as_str().unwrap_or_default();
+        if yes == 1 {
+            // A disk that is full says so, as a keeper that was killed.
+            let told = state == "failed" && row["reason"]["code"] == "storage_full";
+            let done = ran == 1 || state == "lost" || told;
+            must(done, || "was approved, and not done".into())?;
+        }
+        if no == 1 || ["rejected", "expired", "withdrawn"].contains(&state) {
+            must(ran == 0, || "was not allowed, and ran".into())?;
+        }
+        let perhaps = decisions
+            .iter()
+            .any(|one| one.yes && one.taken != Some(false));
+        must(ran == 0 || perhaps, || "ran, and nobody allowed it".into())
+    }
+
+    fn check_effect(&self, order: &Order, row: &Value) -> std::result::Result<(), String> {
+        let applied = row["changes"]["state"] == "applied";
+        let decisions = self.ledger.decisions(&order.mark);
+        let taken = |yes| {
+            decisions
+                .iter()
+                .any(|one| one.yes == yes && one.taken == Some(true))
+        };
+        let undone = row["changes"]["state"] == "undone";
+        must(!taken(true) || applied || undone, || {
+            "was to be applied, and is not".into()
+        })?;
+        must(!taken(false) || !applied, || {
+            "was not to be applied, and is".into()
+        })?;
+        self.check_tree(order, applied)
+    }
+
+    /// All of it is there, or nothing.
+    fn check_tree(&self, order: &Order, applied: bool) -> std::result::Result<(), String> {
+        let mark = &order.mark;
+        let place = match order.kind {
+            Kind::Copied => self.world.copies().join("asked"),
+            _ => self.world.copies().join("free"),
+        };
+        let read = |name: String| fs::read_to_string(place.join(name)).unwrap_or_default();
+        let slot = mark.split('-').next().unwrap_or_default();
+        let lines = read(slot.to_owned());
+        let lines = lines.lines().filter(|line| line == mark).count();
+        let made = (1..=3).filter(|n| read(format!("{mark}/{n}")) == format!("{mark}\n"));
+        let found = (lines, made.count(), read(format!("{mark}-gone")).is_empty());
+        let dir = place.join(mark).exists();
+        let wanted = match applied {
+            true => (1, 3, true),
+            false => (0, 0, false),
+        };
+        must(found == wanted && dir == applied, || {
+            format!("should be {wanted:?}, and is {found:?} (lines, new files, removed)")
+        })
+    }
+
+    /// Nothing but what was asked for is in the directories.
+    pub(crate) fn check_names(&self) {
+        let orders = self.ledger.orders();
+        for place in ["asked", "free"] {
+            let dir = fs::read_dir(self.world.copies().join(place));
+            for name in dir.into_iter().flatten().flatten() {
+                let name = name.file_name().to_string_lossy().into_owned();
+                let mark = name.trim_end_matches("-gone");
+                let known = mark.starts_with("eff") && !mark.contains('-')
+                    || orders.iter().any(|order| order.mark == mark);
+                if !known {
+                    self.ledger.fault(format!("{place}/{name} was left behind"));
+                }
+            }
+        }
+    }
+}
+
+/// How a command that ran must have ended.
+fn check_end(order: &Order, row: &Value, ran: usize) -> std::result::Result<(), String> {
+    let exit = row["exit_code"].as_i64();
+    match row["state"].as_str().unwrap_or_default() {
+        // The terminal knows how it ended, and the server that typed it is gone.
+        "failed" if order.kind == Kind::Typed && exit == Some(-1) => Ok(()),
+        "succeeded" | "failed" if exit.is_some() => {
+            must(ran == 1, || "ended, and did not run".into())?;
+            must(exit == Some(order.exit), || {
+                format!("should have ended with {}", order.exit)
+            })
+        }
+        "failed" => must(ran == 0, || "ran, and the record says it did not".into()),
+        "lost" => {
+            let why = row["reason"]["code"].as_str().unwrap_or_default();
+            must(!why.is_empty(), || "is lost without a reason".into())?;
+            must(why != "never_began" || ran == 0, || {
+                "ran, and the record says it never began".into()
+            })
+        }
+        "blocked" | "rejected" | "expired" | "withdrawn" => {
+            must(ran == 0, || "ran, and was not to".into())
+        }
+        "killed" | "timed_out" => Ok(()),
+        state => Err(format!("is {state}, which is no end")),
+    }
+}
+
+fn must(holds: bool, why: impl FnOnce() -> String) -> std::result::Result<(), String> {
+    if holds { Ok(()) } else { Err(why()) }
+}
+
+/// The mark in a command's text.
+fn mark_of(row: &Value) -> Option<String> {
+    let text = row["command"].as_str()?;
+    let (_, from) = text.split_once("echo ")?;
+    Some(from.split_once(" >> ")?.0.to_owned())
+}
+
+fn brief(row: &Value) -> String {
+    format!(
+        "\n    {} {} exit {} {} changes {} because {}",
+        row["command_id"],
+        row["state"],
+        row["exit_code"],
+        row["command"],
+        row["changes"]["state"],
+        row["reason"]["text"]
+    )
+}
