@@ -10,6 +10,9 @@ use serde_json::Value;
 /// Every call returns. One that is silent for so long hangs.
 const PATIENCE: Duration = Duration::from_secs(90);
 
+/// When somebody who was not answered asks for something else.
+const LATER: Duration = Duration::from_millis(100);
+
 /// Who asks.
 #[derive(Clone)]
 pub(super) struct Client {
@@ -37,7 +40,11 @@ impl Client {
         match answer() {
             Ok((status, body)) => Said::Answer(status, body),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Said::Silent,
-            Err(_) => Said::Gone,
+            Err(_) => {
+                // Whoever finds nobody there tries again in a moment.
+                std::thread::sleep(LATER);
+                Said::Gone
+            }
         }
     }
 

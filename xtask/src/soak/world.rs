@@ -153,7 +153,10 @@ impl World {
                 .spawn()?;
             while Instant::now() < until && matches!(child.try_wait(), Ok(None)) {
                 if self.server_pid() == Some(child.id()) && self.is_well() {
-                    self.keep(Some(child));
+                    // The one before has been replaced, if it was still there.
+                    if let Some(mut before) = self.keep(Some(child)) {
+                        before.wait()?;
+                    }
                     return Ok(());
                 }
                 std::thread::sleep(Duration::from_millis(5));

@@ -75,7 +75,7 @@ fn made_up_requests_are_answered_and_never_by_a_failure() {
         None,
         "the server stays up"
     );
-    assert_eq!(home.ask("ls", Value::Null).0, 200);
+    assert_eq!(home.api("GET", "/health", &Value::Null).0, 200);
     home.assert_audit_verifies();
 }
 
