@@ -185,6 +185,7 @@ impl Engine {
         engine.read_webhooks()?;
         engine.recover().await?;
         engine.put_away_left();
+        engine.forget_unrecorded();
         engine.recover_held().await?;
         engine.settle_typed().await?;
         engine.begin_unbegun().await?;

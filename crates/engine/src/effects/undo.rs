@@ -133,15 +133,40 @@ impl Engine {
             by: who.name().to_owned(),
         };
         let text = serde_json::to_vec(&of).expect("a name is plain data");
-        fs::create_dir_all(&dir)
+        let written = fs::create_dir_all(&dir)
             .and_then(|()| fs::write(dir.join(UNDO), text))
-            .map_err(|source| Error::File { path: dir, source })?;
+            .map_err(|source| Error::File {
+                path: dir.clone(),
+                source,
+            });
         let told = json!({ "undoes": row.run });
         let entry = self.entry_of("changes.undo", who.name(), &command, told);
-        self.store
-            .insert(command.clone(), None, vec![entry])
-            .await?;
+        let recorded = match written {
+            Ok(()) => { self.store.insert(command.clone(), None, vec![entry]) }
+                .await
+                .map_err(Error::from),
+            Err(error) => Err(error),
+        };
+        if let Err(error) = recorded {
+            // Nobody would ever look for it.
+            let _ = fs::remove_dir_all(&dir);
+            return Err(error);
+        }
         Ok(command)
+    }
+
+    /// Removes what an earlier server wrote down to be undone and then did not
+    /// record. Before-images, which such a directory does not have, are left.
+    pub(crate) fn forget_unrecorded(&self) {
+        let all = fs::read_dir(self.config.state_dir.join("undo"));
+        for dir in all.into_iter().flatten().flatten() {
+            let id = dir.file_name().to_string_lossy().into_owned();
+            let files = fs::read_dir(dir.path()).map_or(0, Iterator::count);
+            let only = files == 1 && dir.path().join(UNDO).exists();
+            if only && self.store.named(&id).is_ok_and(|found| found.is_empty()) {
+                let _ = fs::remove_dir_all(dir.path());
+            }
+        }
     }
 
     async fn record_undone(
