@@ -278,7 +278,7 @@ fn one_that_is_stopped_leaves_the_terminal_as_it_was_and_goes_on_later() {
     signal(tty.pid(), "TSTP");
     eventually("usual", || tty.is_usual());
     eventually("stopped", || {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", tty.pid())).unwrap();
+        let stat = fs::read_to_string(format!("/proc/{}/stat", tty.pid())).unwrap();
         stat.contains(") T ")
     });
     signal(tty.pid(), "CONT");
