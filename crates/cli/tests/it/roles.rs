@@ -12,7 +12,7 @@ use crate::support::{Home, Server};
 /// In the order of the columns below. `one` is an approver and `local` an
 /// operator in one sandbox only; `nobody` comes over TCP without anything to
 /// show.
-const ROLES: [&str; 8] = [
+pub(crate) const ROLES: [&str; 8] = [
     "agent", "viewer", "approver", "one", "local", "operator", "admin", "nobody",
 ];
 
@@ -328,9 +328,9 @@ POST   /signout                      -       204   204    204     204   204   20
 ";
 
 /// One line of it: the method and the path, the object, what each is answered.
-type Expectation = (String, &'static str, Vec<&'static str>);
+pub(crate) type Expectation = (String, &'static str, Vec<&'static str>);
 
-fn expected() -> Vec<Expectation> {
+pub(crate) fn expected() -> Vec<Expectation> {
     let mut operation = String::new();
     let mut all = vec![];
     for line in EXPECTED.lines().filter(|line| !line.starts_with('#')) {

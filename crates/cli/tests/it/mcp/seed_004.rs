@@ -426,8 +426,8 @@ class BashExecutor {
         cwd,
         timeout,",
     );
-    // More is not an error here: see `truncation`.
     says("        maxBuffer: this.config.maxOutputSize * 2,");
+    // More is not an error here: see `truncation`.
     says("        env: { ...process.env, ...input.env },");
     let env = json!({ "command": "echo $A $HOME", "env": { "A": "a", "HOME": "/h" } });
     assert_eq!(host.bash(env)["stdout"], "a /h\n");
@@ -938,7 +938,6 @@ fn security() {
             "rm  -rf  /x",
             "Recursive delete from root",
         ),
-        // The blocked text, which is the same, comes first.
         (
             r"  /mkfs/,",
             "mkfs.ext4 x",
@@ -961,6 +960,7 @@ fn security() {
         ),
     ] {
         says(line);
+        // Of `mkfs` the blocked text, which is the same, comes first.
         assert_eq!(host.refused(command), reason, "{command}");
     }
     says("];");
@@ -982,7 +982,7 @@ fn the_rest() {
     // `foreground`, and bash.rs, `time_is_limited`.
     says("2. **Integration Tests**:");
     says("   - Background execution");
-    // `background`, and bash.rs, `tasks_go_on_in_the_background`.
+    // `background`, and tasks.rs, `tasks_go_on_in_the_background`.
     says("   - Streaming output");
     // `streaming`.
     says("   - Error handling");
