@@ -3,6 +3,62 @@
 //! [`Engine`] is what every door calls. It judges a request, starts it under a
 //! keeper, waits as long as the caller is willing to, and leaves a record
 //! whatever happens.
+//!
+//! # Judging only
+//!
+//! [`Judge`] says what the policy makes of a command. It runs nothing, keeps
+//! nothing and needs no server.
+//!
+//! ```
+//! use weighlock_engine::{Clock, Config, Judge, Principal, Request, Verdict};
+//!
+//! let config = Config::new("/nowhere/state".into(), "/nowhere/project".into());
+//! let judge = Judge::open(&config, Clock::system())?;
+//! let verdict = |command: &str| {
+//!     let request = Request::new(Principal::library("example"), command);
+//!     judge.verdict(&request).map(|(verdict, _)| verdict)
+//! };
+//! assert_eq!(verdict("git status | head -3")?, Verdict::Auto);
+//! assert_eq!(verdict("git status; rm -r build")?, Verdict::Ask);
+//! assert_eq!(verdict("nohup env \"su\"do ls")?, Verdict::Reject);
+//! # Ok::<(), weighlock_engine::Error>(())
+//! ```
+//!
+//! # Running
+//!
+//! Commands are started by a *nursery*, a small process that the program must
+//! make of itself before it has threads; `examples/embed.rs` is a whole program.
+//! What a command changed on a copy waits for [`Engine::commit_changes`] or
+//! [`Engine::decide`], and [`Engine::undo`] takes it back:
+//!
+//! ```no_run
+//! # use std::sync::Arc;
+//! use weighlock_engine::{Engine, Error, Outcome, Principal, Request};
+//!
+//! # async fn edit(engine: Arc<Engine>) -> Result<(), Error> {
+//! let who = Principal::library("example");
+//! let request = Request::new(who.clone(), "sed -i s/legacy/app/ README.md");
+//! match engine.run(request).await? {
+//!     Outcome::Refused(run) => println!("refused: {:?}", run.detail.reason),
+//!     Outcome::Running(run) => println!("{} goes on", run.short_id),
+//!     Outcome::Ended(run) => println!("exit code {:?}", run.exit_code),
+//!     Outcome::Waiting(run) => {
+//!         let patch = engine.patch(&run.command_id, &who)?;
+//!         print!("{}", String::from_utf8_lossy(&patch));
+//!         engine.commit_changes(&run.command_id, None, &who).await?;
+//!         engine.undo(&[run.command_id], &who).await?;
+//!     }
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Who asks
+//!
+//! Every method takes the [`Principal`] that asks, and what they may not see is
+//! not there for them ([`Kind::NotFound`]). An agent never decides,
+//! whatever it calls. [`Engine::events`] tells what happens, [`Engine::inbox`]
+//! what waits, [`Engine::verify`] whether the record is whole.
 
 #![warn(missing_docs)]
 

@@ -18,6 +18,7 @@ mod crash;
 mod crew;
 mod crowd;
 mod desk;
+mod docs;
 mod effects;
 mod effects_cli;
 mod events;

@@ -46,9 +46,16 @@ fn the_guide_to_rules_names_every_key_and_value() {
     assert!(names.len() > 30, "{names:?}");
     let missing: Vec<_> = names
         .iter()
-        .filter(|name| !guide.split(|one: char| !is_part(one)).any(|word| word == *name))
+        .filter(|name| {
+            !guide
+                .split(|one: char| !is_part(one))
+                .any(|word| word == *name)
+        })
         .collect();
-    assert!(missing.is_empty(), "docs/rules.md says nothing of {missing:?}");
+    assert!(
+        missing.is_empty(),
+        "docs/rules.md says nothing of {missing:?}"
+    );
 }
 
 fn is_part(one: char) -> bool {
@@ -87,14 +94,20 @@ fn page() -> String {
         for (method, operation) in methods.as_object().unwrap() {
             let asked = format!("{} {path}", method.to_uppercase());
             let who = &may[&plain(&asked)];
-            let summary = operation["summary"].as_str().expect("it says what it is for");
+            let summary = operation["summary"]
+                .as_str()
+                .expect("it says what it is for");
             writeln!(lines, "| `{asked}` | {summary} | {} |", who.join(" | ")).unwrap();
         }
     }
     let mut page = HEAD.to_owned();
     let columns = ROLES.map(|(_, name)| name).join(" | ");
     for (group, lines) in groups {
-        write!(page, "\n## {group}\n\n| address | | {columns} |\n|---|---|---|---|---|---|---|\n{lines}").unwrap();
+        write!(
+            page,
+            "\n## {group}\n\n| address | | {columns} |\n|---|---|---|---|---|---|---|\n{lines}"
+        )
+        .unwrap();
     }
     page
 }
@@ -103,7 +116,9 @@ fn page() -> String {
 fn may() -> BTreeMap<String, Vec<&'static str>> {
     let mut may: BTreeMap<String, Vec<&'static str>> = BTreeMap::new();
     for (operation, object, answers) in roles::expected() {
-        let who = may.entry(plain(&operation)).or_insert_with(|| vec!["–"; ROLES.len()]);
+        let who = may
+            .entry(plain(&operation))
+            .or_insert_with(|| vec!["–"; ROLES.len()]);
         for (at, (role, _)) in ROLES.iter().enumerate() {
             let column = roles::ROLES.iter().position(|one| one == role).unwrap();
             let refused = ["401", "403", "404", "-"].contains(&answers[column]);

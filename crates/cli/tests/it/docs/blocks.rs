@@ -41,7 +41,9 @@ impl Block {
                 (None, Some(last)) => last.shown.push(line.to_owned()),
                 (None, None) => panic!("{}: shown before anything is typed", self.place),
             }
-            goes_on = typed.last().is_some_and(|last| last.command.ends_with('\\'));
+            goes_on = typed
+                .last()
+                .is_some_and(|last| last.command.ends_with('\\'));
         }
         typed
     }

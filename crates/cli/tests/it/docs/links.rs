@@ -7,7 +7,12 @@ use crate::generated::{read, root};
 
 #[test]
 fn every_link_to_a_file_leads_to_one() {
-    let more = ["ARCHITECTURE.md", "SECURITY.md", "bench/README.md", "fuzz/README.md"];
+    let more = [
+        "ARCHITECTURE.md",
+        "SECURITY.md",
+        "bench/README.md",
+        "fuzz/README.md",
+    ];
     for page in pages().into_iter().chain(more.map(str::to_owned)) {
         let beside = root().join(Path::new(&page).parent().unwrap());
         let text = read(&page);
@@ -29,7 +34,9 @@ fn every_link_to_a_file_leads_to_one() {
 fn every_page_is_in_the_table_of_contents() {
     let contents = read("docs/README.md");
     for page in pages() {
-        let Some(name) = page.strip_prefix("docs/") else { continue };
+        let Some(name) = page.strip_prefix("docs/") else {
+            continue;
+        };
         let below = name.starts_with("seeds/") || name == "README.md";
         assert!(below || contents.contains(&format!("({name})")), "{page}");
     }

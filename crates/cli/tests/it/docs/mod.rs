@@ -20,9 +20,21 @@ use story::Story;
 
 /// Blocks that a test of their own looks at.
 const ELSEWHERE: [(&str, &str, &str); 4] = [
-    ("docs/mcp.md", "toml", "mcp_install::the_guide_shows_what_is_printed"),
-    ("docs/mcp.md", "yaml", "mcp_install::the_guide_shows_what_is_printed"),
-    ("docs/rules.md", "toml", "rules::tests::load::the_examples_in_the_guide_load"),
+    (
+        "docs/mcp.md",
+        "toml",
+        "mcp_install::the_guide_shows_what_is_printed",
+    ),
+    (
+        "docs/mcp.md",
+        "yaml",
+        "mcp_install::the_guide_shows_what_is_printed",
+    ),
+    (
+        "docs/rules.md",
+        "toml",
+        "rules::tests::load::the_examples_in_the_guide_load",
+    ),
     (
         "docs/notifications.md",
         "python",
@@ -31,14 +43,21 @@ const ELSEWHERE: [(&str, &str, &str); 4] = [
 ];
 
 /// Commands that are not run, with the reason.
-const NOT_RUN: [(&str, &str); 8] = [
-    ("cargo run --release -- serve", "is the binary that every test here starts"),
+const NOT_RUN: [(&str, &str); 9] = [
+    (
+        "cargo run --release -- serve",
+        "is the binary that every test here starts",
+    ),
     ("./check", "is what runs this test"),
-    ("cargo install --path crates/cli", "builds everything once more"),
+    (
+        "cargo install --path crates/cli",
+        "builds everything once more",
+    ),
     ("package/build", "is tried by package/check"),
     ("dpkg --install", "is tried by package/check"),
     ("systemctl", "changes this machine"),
     ("claude mcp add", "is a program of others"),
+    ("examples/", "is run by behaviours.rs"),
     ("curl …", "has its address left out; rest.rs asks the same"),
 ];
 
@@ -66,7 +85,10 @@ fn what_can_be_run_runs_and_shows_what_is_written() {
     let mut told = 0;
     for page in pages() {
         let blocks = blocks::of(&page);
-        let mut runs = blocks.iter().filter(|block| block.is_marked("run")).peekable();
+        let mut runs = blocks
+            .iter()
+            .filter(|block| block.is_marked("run"))
+            .peekable();
         if runs.peek().is_some() {
             let story = Story::new();
             runs.for_each(|block| {
@@ -119,7 +141,9 @@ fn loads(home: &Home, block: &Block) {
 /// Asks for help in the place of doing it: what nobody knows is an error still.
 fn understands(home: &Home, block: &Block) {
     for typed in block.commands() {
-        let not_run = NOT_RUN.iter().any(|(begin, _)| typed.command.starts_with(begin));
+        let not_run = NOT_RUN
+            .iter()
+            .any(|(begin, _)| typed.command.starts_with(begin));
         if not_run {
             continue;
         }
@@ -130,7 +154,10 @@ fn understands(home: &Home, block: &Block) {
         let words = format!("exec \"$0\" {ours} --help");
         let ours = env!("CARGO_BIN_EXE_weighlock");
         let mut shell = std::process::Command::new("sh");
-        let done = shell.args(["-c", &words, ours]).current_dir(home.base()).output();
+        let done = shell
+            .args(["-c", &words, ours])
+            .current_dir(home.base())
+            .output();
         let done = done.unwrap();
         if !done.status.success() {
             std::io::stderr().write_all(&done.stderr).unwrap();

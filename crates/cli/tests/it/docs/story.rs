@@ -83,7 +83,9 @@ impl Story {
 fn plain(line: &str) -> String {
     let mut words: Vec<String> = vec![];
     for word in line.split_whitespace() {
-        let id = ["r_", "ap_", "s_"].iter().any(|kind| word.starts_with(kind));
+        let id = ["r_", "ap_", "s_"]
+            .iter()
+            .any(|kind| word.starts_with(kind));
         let unit = ["ms", "s", "µs", "s,"].contains(&word);
         let clock = words.last().is_some_and(|last| last == "in") && word.contains(':');
         match words.last_mut() {
