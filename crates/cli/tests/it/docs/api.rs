@@ -1,7 +1,7 @@
 //! References that are made from the code: the addresses, and who may ask for
 //! what there; the keys of rule files.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use serde_json::Value;
@@ -44,18 +44,12 @@ fn the_guide_to_rules_names_every_key_and_value() {
     let mut names = vec![];
     named(&schema, &mut names);
     assert!(names.len() > 30, "{names:?}");
-    let missing: Vec<_> = names
-        .iter()
-        .filter(|name| {
-            !guide
-                .split(|one: char| !is_part(one))
-                .any(|word| word == *name)
-        })
-        .collect();
-    assert!(
-        missing.is_empty(),
-        "docs/rules.md says nothing of {missing:?}"
-    );
+    // In code only: many of the keys are everyday words.
+    let code: Vec<&str> = guide.split('`').skip(1).step_by(2).collect();
+    let code = code.join(" ");
+    let words: BTreeSet<&str> = code.split(|one: char| !is_part(one)).collect();
+    names.retain(|name| !words.contains(name.as_str()));
+    assert!(names.is_empty(), "docs/rules.md says nothing of {names:?}");
 }
 
 fn is_part(one: char) -> bool {
