@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use super::blocks::{Block, Typed};
-use crate::support::{Home, Server};
+use crate::support::{Home, Server, skip};
 
 /// A project as a reader may have one, and a server for it.
 pub(super) struct Story {
@@ -21,6 +21,13 @@ printf 'build/\\n' > .gitignore
 printf 'test:\\n\\t@echo 12 passed\\nformat:\\n\\t@echo >> src/main.c\\n' > Makefile
 git add . && git commit -qm begin && echo more >> README.md
 ";
+
+/// What a machine need not have.
+const OPTIONAL: [&str; 2] = ["curl", "make"];
+
+fn is_there(program: &str) -> bool {
+    Command::new(program).arg("--version").output().is_ok()
+}
 
 impl Story {
     pub(super) fn new() -> Self {
@@ -42,9 +49,14 @@ impl Story {
 
     /// Types the commands of a block, one after another.
     pub(super) fn tell(&self, block: &Block) {
-        for typed in block.commands() {
-            self.try_one(block, &typed);
+        let typed = block.commands();
+        let mut words = typed
+            .iter()
+            .flat_map(|typed| typed.command.split_whitespace());
+        if let Some(missing) = words.find(|word| OPTIONAL.contains(word) && !is_there(word)) {
+            return skip(&format!("there is no {missing}, for {}", block.place));
         }
+        typed.iter().for_each(|typed| self.try_one(block, typed));
     }
 
     fn try_one(&self, block: &Block, typed: &Typed) {

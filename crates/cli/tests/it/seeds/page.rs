@@ -55,13 +55,15 @@ pub(super) fn overview(seeds: &[Seed]) -> String {
     page.push_str("\n## Otherwise than they say\n\nWhere weighlock is stricter or answers differently, the walk remarks on it:\n");
     for seed in seeds {
         let items = seed.items();
-        let remarks = items.iter().flat_map(|item| &item.notes);
-        let remarks: Vec<_> = remarks.filter(|note| is_otherwise(note)).collect();
+        let remarks = items
+            .iter()
+            .flat_map(|item| item.notes.iter().map(move |note| (item, note)));
+        let remarks: Vec<_> = remarks.filter(|(_, note)| is_otherwise(note)).collect();
         if !remarks.is_empty() {
             writeln!(page, "\n[{}](seeds/{0}.md):\n", seed.number).unwrap();
         }
-        for note in remarks {
-            writeln!(page, "- {note}").unwrap();
+        for (item, note) in remarks {
+            writeln!(page, "- {}: {note}", begins(item)).unwrap();
         }
     }
     page
@@ -124,21 +126,36 @@ fn open(item: &Item) -> Option<(String, String)> {
             .find(|note| note.starts_with("Not here"))?,
         _ => return None,
     };
-    let quoted = item.quoted.lines().find(|line| !line.starts_with('#'))?;
-    let begins: String = quoted
-        .chars()
-        .take(70)
-        .filter(|one| !"`*|".contains(*one))
-        .collect();
+    Some((reason.clone(), begins(item)))
+}
+
+/// How what is quoted begins, but for headings.
+fn begins(item: &Item) -> String {
+    let mut lines = item
+        .quoted
+        .lines()
+        .filter(|line| !line.starts_with(['#', '`']));
+    let quoted = lines.next().unwrap_or(&item.quoted);
+    let plain = quoted.chars().filter(|one| !"`*|".contains(*one));
+    let begins: String = plain.take(70).collect();
     let begins = begins.trim_start_matches(['-', ' ']).trim_end();
-    Some((reason.clone(), format!("*{begins}…*")))
+    format!("*{begins}…*")
 }
 
 /// Whether a remark is about a difference.
 fn is_otherwise(note: &str) -> bool {
-    ["Stricter", "Theirs", "Not where", "is not an error here"]
-        .iter()
-        .any(|word| note.contains(word))
+    let told = [
+        "Stricter",
+        "Theirs",
+        "Not where",
+        "is not an error here",
+        "beside the database",
+        "not by its first word",
+        "not units of UTF-16",
+        "has `cwd` instead",
+        "Only where the sandbox",
+    ];
+    told.iter().any(|words| note.contains(words))
 }
 
 /// Quotes lines as what they are: headings, code, or text. `code` is whether

@@ -6,6 +6,8 @@
 
 use std::collections::HashMap;
 
+use self::Token::{Comment, Sign, Text, Word};
+
 /// Some lines of a seed that are proved, or not, at one place.
 #[derive(Debug, PartialEq)]
 pub(super) struct Item {
@@ -47,8 +49,6 @@ enum Token {
     Word(String),
     Sign(char),
 }
-
-use Token::{Comment, Sign, Text, Word};
 
 fn position(tokens: &[Token], word: &str) -> Option<usize> {
     tokens.iter().position(|token| is(token, word))
@@ -99,14 +99,13 @@ fn table(tokens: &[Token], at: usize) -> Vec<Item> {
 fn tests(tokens: &[Token]) -> Vec<Item> {
     let texts = texts(tokens);
     let mut items: Vec<Item> = vec![];
-    for body in bodies(tokens) {
+    for (test, body) in bodies(tokens) {
         let first = items.len();
         let mut quoted: Vec<String> = vec![];
-        let mut between: &[Token] = &[];
-        let mut rest = body.1;
+        let mut rest = body;
         while let Some(at) = position(rest, "says") {
-            between = &rest[..at];
-            settle(&mut items, &body.0, &mut quoted, between);
+            let between = &rest[..at];
+            settle(&mut items, &test, &mut quoted, between);
             let Sign('(') = rest[at + 1] else {
                 panic!("says what?")
             };
@@ -120,8 +119,7 @@ fn tests(tokens: &[Token]) -> Vec<Item> {
             }
             rest = &rest[at + 3..];
         }
-        let _ = between;
-        settle(&mut items, &body.0, &mut quoted, rest);
+        settle(&mut items, &test, &mut quoted, rest);
         // What closes a test, such as a bracket, goes with what is before it.
         if let (true, Some(last)) = (items.len() > first, items.last_mut()) {
             for line in quoted.drain(..) {
@@ -129,7 +127,7 @@ fn tests(tokens: &[Token]) -> Vec<Item> {
                 last.quoted.push_str(&line);
             }
         }
-        assert!(quoted.is_empty(), "nothing is tried in {}", body.0);
+        assert!(quoted.is_empty(), "nothing is tried in {}", test);
     }
     items
 }
