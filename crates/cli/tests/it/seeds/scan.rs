@@ -127,7 +127,7 @@ fn tests(tokens: &[Token]) -> Vec<Item> {
                 last.quoted.push_str(&line);
             }
         }
-        assert!(quoted.is_empty(), "nothing is tried in {}", test);
+        assert!(quoted.is_empty(), "nothing is tried in {test}");
     }
     items
 }
