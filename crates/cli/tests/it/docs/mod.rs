@@ -115,6 +115,7 @@ fn every_block_is_covered() {
                 "console" | "sh" => understands(&home, &block),
                 "json" => drop(json(&block)),
                 "toml" => loads(&home, &block),
+                "yaml" => tightens(&home, &block),
                 // What is no code: output, trees of files, quotations.
                 "text" => {}
                 other => panic!("{}: nobody looks at `{other}`", block.place),
@@ -137,6 +138,18 @@ fn loads(home: &Home, block: &Block) {
         false => home.call(&["check", "--config", file, "true"]),
     };
     assert_eq!(done.code, Some(0), "{}: {done:?}", block.place);
+}
+
+/// The profile of an agent, as the guide has it, forbids what it says.
+fn tightens(home: &Home, block: &Block) {
+    home.put("agents/defaults.yaml", "");
+    home.put("agents/experts/writer/config.yaml", &block.text);
+    let agents = home.around().join("agents");
+    let settings = home.config(&format!("[policy]\nagents = \"{}\"\n", agents.display()));
+    for (command, code) in [("git log", 4), ("ls", 4), ("wc x", 0)] {
+        let done = home.call(&["check", "--config", &settings, "--agent", "writer", command]);
+        assert_eq!(done.code, Some(code), "{}: {done:?}", block.place);
+    }
 }
 
 /// Asks for help in the place of doing it: what nobody knows is an error still.
