@@ -10,6 +10,7 @@ use crate::policy::PolicyFiles;
 use crate::sandbox::{Review, Sandbox};
 use crate::session::OnClose;
 use crate::terminals::KeyboardTimes;
+use crate::traces::Traces;
 
 /// Everything that can be set, in the order a command meets it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,6 +29,8 @@ pub struct Config {
     pub on_close: OnClose,
     /// What commands never see, beside the state directory.
     pub hidden: Vec<PathBuf>,
+    /// The file that all this was read from, for backups.
+    pub settings_file: Option<PathBuf>,
     /// The policies that commands are judged by; the strictest wins. The first
     /// says how long a command may take and how its output is cut.
     pub presets: Vec<Preset>,
@@ -61,6 +64,10 @@ pub struct Config {
     pub notify: Notify,
     /// What a crash may cost.
     pub durability: Durability,
+    /// Whether what happens is counted, for whoever watches over the server.
+    pub metrics: bool,
+    /// What is told of where the time of runs goes.
+    pub traces: Traces,
 }
 
 /// When people are asked about changes, and how long those are kept.
@@ -148,6 +155,7 @@ impl Config {
             approvals: Approvals::default(),
             on_close: OnClose::default(),
             hidden: vec![],
+            settings_file: None,
             presets: vec![Preset::default()],
             settings: Settings::default(),
             policy: PolicyFiles::default(),
@@ -169,6 +177,8 @@ impl Config {
             effects: Effects::default(),
             notify: Notify::default(),
             durability: Durability::default(),
+            metrics: false,
+            traces: Traces::default(),
         }
     }
 

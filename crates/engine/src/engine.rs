@@ -3,7 +3,7 @@
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicI64, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -17,6 +17,7 @@ use weighlock_store::{
 };
 
 use crate::attend::Left;
+use crate::backup::finish_restore;
 use crate::blacklist::BlacklistFile;
 use crate::clock::Clock;
 use crate::config::Config;
@@ -29,6 +30,7 @@ use crate::inbox::{Deadlines, Waiters};
 use crate::limits::Set;
 use crate::live::{Lives, lock};
 use crate::login::Asked;
+use crate::measures::Measures;
 use crate::notify::Outbox;
 use crate::pause::Pauses;
 use crate::people::Doorbell;
@@ -40,6 +42,7 @@ use crate::sandboxes::Sandboxes;
 use crate::session::Sessions;
 use crate::tasks::{ReadTo, run_of_task};
 use crate::terminals::Opening;
+use crate::traces::Spans;
 use crate::view::{Load, Run};
 use crate::walls::{Found, home};
 
@@ -80,6 +83,8 @@ pub struct Engine {
     pub(crate) saving: tokio::sync::Mutex<()>,
     /// Held while changes are applied.
     pub(crate) committing: tokio::sync::Mutex<()>,
+    /// A backup is being made.
+    pub(crate) backing_up: AtomicBool,
     pub(crate) coming: Coming,
     pub(crate) read_to: ReadTo,
     /// Runs that whoever waited for them has left.
@@ -91,6 +96,8 @@ pub struct Engine {
     pub(crate) looked_at: LookedAt,
     pub(crate) deadlines: Arc<Deadlines>,
     pub(crate) outbox: Outbox,
+    pub(crate) measures: Measures,
+    pub(crate) spans: Spans,
     /// The name of the server's owner, once it is known.
     pub(crate) owner: OnceLock<String>,
     pub(crate) began: Instant,
@@ -109,10 +116,11 @@ impl Engine {
         nursery: Nursery,
     ) -> Result<Arc<Self>, Error> {
         make_private(&config.state_dir)?;
+        let lock = take(&config.state_dir)?;
+        finish_restore(&config.state_dir)?;
         for dir in ["runs", "layers", "undo", "tasks", "recordings"] {
             make_private(&config.state_dir.join(dir))?;
         }
-        let lock = take(&config.state_dir)?;
         config.base = config.base.canonicalize().map_err(|error| {
             let base = config.base.display();
             Error::invalid(
@@ -155,6 +163,7 @@ impl Engine {
             finalizing: tokio::sync::Mutex::default(),
             saving: tokio::sync::Mutex::default(),
             committing: tokio::sync::Mutex::default(),
+            backing_up: AtomicBool::new(false),
             coming: Coming::default(),
             read_to: ReadTo::default(),
             left: Left::default(),
@@ -163,6 +172,8 @@ impl Engine {
             looked_at: LookedAt::default(),
             deadlines: Arc::default(),
             outbox: Outbox::default(),
+            measures: Measures::default(),
+            spans: Spans::new(config.traces.on),
             owner: OnceLock::new(),
             config,
             began_at: clock.micros(),
@@ -183,6 +194,8 @@ impl Engine {
         engine.read_pauses()?;
         engine.read_deadlines()?;
         engine.read_webhooks()?;
+        engine.begin_counting()?;
+        engine.begin_tracing();
         engine.recover().await?;
         engine.put_away_left();
         engine.forget_unrecorded();
@@ -634,7 +647,9 @@ pub(crate) fn make_private(dir: &Path) -> Result<(), Error> {
     })
 }
 
-fn take(dir: &Path) -> Result<File, Error> {
+/// Takes a state directory for ourselves, for as long as what is returned is
+/// kept.
+pub(crate) fn take(dir: &Path) -> Result<File, Error> {
     let path = dir.join("lock");
     let file = |source| Error::File {
         path: path.clone(),

@@ -312,6 +312,9 @@ pub enum Error {
         /// How many.
         waiting: u64,
     },
+    /// A backup is being made.
+    #[error("a backup is being made; no other was begun")]
+    BackingUp,
     /// As many run as may.
     #[error("{running} commands are running, which is the limit")]
     TooMany {
@@ -655,6 +658,11 @@ impl Error {
                 Kind::TooMuch,
                 "too_many_waiting",
                 "wait for answers, or withdraw some",
+            ),
+            Self::BackingUp => problem(
+                Kind::Conflict,
+                "backing_up",
+                "wait for it: the audit says when it is made",
             ),
             Self::TooMany { .. } => problem(
                 Kind::Unavailable,

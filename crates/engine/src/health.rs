@@ -91,13 +91,18 @@ impl Engine {
         checks.push(self.check_output());
         checks.push(self.check_path().await);
         checks.push(self.check_webhooks());
+        checks.extend(self.check_upkeep());
         Ok(Checks { checks, primitives })
     }
 
     fn check_database(&self) -> Check {
         match self.store.check() {
             Ok((bytes, None)) => ok("database", format!("SQLite {}, integrity ok", size(bytes))),
-            Ok((_, Some(what))) => problem("database", what, "restore a backup"),
+            Ok((_, Some(what))) => problem(
+                "database",
+                what,
+                "`weighlock restore` a backup into an empty state directory",
+            ),
             Err(error) => failed("database", error.into()),
         }
     }

@@ -56,7 +56,7 @@ pub(crate) fn day(id: &str) -> u64 {
 }
 
 /// Returns the time in an id, in milliseconds since 1970.
-fn millis(id: &str) -> u64 {
+pub(crate) fn millis(id: &str) -> u64 {
     id.bytes()
         .skip(2)
         .take(TIME)

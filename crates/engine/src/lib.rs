@@ -63,6 +63,7 @@
 #![warn(missing_docs)]
 
 mod attend;
+mod backup;
 mod blacklist;
 mod clock;
 mod config;
@@ -87,6 +88,7 @@ mod listed;
 mod live;
 mod login;
 mod machine;
+mod measures;
 mod notify;
 mod output;
 mod passwd;
@@ -112,10 +114,13 @@ mod session;
 mod settings;
 mod tasks;
 mod terminals;
+mod traces;
+mod upkeep;
 mod view;
 mod waits;
 mod walls;
 
+pub use backup::{BackupView, Checked, Restored, check_backup, restore};
 pub use blacklist::BlacklistFile;
 pub use clock::Clock;
 pub use config::{Approvals, Config, Effects, Notify};
@@ -140,6 +145,7 @@ pub use kept::{Kept, KeptPart};
 pub use limits::{LimitsInForce, ServerLimits};
 pub use listed::Listed;
 pub use machine::PrimitiveView;
+pub use measures::{Counted, Gauges, Measures};
 pub use notify::{
     Format, Item as NoticeItem, Message, NoticeView, Parcel, Posted, Quiet, Secret, Topic, Urgency,
     WebhookSettings, WebhookView, WebhookWish, WithSecret,
@@ -169,6 +175,7 @@ pub use terminals::{
     ControlView, CursorView, Hand, KeyboardTimes, ScreenView, Sent, Sight, TerminalView, Typed,
     Viewer,
 };
+pub use traces::{Span, Traces};
 pub use view::{
     Detail, LayerView, LeftRunning, LimitsView, Load, OutputView, Reason, Run, SandboxView,
     TerminalDetail, Used,
@@ -188,6 +195,6 @@ pub use weighlock_policy::{
 };
 pub use weighlock_screen::{Colour, Look, StyledLine, StyledSpan};
 pub use weighlock_store::{
-    ApprovalState, Count, Durability, EntryFilter, Error as StoreError, Fault, Filter, Risk, State,
-    Store, Verified, verify_export,
+    ApprovalState, BOUNDS, Count, Durability, EntryFilter, Error as StoreError, Fault, Filter,
+    Histogram, Risk, State, Store, Verified, verify_export,
 };

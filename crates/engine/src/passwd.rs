@@ -23,6 +23,11 @@ impl Entry {
         user.filter(|user| user.uid != 0 && user.gid != 0)
     }
 
+    /// Whether somebody may sign in as this user.
+    pub(crate) fn signs_in(&self) -> bool {
+        !self.shell.ends_with("/nologin") && !self.shell.ends_with("/false")
+    }
+
     fn parse(line: &str) -> Option<Self> {
         let fields: Vec<_> = line.split(':').collect();
         let [name, _, uid, gid, _, home, shell] = fields[..] else {

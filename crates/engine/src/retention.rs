@@ -34,6 +34,9 @@ impl Engine {
     /// Removes the oldest output while there is too much of it, or it is too
     /// old. The record of the run stays.
     pub(crate) async fn tidy(&self) -> Result<(), Error> {
+        if self.is_backing_up() {
+            return Ok(());
+        }
         let aged = self.is_age_due();
         if aged {
             let now = self.steady_now();

@@ -3,7 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 use tokio::sync::OwnedSemaphorePermit;
@@ -83,6 +83,15 @@ pub(crate) enum Still {
     Asked,
 }
 
+impl Outcome {
+    /// Returns the run that it is about.
+    pub fn run(&self) -> &Run {
+        match self {
+            Self::Refused(run) | Self::Waiting(run) | Self::Ended(run) | Self::Running(run) => run,
+        }
+    }
+}
+
 impl From<Run> for Outcome {
     fn from(run: Run) -> Self {
         match run.state {
@@ -122,7 +131,20 @@ impl Engine {
         if let Some(outcome) = self.asked_before(&request).await? {
             return Ok(outcome);
         }
-        let mut case = self.case(request).await?;
+        let since = self.clock.micros();
+        let case = self.case(request).await?;
+        let judged = self.clock.micros();
+        let outcome = self.pursue(case, wait).await?;
+        self.trace_judged(outcome.run(), since, judged);
+        Ok(outcome)
+    }
+
+    /// Goes on with what is judged.
+    async fn pursue(
+        self: &Arc<Self>,
+        mut case: Case,
+        wait: Option<Duration>,
+    ) -> Result<Outcome, Error> {
         if case.judged.judgement.verdict != Verdict::Reject
             && let Some(pause) = self.pauses.of(case.request.principal.name())
             && !case.is_doctor()
@@ -260,8 +282,12 @@ impl Engine {
             }
             return Ok(run);
         }
+        let (began, since) = (Instant::now(), self.clock.micros());
         let plan = self.plan(case, &permit, beginning)?;
-        self.start(plan, permit).await
+        let run = self.start(plan, permit).await?;
+        self.measures.start.observe(began.elapsed());
+        self.trace(&run.command_id, "start", since);
+        Ok(run)
     }
 
     /// Returns the PATH of commands, once the login shell has told its own.

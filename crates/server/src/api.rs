@@ -21,8 +21,9 @@ use crate::pages::Pages;
 use crate::problem::Problem;
 use crate::rate::Limits;
 use crate::{
-    approvals, audit, changes, commands, events, export, limits, output, pages, people, policies,
-    rules, sandboxes, sessions, signin, stream, system, tasks, terminals, waits, webhooks,
+    approvals, audit, backups, changes, commands, events, export, limits, metrics, output, pages,
+    people, policies, rules, sandboxes, sessions, signin, stream, system, tasks, terminals, waits,
+    webhooks,
 };
 
 /// Larger than any command with its environment; input comes in pieces.
@@ -447,6 +448,8 @@ fn documented() -> (Router<Arc<Engine>>, OpenApi) {
             post_with(audit::verify, audit::verify_docs),
         )
         .api_route("/audit/export", get_with(audit::export, audit::export_docs))
+        .api_route("/backups", post_with(backups::make, backups::make_docs))
+        .api_route("/metrics", get_with(metrics::show, metrics::show_docs))
         .api_route("/health", get_with(system::health, system::health_docs))
         .api_route(
             "/health/checks",

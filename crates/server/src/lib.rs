@@ -4,6 +4,7 @@ mod api;
 mod approvals;
 mod audit;
 mod auth;
+mod backups;
 mod changes;
 mod commands;
 mod cut;
@@ -11,6 +12,7 @@ mod events;
 mod export;
 mod limits;
 mod listen;
+mod metrics;
 mod output;
 mod outward;
 mod pages;
@@ -32,6 +34,7 @@ mod webhooks;
 pub use api::{Within, openapi};
 pub use approvals::{ApprovalList, DecisionRequest, ExtendRequest, Through};
 pub use auth::Peer;
+pub use backups::NewBackup;
 pub use changes::{DraftList, RunList, Settle, SettleDraft};
 pub use commands::{
     ApproveRequest, CommandList, CommandView, Executor, FinalizeRequest, NewCommand, RejectRequest,

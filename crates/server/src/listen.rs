@@ -30,7 +30,7 @@ use weighlock_engine::Engine;
 
 use crate::api::{Within, app};
 use crate::auth::Peer;
-use crate::outward::{Outward, deliver};
+use crate::outward::{Outward, deliver, traces};
 use crate::pages::Pages;
 use crate::problem::Problem;
 
@@ -102,6 +102,7 @@ pub async fn serve(
         closed,
     };
     let mut open = JoinSet::new();
+    open.spawn(traces::tell(Arc::clone(&delivering), Arc::clone(&outward)));
     open.spawn(deliver(delivering, outward));
     if let Some(tcp) = doors.tcp {
         open.spawn(host.clone().open_tcp(tcp));

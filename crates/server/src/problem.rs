@@ -13,7 +13,7 @@ use weighlock_engine::{ApprovalView, Error, Kind};
 const SOON: Duration = Duration::from_secs(1);
 
 /// Every code that there is, in order: part of the contract.
-const CODES: &[&str] = &[
+pub(crate) const CODES: &[&str] = &[
     "allows_everything",
     "already_decided",
     "already_exists",
@@ -21,6 +21,10 @@ const CODES: &[&str] = &[
     "already_running",
     "ambiguous_id",
     "answered_already",
+    "backing_up",
+    "backup_damaged",
+    "backup_newer",
+    "bad_backup_place",
     "bad_base",
     "bad_cursor",
     "bad_directory",
@@ -73,10 +77,12 @@ const CODES: &[&str] = &[
     "keyboard_given_back",
     "keyboard_taken",
     "lost_request",
+    "metrics_off",
     "missing_description",
     "missing_name",
     "name_taken",
     "never_agents",
+    "no_backup",
     "no_changes",
     "no_command",
     "no_copy",
@@ -106,6 +112,7 @@ const CODES: &[&str] = &[
     "not_applied",
     "not_begun",
     "not_by_form",
+    "not_empty",
     "not_external",
     "not_found",
     "not_json",
@@ -252,6 +259,7 @@ impl From<Error> for Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
+        crate::metrics::told(&self.document.code);
         let status = StatusCode::from_u16(self.document.status).expect("made from a status");
         let mut response = (status, Json(self.document)).into_response();
         let headers = response.headers_mut();

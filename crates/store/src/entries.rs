@@ -1,7 +1,7 @@
 //! Finding audit entries again.
 
 use rusqlite::types::Value as Sql;
-use rusqlite::{Row, params_from_iter};
+use rusqlite::{OptionalExtension, Row, params_from_iter};
 use serde_json::Value;
 
 use crate::audit::{Body, Recorded, hash};
@@ -101,6 +101,23 @@ impl Store {
     pub fn newest_seq(&self) -> Result<u64, Error> {
         let sql = "SELECT coalesce(max(seq), 0) FROM audit";
         Ok(self.lock_reader().query_row(sql, [], |row| row.get(0))?)
+    }
+
+    /// Returns when something of a kind was last recorded, in microseconds
+    /// since 1970.
+    pub fn newest_time(&self, kind: &str) -> Result<Option<i64>, Error> {
+        let sql = "SELECT time FROM audit WHERE seq = (SELECT seq FROM audit \
+                   INDEXED BY audit_kind WHERE kind = ?1 ORDER BY seq DESC LIMIT 1)";
+        let reader = self.another_reader()?;
+        let found = reader.query_row(sql, [kind], |row| row.get(0)).optional()?;
+        Ok(found.flatten())
+    }
+
+    /// Returns when the first entry was recorded.
+    pub fn oldest_time(&self) -> Result<Option<i64>, Error> {
+        let sql = "SELECT time FROM audit ORDER BY seq LIMIT 1";
+        let found = self.lock_reader().query_row(sql, [], |row| row.get(0));
+        Ok(found.optional()?.flatten())
     }
 
     fn bodies(&self, filter: &EntryFilter) -> Result<Vec<String>, Error> {

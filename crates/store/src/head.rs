@@ -65,10 +65,7 @@ impl Head {
     pub(crate) fn advance(&mut self, chain: Chain) {
         self.link = chain.0;
         if let Some(file) = &self.file {
-            // Fixed width, so that it is overwritten in place and a full disk
-            // does not matter.
-            let line = format!("{:020} {}\n", self.link.seq, self.link.hash);
-            let _ = file.write_all_at(line.as_bytes(), 0);
+            let _ = file.write_all_at(line(&self.link).as_bytes(), 0);
         }
     }
 
@@ -103,18 +100,38 @@ impl Head {
     }
 }
 
-fn last_link(from: &Connection) -> Result<Option<Link>, Error> {
+pub(crate) fn last_link(from: &Connection) -> Result<Option<Link>, Error> {
     let seq: Option<u64> = from.query_row("SELECT max(seq) FROM audit", [], |row| row.get(0))?;
     seq.map_or(Ok(None), |seq| link_at(from, seq))
 }
 
-fn link_at(from: &Connection, seq: u64) -> Result<Option<Link>, Error> {
+pub(crate) fn link_at(from: &Connection, seq: u64) -> Result<Option<Link>, Error> {
     let hash = from
         .query_row("SELECT hash FROM audit WHERE seq = ?1", [seq], |row| {
             row.get(0)
         })
         .optional()?;
     Ok(hash.map(|hash| Link { seq, hash }))
+}
+
+/// Fixed width, so that it is overwritten in place and a full disk does not
+/// matter.
+fn line(link: &Link) -> String {
+    format!("{:020} {}\n", link.seq, link.hash)
+}
+
+/// Writes the head of a copy.
+pub(crate) fn write_head(path: &Path, link: &Link) -> Result<(), Error> {
+    let write = || {
+        let mut how = OpenOptions::new();
+        let file = how.write(true).create_new(true).mode(0o600).open(path)?;
+        file.write_all_at(line(link).as_bytes(), 0)?;
+        file.sync_all()
+    };
+    write().map_err(|source| Error::File {
+        path: path.to_owned(),
+        source,
+    })
 }
 
 pub(crate) fn read_head(path: &Path) -> Result<Option<Link>, Error> {

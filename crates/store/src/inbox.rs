@@ -27,7 +27,36 @@ pub struct ApprovalFilter {
     pub limit: usize,
 }
 
+/// What waits for people, of everybody.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unanswered {
+    /// Questions.
+    pub questions: u64,
+    /// When the oldest of them was asked, in microseconds since 1970.
+    pub oldest: Option<i64>,
+    /// Commands that are held because work is paused.
+    pub held: u64,
+    /// Runs whose changes nobody has decided about.
+    pub undecided: u64,
+}
+
 impl Store {
+    /// Counts what waits for people, of everybody.
+    pub fn unanswered(&self) -> Result<Unanswered, Error> {
+        let sql = "SELECT (SELECT count(*) FROM approvals WHERE state = 'pending'), \
+                   (SELECT min(created_at) FROM approvals WHERE state = 'pending'), \
+                   (SELECT count(*) FROM terminal_commands WHERE state = 'held'), \
+                   (SELECT count(*) FROM changes WHERE state = 'held')";
+        Ok(self.lock_reader().query_row(sql, [], |row| {
+            Ok(Unanswered {
+                questions: row.get(0)?,
+                oldest: row.get(1)?,
+                held: row.get(2)?,
+                undecided: row.get(3)?,
+            })
+        })?)
+    }
+
     /// Lists approvals, with the cursor of the next page.
     pub fn approvals(
         &self,

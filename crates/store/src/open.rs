@@ -9,13 +9,14 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
 use crate::head::Head;
+use crate::histogram::Histogram;
 use crate::writer::Writer;
 
 /// The database's name in the state directory.
-const FILE: &str = "weighlock.db";
+pub(crate) const FILE: &str = "weighlock.db";
 
 /// Every change of the schema, in order. The version is how many were made.
-const MIGRATIONS: &[&str] = &[
+pub(crate) const MIGRATIONS: &[&str] = &[
     include_str!("schema/1.sql"),
     include_str!("schema/2.sql"),
     include_str!("schema/3.sql"),
@@ -121,11 +122,21 @@ impl Store {
         if version(&connection)? < MIGRATIONS.len() {
             return Err(Error::Older { path });
         }
-        Ok(Self {
+        Ok(Self::of_reader(dir, connection))
+    }
+
+    pub(crate) fn of_reader(dir: &Path, reader: Connection) -> Self {
+        Self {
             writer: Writer::none(dir),
-            reader: Mutex::new(connection),
-            path,
-        })
+            reader: Mutex::new(reader),
+            path: dir.join(FILE),
+        }
+    }
+
+    /// Closes it, and returns once all of it is in the one file.
+    pub fn close(self) {
+        drop(self.reader);
+        self.writer.close();
     }
 
     /// Moves a damaged database aside, so that the next start makes a new one.
@@ -158,6 +169,11 @@ impl Store {
         Ok((size, quick_check(&reader)?))
     }
 
+    /// Returns how long commits take.
+    pub fn commits(&self) -> &Histogram {
+        &self.writer.commits
+    }
+
     /// Opens a connection for what may take long.
     pub(crate) fn another_reader(&self) -> Result<Connection, Error> {
         connect(&self.path, read_only())
@@ -169,7 +185,7 @@ impl Store {
     }
 }
 
-fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, Error> {
+pub(crate) fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, Error> {
     let open = || {
         let connection = Connection::open_with_flags(path, flags)?;
         connection.busy_timeout(BUSY)?;
@@ -179,7 +195,7 @@ fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, Error> {
     open().map_err(|error: rusqlite::Error| Error::from(error).at(path))
 }
 
-fn read_only() -> OpenFlags {
+pub(crate) fn read_only() -> OpenFlags {
     OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX
 }
 
@@ -221,7 +237,7 @@ fn quick_check(connection: &Connection) -> Result<Option<String>, Error> {
 }
 
 /// Returns how many migrations were made.
-fn version(connection: &Connection) -> Result<usize, Error> {
+pub(crate) fn version(connection: &Connection) -> Result<usize, Error> {
     Ok(connection.pragma_query_value(None, "user_version", |row| row.get(0))?)
 }
 
@@ -260,7 +276,7 @@ impl From<rusqlite::Error> for Error {
 
 impl Error {
     /// Names the file where the database itself could not.
-    fn at(self, file: &Path) -> Self {
+    pub(crate) fn at(self, file: &Path) -> Self {
         match self {
             Self::Corrupt { path, what } if path.as_os_str().is_empty() => Self::Corrupt {
                 path: file.to_owned(),

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
@@ -10,6 +11,7 @@ use tokio::sync::{broadcast, oneshot};
 
 use crate::audit::{Chain, Entry, Recorded};
 use crate::head::Head;
+use crate::histogram::Histogram;
 use crate::open::Error;
 
 /// At most this many writes share a transaction, so that the first does not
@@ -35,7 +37,9 @@ struct Wish {
 pub(crate) struct Writer {
     pub(crate) dir: PathBuf,
     pub(crate) events: Events,
+    pub(crate) commits: Arc<Histogram>,
     wishes: Option<mpsc::Sender<Wish>>,
+    thread: Option<JoinHandle<()>>,
 }
 
 /// Where what was appended is told.
@@ -46,19 +50,23 @@ impl Writer {
         let (wishes, inbox) = mpsc::channel();
         let log = PathBuf::from(format!("{}-wal", connection.path().unwrap_or_default()));
         let events = broadcast::Sender::new(EVENTS);
+        let commits = Arc::<Histogram>::default();
         let scribe = Scribe {
             connection,
             head,
             events: events.clone(),
+            commits: Arc::clone(&commits),
         };
-        std::thread::Builder::new()
+        let thread = std::thread::Builder::new()
             .name("store".into())
             .spawn(move || scribe.serve(&inbox, log))
             .expect("a thread can be started at start-up");
         Self {
             dir: dir.to_owned(),
             events,
+            commits,
             wishes: Some(wishes),
+            thread: Some(thread),
         }
     }
 
@@ -67,7 +75,17 @@ impl Writer {
         Self {
             dir: dir.to_owned(),
             events: broadcast::Sender::new(1),
+            commits: Arc::default(),
             wishes: None,
+            thread: None,
+        }
+    }
+
+    /// Waits until everything is written and the database is closed.
+    pub(crate) fn close(self) {
+        drop(self.wishes);
+        if let Some(thread) = self.thread {
+            let _ = thread.join();
         }
     }
 
@@ -118,6 +136,7 @@ struct Scribe {
     connection: Connection,
     head: Head,
     events: Events,
+    commits: Arc<Histogram>,
 }
 
 type Answers = Vec<(oneshot::Sender<Result<(), Error>>, Result<(), Error>)>;
@@ -144,7 +163,9 @@ impl Scribe {
     /// not spoil the others.
     fn commit(&mut self, batch: Vec<Wish>) {
         let mut answers = vec![];
+        let began = Instant::now();
         let written = self.attempt(batch, &mut answers);
+        self.commits.observe(began.elapsed());
         for (answer, result) in answers {
             // A caller that went away does not need to know.
             let _ = answer.send(match &written {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use weighlock_engine::{
     Config, DEFAULT_SANDBOX, Durability, LimitsInfo, Sandbox, Settings as PolicySettings, Times,
-    is_label, is_whole,
+    Traces, is_label, is_whole,
 };
 
 use crate::client::Failure;
@@ -22,6 +22,8 @@ pub(crate) struct Settings {
     pub(crate) hosts: Vec<String>,
     /// What links to the pages begin with, where people are told elsewhere.
     pub(crate) address: Option<String>,
+    /// Where spans are told.
+    pub(crate) traces: Option<String>,
     /// Certificates that are trusted beside the system's.
     pub(crate) ca_file: Option<PathBuf>,
 }
@@ -121,11 +123,21 @@ fn parse(written: &str, state_dir: &Path, base: PathBuf) -> Result<Settings, Str
         Some(RawDurability::Process) => Durability::Process,
         None => engine.durability,
     };
+    engine.metrics = raw.metrics.on;
+    engine.traces = Traces {
+        on: raw.traces.endpoint.is_some(),
+        commands: raw.traces.commands,
+    };
     Ok(Settings {
         engine,
         listen: raw.listen,
         hosts: raw.hosts,
-        address: raw.notify.address.map(link_base).transpose()?,
+        address: { raw.notify.address }
+            .map(|address| link_base("notify", address))
+            .transpose()?,
+        traces: { raw.traces.endpoint }
+            .map(|address| link_base("traces", address))
+            .transpose()?,
         ca_file: raw.notify.ca_file.map(in_home).transpose()?,
     })
 }
@@ -208,14 +220,14 @@ impl RawSandbox {
     }
 }
 
-/// What links to the pages begin with.
-fn link_base(address: String) -> Result<String, String> {
+/// An address of HTTP that something is added to.
+fn link_base(of: &str, address: String) -> Result<String, String> {
     let plain = address.bytes().all(|byte| byte.is_ascii_graphic());
     let known = address.starts_with("https://") || address.starts_with("http://");
     match plain && known {
         true => Ok(address.trim_end_matches('/').to_owned()),
         false => Err(format!(
-            "notify: `{address}` is no address such as https://host"
+            "{of}: `{address}` is no address such as https://host"
         )),
     }
 }

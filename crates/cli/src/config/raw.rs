@@ -30,6 +30,8 @@ pub(super) struct Raw {
     pub(super) output: RawOutput,
     pub(super) notify: RawNotify,
     pub(super) store: RawStore,
+    pub(super) metrics: RawMetrics,
+    pub(super) traces: RawTraces,
 }
 
 /// One preset, or several.
@@ -170,6 +172,19 @@ pub(super) struct RawNotify {
 #[serde(deny_unknown_fields, default)]
 pub(super) struct RawStore {
     pub(super) durability: Option<RawDurability>,
+}
+
+#[derive(Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct RawMetrics {
+    pub(super) on: bool,
+}
+
+#[derive(Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct RawTraces {
+    pub(super) endpoint: Option<String>,
+    pub(super) commands: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]

@@ -2,6 +2,7 @@
 
 pub(crate) mod approve;
 pub(crate) mod audit;
+pub(crate) mod backup;
 pub(crate) mod blacklist;
 pub(crate) mod check;
 pub(crate) mod commit;
@@ -23,6 +24,7 @@ pub(crate) mod policy;
 pub(crate) mod preview;
 pub(crate) mod reject;
 pub(crate) mod replay;
+pub(crate) mod restore;
 pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod runs;

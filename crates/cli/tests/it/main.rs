@@ -4,6 +4,7 @@
 
 mod ask;
 mod attacks;
+mod backup;
 mod bad_input;
 mod behaviours;
 mod bombs;
@@ -30,6 +31,7 @@ mod generated;
 mod guarded;
 mod hostile;
 mod interrupted;
+mod licences;
 mod limits;
 mod mcp;
 mod mcp_install;
@@ -64,6 +66,8 @@ mod support;
 mod tampering;
 mod terminals;
 mod tokens;
+mod traces;
 mod tty;
+mod upkeep;
 mod verbs;
 mod walls;

@@ -67,6 +67,7 @@ impl Engine {
 
     async fn apply_held(&self, command: Command, by: &str) -> Result<(), Error> {
         let _one = self.committing.lock().await;
+        let (since, run) = (self.clock.micros(), command.id.clone());
         let undo = self.undo_dir(&command.id);
         let applied = apart(move || applied_before(&undo)).await?;
         let row = self.store.changes(&command.id)?;
@@ -81,7 +82,9 @@ impl Engine {
                 self.commit_looked(&command, looked, by).await?
             }
         };
-        self.record_held_applied(command, row, &applied, by).await
+        let recorded = self.record_held_applied(command, row, &applied, by).await;
+        self.trace(&run, "commit", since);
+        recorded
     }
 
     /// Brings to an end what an earlier server was applying, and removes

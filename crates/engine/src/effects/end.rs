@@ -57,13 +57,15 @@ impl Engine {
             entry,
             tell,
         };
-        match self.look_at_copy(&ended.command.id).await {
+        let (since, run) = (self.clock.micros(), ended.command.id.clone());
+        match self.look_at_copy(&run).await {
             Err(error) => self.cannot_read(ended, &error).await,
             Ok(Copy::Applied(copied, applied)) => {
                 self.record_applied(ended, *copied, applied, None).await;
             }
             Ok(Copy::Changed(found)) => self.settle_found(ended, *found).await,
         }
+        self.trace(&run, "settle", since);
     }
 
     async fn settle_found(&self, ended: Ended<'_>, found: Found) {

@@ -64,6 +64,7 @@ pub struct NoticeView {
 impl Engine {
     /// Notes how a delivery went.
     pub async fn posted(&self, parcel: Parcel, how: &Posted) -> Result<(), Error> {
+        self.measures.posted(how);
         let Some(row) = self.store.webhook(&parcel.webhook)? else {
             return Ok(());
         };

@@ -81,7 +81,7 @@ impl Sandboxes {
         Self(Mutex::new(Arc::new(known.collect())))
     }
 
-    fn all(&self) -> Arc<Vec<Known>> {
+    pub(crate) fn all(&self) -> Arc<Vec<Known>> {
         Arc::clone(&lock(&self.0))
     }
 

@@ -4,6 +4,7 @@
 mod form;
 mod reach;
 mod send;
+pub(crate) mod traces;
 mod trust;
 
 use std::path::PathBuf;
@@ -23,6 +24,8 @@ pub struct Outward {
     pub address: String,
     /// Certificates that are trusted beside the system's, as PEM.
     pub ca_file: Option<PathBuf>,
+    /// Where spans are told, if anywhere.
+    pub traces: Option<String>,
 }
 
 /// Delivers for as long as the server lives. What is under way when it ends is

@@ -59,6 +59,28 @@ async fn attempt(parcel: &Parcel, ca_file: Option<PathBuf>) -> Result<Posted, St
     Ok(read(&answer))
 }
 
+/// Sends something to a place that the settings name, and returns the status
+/// of the answer.
+pub(super) async fn post(
+    uri: &Uri,
+    form: Form,
+    ca_file: Option<PathBuf>,
+) -> Result<StatusCode, String> {
+    let host = uri.host().ok_or("that is no address")?.to_owned();
+    let plain = uri.scheme_str() == Some("http");
+    let port = uri.port_u16().unwrap_or(if plain { 80 } else { 443 });
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    let places = tokio::net::lookup_host((bare, port)).await;
+    let places: Vec<_> = places.map_err(|error| error.to_string())?.collect();
+    let stream = connect(&places).await?;
+    let request = request(uri, form)?;
+    let answer = match plain {
+        true => exchange(stream, request).await?,
+        false => exchange(encrypted(stream, &host, ca_file).await?, request).await?,
+    };
+    Ok(answer.status())
+}
+
 async fn connect(places: &[SocketAddr]) -> Result<TcpStream, String> {
     let mut why = "there is no address".to_owned();
     for place in places {

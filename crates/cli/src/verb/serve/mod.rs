@@ -29,6 +29,7 @@ pub(crate) const LISTEN: &str = "127.0.0.1:7777";
   weighlock serve --listen off                 only the Unix socket
   weighlock serve --socket /run/weighlock.sock for other users of this machine, too
   weighlock serve --replace --base /srv        take the place of the one that runs
+  weighlock serve --log-format json            for whoever collects logs
   weighlock serve --stop")]
 pub(crate) struct Args {
     /// Commands run in this directory or below it [default: your home
@@ -51,12 +52,30 @@ pub(crate) struct Args {
     /// Set a damaged database aside and begin a new one
     #[arg(long)]
     recover: bool,
+    /// How the log on standard error is written [env: WEIGHLOCK_LOG_FORMAT]
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        env = "WEIGHLOCK_LOG_FORMAT",
+        hide_env = true,
+        default_value = "text"
+    )]
+    log_format: LogFormat,
     /// Serve the web pages from this directory: for who develops them
     #[arg(long, value_name = "DIR", hide_short_help = true)]
     ui_dir: Option<PathBuf>,
     /// Started by another command: no terminal, no TCP, says `ready`.
     #[arg(long, hide = true)]
     detached: bool,
+}
+
+/// How the log is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object in a line.
+    Json,
 }
 
 pub(crate) fn serve(args: Args, paths: &Paths) -> Result<ExitCode, Failure> {
@@ -73,7 +92,7 @@ pub(crate) fn serve(args: Args, paths: &Paths) -> Result<ExitCode, Failure> {
         eprintln!("{done}");
         return Ok(ExitCode::SUCCESS);
     }
-    log();
+    log(args.log_format);
     // Runs get half of that each; ours must not be less.
     weighlock_engine::raise_open_files();
     // When memory runs out, others go first. Only root may ask for that.
@@ -103,7 +122,7 @@ async fn run(
     }
     let listen = listen_address(&args, &settings);
     let (hosts, ca_file) = (settings.hosts, settings.ca_file);
-    let address = settings.address;
+    let (address, traces) = (settings.address, settings.traces);
     // From before anyone can know of us: who asks us to end is heard.
     let stop = stop_signal()?;
     let engine = Engine::open(settings.engine, Clock::system(), nursery).await?;
@@ -120,6 +139,7 @@ async fn run(
         outward: Outward {
             address: address.unwrap_or_else(|| doors::link_base(&hosts, tcp.as_ref())),
             ca_file,
+            traces,
         },
         socket,
         tcp,
@@ -153,6 +173,7 @@ fn settings(args: &Args, paths: &Paths) -> Result<Settings, Failure> {
     let sockets = [&paths.socket, &paths.own_socket];
     settings.engine.hidden = { [file].into_iter().chain(sockets) }.cloned().collect();
     settings.engine.hidden.dedup();
+    settings.engine.settings_file = Some(file.clone());
     if let Some(base) = args.base.as_ref().filter(|_| !args.detached) {
         // What a person says on the command line counts most. A command that
         // starts us only says where it is.
@@ -193,6 +214,12 @@ async fn announce(
         }
         return Ok(());
     }
+    if args.log_format == LogFormat::Json {
+        // Nothing but JSON; a link is asked for with `weighlock signin`.
+        tracing::info!(version = env!("CARGO_PKG_VERSION"), socket = %paths.socket.display(),
+                       base = %engine.config().base.display(), "serves");
+        return Ok(());
+    }
     eprintln!("weighlock {} serves", env!("CARGO_PKG_VERSION"));
     eprintln!("  socket   {}", paths.socket.display());
     eprintln!("  base     {}", engine.config().base.display());
@@ -230,16 +257,20 @@ fn stop_signal() -> Result<impl Future<Output = ()> + Send + 'static, Failure> {
 }
 
 /// Quiet unless asked: WEIGHLOCK_LOG takes the filters of `tracing`.
-fn log() {
-    let filter = tracing_subscriber::EnvFilter::try_from_env("WEIGHLOCK_LOG")
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
-    let format = std::env::var("WEIGHLOCK_LOG_FORMAT").unwrap_or_default();
+fn log(format: LogFormat) {
+    let filter =
+        tracing_subscriber::EnvFilter::try_from_env("WEIGHLOCK_LOG").unwrap_or_else(|_| {
+            tracing_subscriber::EnvFilter::new(match format {
+                LogFormat::Text => "warn",
+                LogFormat::Json => "info",
+            })
+        });
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
         .with_ansi(false);
-    match format.as_str() {
-        "json" => log.json().init(),
-        _ => log.init(),
+    match format {
+        LogFormat::Json => log.json().init(),
+        LogFormat::Text => log.init(),
     }
 }

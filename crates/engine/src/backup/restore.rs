@@ -1,0 +1,202 @@
+//! Putting a backup back: into an empty state directory, whole or not at all.
+//!
+//! Everything is put into a directory beside its place and checked there.
+//! Giving that directory another name is the one step that decides: a kill
+//! before it leaves nothing, and a kill after it is made up for by the next
+//! server.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use serde::Serialize;
+use serde_json::json;
+use weighlock_store::{Durability, Entry, Store, Unfinished};
+
+use super::check::{Checked, check_audit, check_backup, each, misplaced, read_manifest};
+use super::files::{self, Thing, What};
+use super::{FILES, Hashed, cannot, damaged};
+use crate::clock::Clock;
+use crate::engine::{make_private, take};
+use crate::error::Error;
+use crate::view::Reason;
+
+/// Where a backup is put until all of it is there.
+const COMING: &str = "restoring";
+
+/// The same once it counts.
+const THERE: &str = "restored";
+
+/// What may be in a directory that is called empty.
+const NOTHING: [&str; 2] = ["lock", COMING];
+
+/// What was put back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Restored {
+    /// The backup.
+    pub backup: Checked,
+    /// Runs that were under way when it was made; they are lost.
+    pub lost: u64,
+    /// Runs that waited then; they are withdrawn.
+    pub withdrawn: u64,
+    /// Undecided changes, which were not in it.
+    pub discarded: u64,
+}
+
+/// Puts a backup into an empty state directory, once everything about it is
+/// known to be right. `by` is who does so, for the record.
+pub async fn restore(
+    from: &Path,
+    state_dir: &Path,
+    expected: Option<&str>,
+    by: &str,
+) -> Result<Restored, Error> {
+    check_empty(state_dir)?;
+    let backup = check_backup(from, expected)?;
+    make_private(state_dir)?;
+    let _lock = take(state_dir)?;
+    // A server may have come and gone meanwhile.
+    check_empty(state_dir)?;
+    // Of an earlier one that was killed.
+    let coming = state_dir.join(COMING);
+    let _ = fs::remove_dir_all(&coming);
+    let put = put(from, &coming, backup, by).await;
+    if put.is_err() {
+        let _ = fs::remove_dir_all(&coming);
+        return put;
+    }
+    fs::rename(&coming, state_dir.join(THERE)).map_err(cannot(&coming))?;
+    finish(state_dir)?;
+    put
+}
+
+/// Goes on where a restore was killed after it had decided; and removes what
+/// one left that had not. For whoever holds the lock.
+pub(crate) fn finish(state_dir: &Path) -> Result<(), Error> {
+    let _ = fs::remove_dir_all(state_dir.join(COMING));
+    let there = state_dir.join(THERE);
+    let moved = || {
+        for entry in fs::read_dir(&there)? {
+            let entry = entry?;
+            fs::rename(entry.path(), state_dir.join(entry.file_name()))?;
+        }
+        files::sync(state_dir)?;
+        fs::remove_dir(&there)
+    };
+    match moved() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        moved => moved.map_err(cannot(&there)),
+    }
+}
+
+fn check_empty(state_dir: &Path) -> Result<(), Error> {
+    let found = match fs::read_dir(state_dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        found => found.map_err(cannot(state_dir))?,
+    };
+    let mut names = found.flatten().map(|entry| entry.file_name());
+    match names.find(|name| !NOTHING.iter().any(|none| name == none)) {
+        None => Ok(()),
+        Some(name) => Err(Error::invalid(
+            "not_empty",
+            format!(
+                "{} is not empty: it has {}; nothing was restored",
+                state_dir.display(),
+                name.to_string_lossy()
+            ),
+            "stop the server and move the directory away first, or restore into another with \
+             --state-dir DIR",
+        )),
+    }
+}
+
+async fn put(from: &Path, to: &Path, backup: Checked, by: &str) -> Result<Restored, Error> {
+    let (manifest, _) = read_manifest(from, Some(&backup.sha256))?;
+    make_private(to)?;
+    // What is written here is compared, and not what was read before.
+    copy(from, to, "weighlock.db", &manifest.database)?;
+    copy(from, to, "audit.head", &manifest.audit_head)?;
+    let mut dirs = vec![];
+    each(from, |thing| put_thing(&thing, from, to, &mut dirs))?;
+    // The deepest first: what is put into a directory changes its time.
+    for thing in dirs.iter().rev() {
+        let path = thing.below(to).ok_or_else(|| misplaced(thing))?;
+        files::dress(thing, &path).map_err(cannot(&path))?;
+    }
+    check_audit(to, &manifest)?;
+    let unfinished = settle(to, &backup, by).await?;
+    files::sync(to).map_err(cannot(to))?;
+    Ok(Restored {
+        backup,
+        lost: unfinished.running,
+        withdrawn: unfinished.waiting,
+        discarded: unfinished.held,
+    })
+}
+
+fn put_thing(thing: &Thing, from: &Path, to: &Path, dirs: &mut Vec<Thing>) -> Result<(), Error> {
+    let source = thing
+        .below(&from.join(FILES))
+        .ok_or_else(|| misplaced(thing))?;
+    let path = thing.below(to).ok_or_else(|| misplaced(thing))?;
+    let done = match &thing.what {
+        What::Dir => {
+            dirs.push(thing.clone());
+            // The first of each kind is below a directory that nobody listed.
+            return fs::create_dir_all(&path).map_err(cannot(&path));
+        }
+        What::Link { target } => {
+            let target = files::unhex(target).ok_or_else(|| misplaced(thing))?;
+            std::os::unix::fs::symlink(target, &path)
+        }
+        What::File { bytes, sha256 } => {
+            let listed = Hashed {
+                bytes: *bytes,
+                sha256: sha256.clone(),
+            };
+            copy_to(&source, &path, &thing.path, &listed)?;
+            Ok(())
+        }
+    };
+    done.and_then(|()| files::dress(thing, &path))
+        .map_err(cannot(&path))
+}
+
+fn copy(from: &Path, to: &Path, name: &str, listed: &Hashed) -> Result<(), Error> {
+    copy_to(&from.join(name), &to.join(name), name, listed)
+}
+
+fn copy_to(from: &Path, to: &Path, name: &str, listed: &Hashed) -> Result<(), Error> {
+    match files::copy(from, to).map_err(cannot(to))? == *listed {
+        true => Ok(()),
+        false => Err(damaged(format!("{name} was changed"))),
+    }
+}
+
+/// Settles what was unfinished, and puts the restore itself on record.
+async fn settle(dir: &Path, backup: &Checked, by: &str) -> Result<Unfinished, Error> {
+    let store = Store::open(dir, Durability::Power)?;
+    let clock = Clock::system();
+    let reason = Reason::new(
+        "restored",
+        format!(
+            "The record was restored from a backup of {}, when this had not ended. What became \
+             of it since is not known here.",
+            backup.made_at
+        ),
+    )
+    .with_remedy("Check what it did before running it again.");
+    let (now, by, told) = (clock.micros(), by.to_owned(), json!(backup));
+    let because = serde_json::to_value(&reason).expect("a reason is plain data");
+    let settled = store.settle_copy(now, because, move |unfinished| Entry {
+        time: now,
+        kind: "store.restored",
+        actor: by,
+        detail: json!({ "backup": told, "lost": unfinished.running,
+                        "withdrawn": unfinished.waiting, "discarded": unfinished.held }),
+        ..Entry::default()
+    });
+    let settled = settled.await?;
+    store.close();
+    Ok(settled)
+}

@@ -1,0 +1,299 @@
+//! What is counted, for whoever watches over the server.
+//!
+//! Nearly all of it follows from the audit, which tells every entry once it is
+//! certain: counting is done behind everybody's back, and no run pays for it.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::sync::broadcast::error::RecvError;
+use weighlock_store::{Histogram, Recorded, Unanswered};
+
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::live::lock;
+use crate::notify::Posted;
+use crate::principal::{Principal, Right};
+
+/// Entries that are read in one go where counting has fallen behind.
+const BATCH: usize = 1000;
+
+/// Counted since the server began.
+#[derive(Debug, Default)]
+pub struct Measures {
+    /// From the permit to the beginning of the command: walls and record.
+    pub start: Histogram,
+    /// How long runs took.
+    pub duration: Histogram,
+    /// How many, by what they are and how they came out. Both come from short
+    /// lists in this program, never from what somebody wrote.
+    counts: Mutex<BTreeMap<(Counted, &'static str), u64>>,
+    /// The newest entry that was counted.
+    seen: AtomicU64,
+    /// When a backup was last made, in microseconds since 1970; 0 for never.
+    backup: AtomicI64,
+}
+
+/// What is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Counted {
+    /// Runs that began, by verdict.
+    Started,
+    /// Runs that ended, by state.
+    Ended,
+    /// Questions that were asked.
+    Asked,
+    /// Questions that were closed, by how.
+    Decided,
+    /// Changes, by what became of them.
+    Changes,
+    /// Deliveries to webhooks, by how they went.
+    Deliveries,
+}
+
+/// How things are just now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Gauges {
+    /// Runs under way, each with a keeper.
+    pub running: usize,
+    /// Terminals among them.
+    pub terminals: usize,
+    /// Questions that wait.
+    pub questions: u64,
+    /// How long the oldest of them has waited.
+    pub oldest_question: Duration,
+    /// Runs that are held because work is paused.
+    pub held: u64,
+    /// Runs whose changes nobody has decided about.
+    pub undecided: u64,
+    /// Bytes of output on disk.
+    pub output_bytes: u64,
+    /// Bytes that are free where everything is kept.
+    pub free_bytes: u64,
+    /// Entries of the audit.
+    pub entries: u64,
+    /// When a backup was last made, in seconds since 1970.
+    pub backup: Option<i64>,
+}
+
+impl Measures {
+    /// Returns how many there were of something, by how it came out.
+    pub fn counts(&self, what: Counted) -> Vec<(&'static str, u64)> {
+        let counts = lock(&self.counts);
+        let of = counts.iter().filter(|((counted, _), _)| *counted == what);
+        of.map(|((_, how), count)| (*how, *count)).collect()
+    }
+
+    pub(crate) fn posted(&self, how: &Posted) {
+        self.add(
+            Counted::Deliveries,
+            match how {
+                Posted::Taken => "taken",
+                Posted::Gone => "gone",
+                Posted::Failed { .. } => "failed",
+            },
+        );
+    }
+
+    fn add(&self, what: Counted, how: &'static str) {
+        *lock(&self.counts).entry((what, how)).or_default() += 1;
+    }
+
+    /// Counts one entry of the audit.
+    fn count(&self, entry: &Recorded) {
+        if entry.seq <= self.seen.fetch_max(entry.seq, Ordering::Relaxed) {
+            return;
+        }
+        let text = |name: &str| entry.detail[name].as_str().unwrap_or_default();
+        match entry.kind.as_str() {
+            "run.started" => self.add(Counted::Started, one_of(&VERDICTS, text("verdict"))),
+            "run.ended" => {
+                self.add(Counted::Ended, one_of(&STATES, text("state")));
+                if let Some(took) = entry.detail["duration_ms"].as_f64() {
+                    self.duration
+                        .observe(Duration::from_secs_f64(took.max(0.0) / 1000.0));
+                }
+            }
+            "approval.asked" => self.add(Counted::Asked, ""),
+            "backup.made" => self.backup.store(entry.time, Ordering::Relaxed),
+            kind => {
+                let parted = kind.split_once('.').unwrap_or_default();
+                match parted {
+                    ("run", how) if NEVER_RAN.contains(&how) => {
+                        self.add(Counted::Ended, one_of(&STATES, how));
+                    }
+                    ("approval", how) if DECIDED.contains(&how) => {
+                        self.add(Counted::Decided, one_of(&DECIDED, how));
+                    }
+                    ("changes", how) if CHANGES.contains(&how) => {
+                        self.add(Counted::Changes, one_of(&CHANGES, how));
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+}
+
+const VERDICTS: [&str; 2] = ["auto", "ask"];
+const STATES: [&str; 9] = [
+    "succeeded",
+    "failed",
+    "timed_out",
+    "killed",
+    "lost",
+    "blocked",
+    "rejected",
+    "expired",
+    "withdrawn",
+];
+const NEVER_RAN: [&str; 4] = ["blocked", "rejected", "expired", "withdrawn"];
+const DECIDED: [&str; 5] = ["approved", "rejected", "expired", "withdrawn", "blocked"];
+const CHANGES: [&str; 5] = ["held", "applied", "not_applied", "discarded", "undone"];
+
+/// Returns a word that is ours.
+fn one_of(words: &[&'static str], word: &str) -> &'static str {
+    let mut words = words.iter().copied();
+    words.find(|known| *known == word).unwrap_or("other")
+}
+
+impl Engine {
+    /// Returns what is counted, where the settings say so.
+    pub fn measures(&self, who: &Principal) -> Result<Option<(&Measures, Gauges)>, Error> {
+        who.check(Right::Review)?;
+        match self.config.metrics {
+            true => Ok(Some((&self.measures, self.gauges()?))),
+            false => Ok(None),
+        }
+    }
+
+    /// Returns how long the store takes to commit.
+    pub fn commits(&self) -> &Histogram {
+        self.store.commits()
+    }
+
+    fn gauges(&self) -> Result<Gauges, Error> {
+        let Unanswered {
+            questions,
+            oldest,
+            held,
+            undecided,
+        } = self.store.unanswered()?;
+        let since = oldest.map_or(0, |oldest| self.clock.micros().saturating_sub(oldest));
+        let backup = self.measures.backup.load(Ordering::Relaxed);
+        Ok(Gauges {
+            running: self.lives.count(),
+            terminals: self.lives.terminals(|_| true).len(),
+            questions,
+            oldest_question: Duration::from_micros(since.max(0) as u64),
+            held,
+            undecided,
+            output_bytes: self.kept.load(Ordering::Relaxed) + self.lives.used(),
+            free_bytes: free_bytes(&self.config.state_dir).unwrap_or(0),
+            entries: self.store.newest_seq()?,
+            backup: (backup > 0).then_some(backup / 1_000_000),
+        })
+    }
+
+    /// Begins to count, if the settings say so.
+    pub(crate) fn begin_counting(self: &Arc<Self>) -> Result<(), Error> {
+        if !self.config.metrics {
+            return Ok(());
+        }
+        // From before the rest, so that nothing is missed.
+        let mut events = self.store.events();
+        self.measures
+            .seen
+            .store(self.store.newest_seq()?, Ordering::Relaxed);
+        let last = self.last_backup()?.unwrap_or(0);
+        self.measures.backup.store(last, Ordering::Relaxed);
+        let engine = Arc::downgrade(self);
+        tokio::spawn(async move {
+            loop {
+                let heard = events.recv().await;
+                let Some(engine) = engine.upgrade() else {
+                    return;
+                };
+                match heard {
+                    Ok(entry) => engine.measures.count(&entry),
+                    Err(RecvError::Lagged(_)) => engine.catch_up(),
+                    Err(RecvError::Closed) => return,
+                }
+            }
+        });
+        Ok(())
+    }
+
+    /// Reads from the audit what came too fast.
+    fn catch_up(&self) {
+        loop {
+            let seen = self.measures.seen.load(Ordering::Relaxed);
+            let missed = self.store.recorded_after(seen, BATCH).unwrap_or_default();
+            missed.iter().for_each(|entry| self.measures.count(entry));
+            if missed.len() < BATCH {
+                return;
+            }
+        }
+    }
+}
+
+/// Returns what is free for us on the disk of a directory.
+pub(crate) fn free_bytes(dir: &std::path::Path) -> Option<u64> {
+    let disk = rustix::fs::statvfs(dir).ok()?;
+    Some(disk.f_bavail.saturating_mul(disk.f_frsize))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn entry(seq: u64, kind: &str, detail: serde_json::Value) -> Recorded {
+        Recorded {
+            seq,
+            time: 5_000_000,
+            kind: kind.into(),
+            actor: "coder".into(),
+            run: None,
+            sandbox: None,
+            owner: None,
+            detail,
+        }
+    }
+
+    #[test]
+    fn entries_are_counted_once_and_by_words_of_ours() {
+        let measures = Measures::default();
+        let all = [
+            entry(
+                1,
+                "run.started",
+                json!({ "verdict": "auto", "command": "rm -rf /" }),
+            ),
+            entry(
+                2,
+                "run.ended",
+                json!({ "state": "succeeded", "duration_ms": 3.0 }),
+            ),
+            entry(3, "run.ended", json!({ "state": "a_new_word" })),
+            entry(4, "run.blocked", json!({})),
+            entry(5, "approval.asked", json!({})),
+            entry(6, "approval.rejected", json!({})),
+            entry(7, "changes.applied", json!({})),
+            entry(8, "webhook.added", json!({})),
+        ];
+        for entry in all.iter().chain(&all) {
+            measures.count(entry);
+        }
+        assert_eq!(measures.counts(Counted::Started), [("auto", 1)]);
+        let ended = [("blocked", 1), ("other", 1), ("succeeded", 1)];
+        assert_eq!(measures.counts(Counted::Ended), ended);
+        assert_eq!(measures.counts(Counted::Asked), [("", 1)]);
+        assert_eq!(measures.counts(Counted::Decided), [("rejected", 1)]);
+        assert_eq!(measures.counts(Counted::Changes), [("applied", 1)]);
+        assert_eq!(measures.duration.read().1, 1);
+    }
+}
