@@ -140,7 +140,7 @@ fn what_was_unfinished_is_settled_and_the_original_goes_on() {
     assert_eq!(waiting["state"], "waiting", "{waiting}");
     let running = home.start(
         "echo begun; until [ -e go ]; do sleep 0.02; done; echo over",
-        { json!({ "description": "wait" }) },
+        json!({ "description": "wait" }),
     );
     let (_, run) = home.api("GET", "/approvals", &Value::Null);
     for approval in run["approvals"].as_array().unwrap() {
@@ -366,7 +366,7 @@ fn what_was_applied_can_be_undone_from_a_backup() {
     assert_eq!(done.code, Some(0), "{done:?}");
     let _server = home.serve_with("[effects]\nreview = \"none\"\n");
     let id = run["command_id"].as_str().unwrap();
-    let done = home.call(&["undo", id, "--yes"]);
+    let done = home.call(&["undo", id]);
     assert_eq!(home.lines("file"), ["before"], "{done:?}");
 }
 
