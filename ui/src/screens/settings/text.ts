@@ -108,12 +108,9 @@ export const text = {
     licenceName: 'Apache-2.0',
     base: 'Base directory',
     address: 'Address',
-    packages: 'In these pages',
-    columns: ['Package', 'Licence'],
-    list: [
-      ['Svelte', 'MIT'],
-      ['xterm.js', 'MIT'],
-    ],
+    packages: 'Made of',
+    made: (count: number) => `${count} packages of others, each under its own licence.`,
+    all: 'All of them',
     api: 'Description of the API',
   },
 };
