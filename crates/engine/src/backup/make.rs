@@ -12,7 +12,7 @@ use weighlock_store::Copied;
 use super::files::{self, Copier};
 use super::{BackupView, FILES, FORMAT, LIST, MANIFEST, Manifest, SETTINGS, cannot};
 use crate::engine::{Engine, make_private};
-use crate::error::Error;
+use crate::error::{Error, brief};
 use crate::id;
 use crate::principal::{Principal, Right, Via};
 use crate::view::time;
@@ -72,7 +72,8 @@ impl Engine {
             return Ok(own.join(stamp));
         };
         let bad = |why: &str, hint: &str| {
-            let detail = format!("{} {why}; nothing was written", to.display());
+            let named = brief(&to.to_string_lossy());
+            let detail = format!("{named} {why}; nothing was written");
             Err(Error::invalid("bad_backup_place", detail, hint))
         };
         if !is_owner(who) {
