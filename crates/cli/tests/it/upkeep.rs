@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use weighlock_engine::{Check, Clock, Config, Engine, Level, Nursery, Principal};
 
 use crate::caller::{Caller, add};
+use crate::generated::root;
 use crate::support::{Home, Server, eventually};
 
 const DAY: i64 = 24 * 3600;
@@ -191,6 +192,29 @@ fn check_format(page: &str) {
             .unwrap();
         assert!(tool.wait().unwrap().success());
     }
+}
+
+#[test]
+fn the_guide_names_numbers_that_there_are() {
+    let home = Home::new();
+    let _server = counting(&home);
+    let (status, _) = home.api("POST", "/backups", &json!({}));
+    assert_eq!(status, 201);
+    let page = metrics(&home);
+    let guide = std::fs::read_to_string(root().join("docs/operating.md")).unwrap();
+    let apart = |c: char| !(c.is_ascii_alphanumeric() || c == '_');
+    let named = guide.split(apart).filter(|word| {
+        let ours = word.strip_prefix("weighlock_");
+        // `weighlock_*.deb` and `weighlock_engine=debug` are none.
+        ours.is_some_and(|rest| rest.contains('_'))
+    });
+    let mut all = 0;
+    for name in named {
+        let name = name.trim_end_matches("_bucket");
+        assert!(page.contains(&format!("# TYPE {name} ")), "{name}");
+        all += 1;
+    }
+    assert!(all > 20, "{all}");
 }
 
 #[test]

@@ -108,10 +108,13 @@ fn is_value(before: &str) -> bool {
 }
 
 fn pages(part: &Part) -> bool {
-    let mut words = part.argv.iter();
-    let is_env = |word: &Option<String>| word.as_deref().is_none_or(|word| word.ends_with("env"));
-    // `env -i`, wherever it stands.
-    let bare = words.any(is_env) && words.any(|word| word.as_deref().is_none_or(is_option));
+    let Some((program, words)) = part.argv.split_first() else {
+        return false;
+    };
+    // `env -i`, or what may be that. Behind a wrapper it is a part of its own.
+    let is_env = |name: &str| name == "env" || name.ends_with("/env");
+    let bare = program.as_deref().is_none_or(is_env) && { words.iter() }
+        .any(|word| word.as_deref().is_none_or(is_option));
     bare || part.argv.iter().flatten().any(|word| sets_pager(word))
 }
 

@@ -388,11 +388,15 @@ async fn ended_from(live: &Live, shown: &Shown, from: u64) -> Ended {
             Ok(()) = fed.changed() => {}
             () = live.is_over() => return found().map_or(Ended::Closed, Ended::Done),
             () = sleep(WANTS_MORE), if more => {
-                asked = match weighlock_confine::waits_for_input(keeper) {
+                let waits = weighlock_confine::waits_for_input(keeper);
+                // On a busy machine it may be done, and only not be shown yet.
+                let told = live.job.terminal().await;
+                let known = told.is_some_and(|told| shown.fed.borrow().offset >= told.output);
+                asked = match waits && known {
                     true => asked + 1,
                     false => 0,
                 };
-                if asked == ASKED {
+                if asked == ASKED && found().is_none() {
                     interrupted = true;
                     let _ = live.signal(INTERRUPT).await;
                 }

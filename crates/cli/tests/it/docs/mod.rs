@@ -19,7 +19,7 @@ use blocks::Block;
 use story::Story;
 
 /// Blocks that a test of their own looks at.
-const ELSEWHERE: [(&str, &str, &str); 4] = [
+const ELSEWHERE: [(&str, &str, &str); 5] = [
     (
         "docs/mcp.md",
         "toml",
@@ -40,6 +40,11 @@ const ELSEWHERE: [(&str, &str, &str); 4] = [
         "python",
         "notify::forms::the_guide_checks_signatures_as_they_are_made",
     ),
+    (
+        "docs/operating.md",
+        "yaml",
+        "upkeep::the_guide_names_numbers_that_there_are",
+    ),
 ];
 
 /// Commands that are not run, with the reason.
@@ -50,11 +55,22 @@ const NOT_RUN: &[(&str, &str)] = &[
     ),
     ("./check", "is what runs this test"),
     (
+        "cargo xtask soak",
+        "is a step of check, for as long as one likes",
+    ),
+    (
         "cargo install --path crates/cli",
         "builds everything once more",
     ),
     ("package/build", "is tried by package/check"),
     ("dpkg --install", "is tried by package/check"),
+    ("sudo apt install", "is tried by package/check"),
+    ("sudo systemctl", "changes this machine"),
+    ("dir=", "names a place of the reader's"),
+    (
+        "weighlock backup \"$dir",
+        "is in that place; backup.rs makes others",
+    ),
     ("systemctl", "changes this machine"),
     ("claude mcp add", "is a program of others"),
     ("examples/", "is run by behaviours.rs"),

@@ -366,6 +366,8 @@ fn no_pager_is_typed_at_that_nobody_has_allowed() {
     assert_ne!(text(&manual, "state"), "running", "{manual}");
     for line in [
         "env -i man man",
+        "nice env -i man man",
+        "e=env; $e -i man man",
         "env -u PAGER -u MANPAGER man man",
         r"e\nv -i man man",
         "PAGER= man man",
