@@ -12,8 +12,9 @@ use crate::term::say;
 use crate::text::{self, print_json, safe};
 use crate::verb::show::resolve;
 
-/// What the server waits for at once; longer is asked for again.
-const STEP: Duration = Duration::from_secs(300);
+/// What the server waits for at once, which is longer than any silence that it
+/// takes; longer is asked for again.
+const STEP: Duration = Duration::from_secs(600);
 
 /// Time was up.
 const TIMED_OUT: u8 = 124;

@@ -116,6 +116,11 @@ pub struct Waiting {
     tasks: JoinSet<Result<Met, Error>>,
 }
 
+/// The longest silence that can be waited for. It counts from the request on, so
+/// that what was just typed has time to be answered; one longer than a request
+/// would never come.
+const QUIET_MS: u64 = 300_000;
+
 impl Engine {
     /// Begins to wait for any, or all, of several things.
     pub fn wait_for(
@@ -129,6 +134,15 @@ impl Engine {
                 "invalid_wait",
                 format!("{} things cannot be waited for", wanted.len()),
                 format!("name 1 to {MOST}"),
+            ));
+        }
+        if let Some(ms) = wanted.iter().filter_map(|wanted| wanted.ms).max()
+            && ms > QUIET_MS
+        {
+            return Err(Error::invalid(
+                "invalid_wait",
+                format!("{ms} ms of silence are too many to wait for"),
+                format!("name at most {QUIET_MS}; it counts from the request on"),
             ));
         }
         let mut runs = vec![];

@@ -174,6 +174,8 @@ fn what_cannot_be_waited_for_is_refused_before_anything_is() {
     );
     let none = json!({ "for": [{ "id": id, "until": "output" }] });
     assert_eq!(refused(none), (400, "invalid_wait".into()));
+    let silence = json!({ "for": [{ "id": id, "until": "idle", "ms": 300_001 }] });
+    assert_eq!(refused(silence), (400, "invalid_wait".into()));
     let absent = json!({ "for": [{ "id": id }, { "id": "nothing" }] });
     assert_eq!(refused(absent), (404, "no_such_run".into()));
 }
