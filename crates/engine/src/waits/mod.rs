@@ -27,6 +27,11 @@ const PATTERN_BYTES: usize = 1024 * 1024;
 /// How long it is quiet when nothing else is said.
 const QUIET_MS: u64 = 500;
 
+/// The longest silence that can be waited for. It counts from the request on, so
+/// that what was just typed has time to be answered; one longer than a request
+/// would never come.
+const LONGEST_QUIET_MS: u64 = 300_000;
+
 /// Something that a run may do.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -116,11 +121,6 @@ pub struct Waiting {
     tasks: JoinSet<Result<Met, Error>>,
 }
 
-/// The longest silence that can be waited for. It counts from the request on, so
-/// that what was just typed has time to be answered; one longer than a request
-/// would never come.
-const QUIET_MS: u64 = 300_000;
-
 impl Engine {
     /// Begins to wait for any, or all, of several things.
     pub fn wait_for(
@@ -137,12 +137,12 @@ impl Engine {
             ));
         }
         if let Some(ms) = wanted.iter().filter_map(|wanted| wanted.ms).max()
-            && ms > QUIET_MS
+            && ms > LONGEST_QUIET_MS
         {
             return Err(Error::invalid(
                 "invalid_wait",
                 format!("{ms} ms of silence are too many to wait for"),
-                format!("name at most {QUIET_MS}; it counts from the request on"),
+                format!("name at most {LONGEST_QUIET_MS}; it counts from the request on"),
             ));
         }
         let mut runs = vec![];
