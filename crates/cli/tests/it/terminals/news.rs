@@ -108,6 +108,7 @@ fn what_was_held_is_on_record_as_it_is_typed() {
     assert_eq!(lines.len(), 1, "{typed:?}");
     assert_eq!(lines[0]["judged"], true);
     // And the other way round.
+    ana.control(false);
     ana.take(80, 24);
     desk.hold("shell", "hush7391");
     ana.press("read -s x\r");
