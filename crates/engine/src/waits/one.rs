@@ -355,8 +355,8 @@ mod tests {
                 assert!(lines.line.len() <= LINE_BYTES);
                 found.is_some()
             };
-            for percent in 0..20_000 {
-                assert!(!look(&format!("\r{percent:5} %")), "{percent}");
+            for percent in 0..400 {
+                assert!(!look(&format!("\r{percent:500} %")), "{percent}");
             }
             assert!(!look(&"x".repeat(3 * LINE_BYTES)));
             assert_eq!(look("\r\x1b[Kdone"), terminal);
