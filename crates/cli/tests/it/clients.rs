@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::support::{Home, Talk, children, eventually};
 
 /// How many runs a soak has unless `WL_SOAK` says so.
-const SOAK: usize = 2000;
+const SOAK: usize = 1000;
 
 /// How many keepers the nursery has ready at the most.
 const READY: usize = 4;
@@ -71,7 +71,7 @@ fn clients_that_vanish_leave_no_descriptor_behind() {
 }
 
 #[test]
-fn thousands_of_runs_leave_nothing_behind() {
+fn a_thousand_runs_leave_nothing_behind() {
     let count = std::env::var("WL_SOAK").map_or(SOAK, |count| count.parse().unwrap());
     let home = Home::new();
     let server = home.serve(&[]);
