@@ -1,10 +1,10 @@
-import type { Page } from '@playwright/test';
 // Who tries to break the pages: other pages of the same machine, addresses that
 // mean nothing, two hands at once, and a server that dies in between.
 import { createServer, type Server as Http } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Page } from '@playwright/test';
 import { asked, decision, detail, quiet, reaches, read, row, signIn } from './approvals';
 import { expect, test, watch, type Server } from './harness';
 import { HOSTILE, owner } from './runs';
