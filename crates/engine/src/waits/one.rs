@@ -167,11 +167,13 @@ async fn listening(live: &Live, wanted: Option<u16>) -> u16 {
 async fn reading(live: &Live) {
     let keeper = live.job.status().keeper.pid;
     loop {
-        let before = live.job.status().output.bytes();
         if looked(move || weighlock_confine::waits_for_input(keeper)).await {
-            // The prompt was written before.
-            shows(live, before).await;
-            if live.job.status().output.bytes() == before {
+            // The prompt was written before, but its keeper may not have read
+            // it yet; asked, it does.
+            let told = live.job.terminal().await;
+            let said = told.map_or(0, |told| told.output);
+            shows(live, said).await;
+            if live.job.status().output.bytes() <= said {
                 return;
             }
         }
