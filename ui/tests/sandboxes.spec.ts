@@ -45,6 +45,11 @@ test('a sandbox is added, changed, switched off and deleted, and what protects i
   server.cli('people', 'add', 'shop', '--agent', '--sandbox', 'webshop');
   expect((await coder.ask('POST', '/commands', { command: 'ls', ...run })).status).toBeGreaterThanOrEqual(400);
   server.cli('run', '--sandbox', 'webshop', '--', 'ls');
+  await page.goto(`${server.address}/sandboxes`);
+  await page.getByRole('row').filter({ hasText: 'webshop' }).getByRole('link', { name: '1', exact: true }).click();
+  await expect(page).toHaveURL(/q=sandbox%3Awebshop/);
+  await expect(page.getByRole('row').filter({ hasText: 'ls' })).toBeVisible();
+  await page.goto(`${server.address}/sandboxes/webshop`);
   await page.getByRole('button', { name: 'Deactivate' }).click();
   await expect(page.getByText('Deactivated')).toBeVisible();
   await page.getByRole('button', { name: 'Delete…' }).click();

@@ -2,6 +2,8 @@
 
 const THIN = '\u2009';
 
+export const WEEK_MS = 7 * 24 * 3600 * 1000;
+
 /** `1 284`: thousands are set apart by thin spaces. */
 export function count(number: number): string {
   return String(Math.round(number)).replace(/\B(?=(\d{3})+(?!\d))/g, THIN);

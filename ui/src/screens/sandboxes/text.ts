@@ -6,7 +6,9 @@ export const text = {
   title: 'Sandboxes',
   add: 'Add a sandbox',
   none: 'No sandbox yet. Without one, agents cannot run anything.',
-  columns: ['Name', 'Directory', 'Files', 'Network', 'Limits', 'Who'],
+  columns: ['Name', 'Directory', 'Files', 'Network', 'Limits', 'Who', 'Runs 7 d'],
+  counted: (number: number, more: boolean) => `${count(number)}${more ? '+' : ''}`,
+  week: 'runs in 7 days',
   files: {
     read: 'read only',
     copy: 'on a copy, then asked',
