@@ -124,7 +124,8 @@ pub(super) fn find(
         .iter()
         .filter(|(name, _)| VARIABLES.contains(&name.as_str()))
         .map(|(_, value)| value.as_str());
-    for dir in path.split(':').chain(named) {
+    // Roots first: what PATH names is below one as a rule, and seen with it.
+    for dir in named.chain(path.split(':')) {
         let dir = Path::new(dir);
         if dir.is_absolute() && !is_seen(dir, &found) && !home.starts_with(dir) {
             found.extend(read(dir, dir.to_owned()));
