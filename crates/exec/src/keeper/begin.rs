@@ -1,6 +1,7 @@
 //! From a keeper's first order to a command that runs.
 
 use std::io::{self, Read};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
@@ -30,16 +31,18 @@ pub(super) struct Begun {
     pub(super) line: Line,
 }
 
-/// Takes the first order, builds walls, and starts what it names once it may.
-/// When that fails, the server is told so, and nothing ran.
+/// Takes the first order, builds walls, and starts what it names once it may;
+/// a byte at its place says that it waits no more. When that fails, the server
+/// is told so, and nothing ran.
 pub(super) fn begin(
     line: UnixStream,
     spare: Result<Spare, WallsError>,
     this: Keeper,
+    place: &OwnedFd,
 ) -> io::Result<Begun> {
     let mut orders = Orders::new(line)?;
     let (spec, words) = orders.first()?;
-    let begun = start(spec, words, spare, this, &mut orders);
+    let begun = start(spec, words, spare, this, place, &mut orders);
     if begun.is_err() {
         // Whatever it is, the server hears of it when it has said so.
         let _ = orders.go();
@@ -152,6 +155,7 @@ fn start(
     words: Vec<String>,
     spare: Result<Spare, WallsError>,
     this: Keeper,
+    place: &OwnedFd,
     orders: &mut Orders,
 ) -> Result<(Tree, Pipes, Spec, Status, StatusFile), Error> {
     let mut status = Status {
@@ -194,6 +198,8 @@ fn start(
     let (mut file, mut pipes) = (None, None);
     let profile = spec.profile.clone();
     let grown = Tree::spawn(spare, profile, program, || {
+        // The nursery hears of it now: before, it would have run beside us.
+        let _ = rustix::io::write(place, b"w");
         orders.go()?;
         // On disk before anything runs: whoever finds the run later knows whom
         // to ask.

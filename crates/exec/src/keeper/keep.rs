@@ -2,7 +2,7 @@
 
 mod obey;
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -51,6 +51,10 @@ const LIMITS: usize = usize::MAX;
 /// A run that takes longer than most does not keep others from being made ready.
 const PLACE_FOR: Duration = Duration::from_millis(25);
 
+/// What is put away after a run waits for so long: the answer is on its way
+/// then, and wants the same processors.
+const PUT_AWAY_AFTER: Duration = Duration::from_millis(10);
+
 /// How often a failed write to the disk is tried again.
 const RETRY_EVERY: Duration = Duration::from_secs(1);
 
@@ -69,7 +73,7 @@ pub(super) fn keep(
     if let Ok(null) = std::fs::File::open("/dev/null") {
         let _ = rustix::stdio::dup2_stdin(null);
     }
-    let code = match begin(line, spare, this) {
+    let code = match begin(line, spare, this, &place) {
         Ok(begun) => {
             let mut kept = Kept::new(begun, place);
             kept.tell_status();
@@ -450,8 +454,13 @@ impl Kept {
         any
     }
 
+    /// Mentions output that the server has not heard of; not if there is more to
+    /// tell in a moment, as when `echo` has ended.
     fn mention_output(&mut self) {
-        if self.unmentioned && Instant::now() >= self.mentioned + MENTION_EVERY {
+        if self.unmentioned
+            && Instant::now() >= self.mentioned + MENTION_EVERY
+            && (self.inside_is_silent || !has_come(self.tree.notices()))
+        {
             self.mention_now();
         }
     }
@@ -523,6 +532,7 @@ impl Kept {
             saved = self.file.append(&self.status);
         }
         self.line.finish();
+        std::thread::sleep(PUT_AWAY_AFTER);
     }
 }
 
@@ -535,6 +545,11 @@ struct Ready {
     input: bool,
     line: bool,
     limits: bool,
+}
+
+fn has_come(notices: BorrowedFd<'_>) -> bool {
+    let mut fds = [PollFd::from_borrowed_fd(notices, PollFlags::IN)];
+    poll(&mut fds, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
 }
 
 fn unix_micros() -> i64 {

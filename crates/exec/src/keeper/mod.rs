@@ -16,7 +16,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 use rustix::pipe::{PipeFlags, pipe_with};
 use weighlock_confine::{Fork, Spare, exit, forget_children, fork, get_ready, reset_signals};
@@ -36,10 +36,6 @@ const SPARES: usize = 4;
 /// With so many left, others are made once a run that has begun is over: making
 /// one takes as much of the machine as a short command does.
 const ENOUGH: usize = 2;
-
-/// And not before nothing was heard for so long: the answer is on its way then,
-/// and wants the same processors. In nanoseconds.
-const CALM_AFTER: i64 = 10_000_000;
 
 /// Serves as nursery on standard input: has keepers ready for the messages
 /// that come there, until the server is gone. The process must be
@@ -71,10 +67,8 @@ pub fn serve_nursery() -> io::Result<()> {
     let _ = crate::status::boot();
     get_ready();
     let mut made: Vec<Made> = vec![];
-    let mut is_calm = true;
     loop {
-        let mut refused = false;
-        while is_one_wanted(&made, is_calm) {
+        while is_one_wanted(&made) {
             let (end, place) = pipe_with(PipeFlags::CLOEXEC)?;
             match fork() {
                 Ok(Fork::Child) => {
@@ -83,18 +77,13 @@ pub fn serve_nursery() -> io::Result<()> {
                 }
                 Ok(Fork::Parent(_)) => made.push(Made { end, waits: true }),
                 // The ones there are may still serve.
-                Err(_) if !made.is_empty() => {
-                    refused = true;
-                    break;
-                }
+                Err(_) if !made.is_empty() => break,
                 Err(error) => return Err(error),
             }
         }
-        is_calm = match wait_for_need(&mut made, refused)? {
-            Heard::News => false,
-            Heard::Nothing => true,
-            Heard::TheEnd => return Ok(()),
-        };
+        if !wait_for_need(&mut made)? {
+            return Ok(());
+        }
     }
 }
 
@@ -106,19 +95,9 @@ struct Made {
     waits: bool,
 }
 
-/// What came of waiting.
-enum Heard {
-    /// A keeper has something to do now, or is gone.
-    News,
-    /// There was nothing for a while.
-    Nothing,
-    /// The server is gone.
-    TheEnd,
-}
-
-fn is_one_wanted(made: &[Made], is_calm: bool) -> bool {
+fn is_one_wanted(made: &[Made]) -> bool {
     let waiting = made.iter().filter(|one| one.waits).count();
-    waiting < ENOUGH || is_calm && made.len() < SPARES
+    waiting < ENOUGH || made.len() < SPARES
 }
 
 fn tell(found: &impl serde::Serialize) -> io::Result<()> {
@@ -127,14 +106,9 @@ fn tell(found: &impl serde::Serialize) -> io::Result<()> {
 }
 
 /// Waits until a keeper has something to do, of which it says a byte, or has
-/// left its place or died: then nobody holds the other end of its pipe. For a
-/// while only if there is a place for another, unless none could be had.
-fn wait_for_need(made: &mut Vec<Made>, refused: bool) -> io::Result<Heard> {
-    let calm = Timespec {
-        tv_sec: 0,
-        tv_nsec: CALM_AFTER,
-    };
-    let patience = (made.len() < SPARES && !refused).then_some(&calm);
+/// left its place or died: then nobody holds the other end of its pipe. Returns
+/// false when the server is gone.
+fn wait_for_need(made: &mut Vec<Made>) -> io::Result<bool> {
     // The server's messages are for the spare keepers; we only see it go.
     let server = PollFd::from_borrowed_fd(rustix::stdio::stdin(), PollFlags::empty());
     let ends = { made.iter() }.map(|one| {
@@ -145,12 +119,9 @@ fn wait_for_need(made: &mut Vec<Made>, refused: bool) -> io::Result<Heard> {
         PollFd::new(&one.end, flags)
     });
     let mut fds: Vec<_> = [server].into_iter().chain(ends).collect();
-    loop {
-        match poll(&mut fds, patience) {
-            Ok(0) => return Ok(Heard::Nothing),
-            Ok(_) => break,
-            Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
+    while let Err(error) = poll(&mut fds, None) {
+        if error != rustix::io::Errno::INTR {
+            return Err(error.into());
         }
     }
     let found: Vec<PollFlags> = fds.iter().map(PollFd::revents).collect();
@@ -161,10 +132,7 @@ fn wait_for_need(made: &mut Vec<Made>, refused: bool) -> io::Result<Heard> {
         one.waits &= !found.contains(PollFlags::IN);
         !found.intersects(PollFlags::HUP | PollFlags::ERR)
     });
-    Ok(match server_gone {
-        true => Heard::TheEnd,
-        false => Heard::News,
-    })
+    Ok(!server_gone)
 }
 
 /// Builds what can be built ahead, waits for one message and serves as the
@@ -174,10 +142,7 @@ fn wait_for_work(place: OwnedFd) -> ! {
     let this = Keeper::this();
     let spare = Spare::prepare();
     match (receive(), this) {
-        (Ok(Some(line)), Ok(this)) => {
-            let _ = rustix::io::write(&place, b"w");
-            keep::keep(line, spare, this, place)
-        }
+        (Ok(Some(line)), Ok(this)) => keep::keep(line, spare, this, place),
         _ => {
             // Its cgroup goes with it.
             drop(spare);
