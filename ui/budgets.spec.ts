@@ -129,25 +129,31 @@ test('a hundred thousand runs', async ({ page, server }) => {
   await page.goto(`${server.address}/runs`);
   const grid = page.getByRole('grid');
   await expect(grid).toHaveAttribute('aria-rowcount', /1000\d\d/);
+  // What a frame takes: from the event that its scrolling is, to after it is
+  // painted. Not the time between two: a screen shows one every 16.7 ms.
   const frames = await grid.evaluate(async (grid) => {
     const all: number[] = [];
-    let last = performance.now();
+    let began = 0;
+    addEventListener('scroll', () => (began = performance.now()), { capture: true });
     for (let n = 0; n < 300; n++) {
       // By the wheel, and by jumps to anywhere.
       grid.scrollTop = n % 60 === 59 ? Math.random() * grid.scrollHeight : grid.scrollTop + 240;
       await new Promise((next) => requestAnimationFrame(next));
-      const now = performance.now();
-      all.push(now - last);
-      last = now;
+      const painted = new MessageChannel();
+      await new Promise((next) => {
+        painted.port1.onmessage = next;
+        painted.port2.postMessage('');
+      });
+      all.push(performance.now() - began);
     }
     return all.sort((a, b) => a - b);
   });
   const rows = await grid.getByRole('row').count();
-  const share = frames.filter((time) => time < 17).length / frames.length;
+  const share = frames.filter((time) => time < 16).length / frames.length;
   tell(
     'scrolling in 100 000 runs',
     'every frame < 16 ms',
-    `${Math.round(share * 100)} % of the frames, the longest ${ms(frames.at(-1)!)}`,
+    `${Math.round(share * 1000) / 10} % of the frames; ${ms(middle(frames))}, the longest ${ms(frames.at(-1)!)}`,
   );
   tell('rows in the page', '≤ 60', String(rows));
   const jump = await page.evaluate(async () => {
