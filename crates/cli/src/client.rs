@@ -58,6 +58,22 @@ impl Client {
         }
     }
 
+    /// Connects to a server that runs, for what makes no sense with a new one.
+    pub(crate) async fn open_running(paths: &Paths) -> Result<Self, Failure> {
+        let found = Self::try_open(paths).await?;
+        found.ok_or_else(|| match paths.is_foreign() {
+            true => nobody_there(paths),
+            false => Failure::new(
+                format!(
+                    "no server runs for {}; nothing was done",
+                    paths.state_dir.display()
+                ),
+                "say which one is meant: --socket PATH, or --state-dir DIR; if it is this one, \
+                 start it with `weighlock serve`",
+            ),
+        })
+    }
+
     /// Connects if a server runs.
     pub(crate) async fn try_open(paths: &Paths) -> Result<Option<Self>, Failure> {
         let stream = match connect(&paths.socket).await {

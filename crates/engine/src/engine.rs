@@ -3,12 +3,12 @@
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 use weighlock_exec::{Nursery, Status};
 use weighlock_policy::Blacklist;
 use weighlock_store::{
@@ -84,7 +84,13 @@ pub struct Engine {
     /// Held while changes are applied.
     pub(crate) committing: tokio::sync::Mutex<()>,
     /// A backup is being made.
-    pub(crate) backing_up: AtomicBool,
+    pub(crate) backing_up: watch::Sender<bool>,
+    /// Held by a backup while it copies what others would take from, and read
+    /// by those: whoever undoes, tries anew or throws away what is old. Taken
+    /// before `committing`.
+    pub(crate) copying: tokio::sync::RwLock<()>,
+    /// The server ends.
+    pub(crate) closing: AtomicBool,
     pub(crate) coming: Coming,
     pub(crate) read_to: ReadTo,
     /// Runs that whoever waited for them has left.
@@ -106,6 +112,10 @@ pub struct Engine {
     /// Held as long as we live: one engine for one state directory.
     _lock: File,
 }
+
+/// How long an end waits for a backup that is being made. The copy of a large
+/// database is not interrupted, and nobody waits for that.
+const CLOSE_WITHIN: Duration = Duration::from_secs(10);
 
 impl Engine {
     /// Opens a state directory, makes it ready, and settles what an earlier
@@ -163,7 +173,9 @@ impl Engine {
             finalizing: tokio::sync::Mutex::default(),
             saving: tokio::sync::Mutex::default(),
             committing: tokio::sync::Mutex::default(),
-            backing_up: AtomicBool::new(false),
+            backing_up: watch::Sender::new(false),
+            copying: tokio::sync::RwLock::default(),
+            closing: AtomicBool::new(false),
             coming: Coming::default(),
             read_to: ReadTo::default(),
             left: Left::default(),
@@ -480,6 +492,11 @@ impl Engine {
     /// Writes down that the server ends; runs go on.
     pub async fn close(&self) -> Result<(), Error> {
         self.forgery.rest();
+        // What is half written of a backup is removed, and not left.
+        self.closing.store(true, Ordering::Relaxed);
+        let mut backing_up = self.backing_up.subscribe();
+        let over = backing_up.wait_for(|busy| !busy);
+        let _ = tokio::time::timeout(CLOSE_WITHIN, over).await;
         let detail = json!({ "running": self.lives.count() });
         let entry = self.entry("server.stopped", "weighlock", None, detail);
         Ok(self.store.record(vec![entry]).await?)

@@ -57,8 +57,8 @@ pub(crate) fn day(id: &str) -> u64 {
 
 /// Returns the time in an id, in milliseconds since 1970.
 pub(crate) fn millis(id: &str) -> u64 {
-    id.bytes()
-        .skip(2)
+    let rest = id.split_once('_').map_or(id, |(_, rest)| rest);
+    rest.bytes()
         .take(TIME)
         .filter_map(|byte| DIGITS.iter().position(|&digit| digit == byte))
         .fold(0, |number, digit| number << 5 | digit as u64)

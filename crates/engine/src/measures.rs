@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::broadcast::error::RecvError;
-use weighlock_store::{Histogram, Recorded, Unanswered};
+use weighlock_store::{Histogram, Recorded, State, Unanswered};
 
 use crate::engine::Engine;
 use crate::error::Error;
@@ -79,11 +79,18 @@ pub struct Gauges {
 }
 
 impl Measures {
-    /// Returns how many there were of something, by how it came out.
+    /// Returns how many there were of something, by how it came out. What
+    /// there was none of is told too: a number that is there from the first,
+    /// and not from the first case on, can be seen to grow.
     pub fn counts(&self, what: Counted) -> Vec<(&'static str, u64)> {
+        let words = what.words().iter().map(|how| ((what, *how), 0));
+        let mut all: BTreeMap<_, u64> = words.collect();
         let counts = lock(&self.counts);
         let of = counts.iter().filter(|((counted, _), _)| *counted == what);
-        of.map(|((_, how), count)| (*how, *count)).collect()
+        all.extend(of.map(|(key, count)| (*key, *count)));
+        all.into_iter()
+            .map(|((_, how), count)| (how, count))
+            .collect()
     }
 
     pub(crate) fn posted(&self, how: &Posted) {
@@ -95,6 +102,14 @@ impl Measures {
                 Posted::Failed { .. } => "failed",
             },
         );
+    }
+
+    /// Counts a run that is settled. One that is still to be decided about
+    /// comes again.
+    fn ended(&self, entry: &Recorded) {
+        if let Some(state) = settled(entry) {
+            self.add(Counted::Ended, one_of(&STATES, state));
+        }
     }
 
     fn add(&self, what: Counted, how: &'static str) {
@@ -110,7 +125,7 @@ impl Measures {
         match entry.kind.as_str() {
             "run.started" => self.add(Counted::Started, one_of(&VERDICTS, text("verdict"))),
             "run.ended" => {
-                self.add(Counted::Ended, one_of(&STATES, text("state")));
+                self.ended(entry);
                 if let Some(took) = entry.detail["duration_ms"].as_f64() {
                     self.duration
                         .observe(Duration::from_secs_f64(took.max(0.0) / 1000.0));
@@ -121,7 +136,7 @@ impl Measures {
             kind => {
                 let parted = kind.split_once('.').unwrap_or_default();
                 match parted {
-                    ("run", how) if NEVER_RAN.contains(&how) => {
+                    ("run", how) if REFUSED.contains(&how) => {
                         self.add(Counted::Ended, one_of(&STATES, how));
                     }
                     ("approval", how) if DECIDED.contains(&how) => {
@@ -129,6 +144,9 @@ impl Measures {
                     }
                     ("changes", how) if CHANGES.contains(&how) => {
                         self.add(Counted::Changes, one_of(&CHANGES, how));
+                        if settled(entry).is_some() {
+                            self.ended(entry);
+                        }
                     }
                     _ => {}
                 }
@@ -136,6 +154,10 @@ impl Measures {
         }
     }
 }
+
+/// In the entry of an end: what the run is settled as, where that is not how
+/// it ended.
+pub(crate) const SETTLED: &str = "settled_as";
 
 const VERDICTS: [&str; 2] = ["auto", "ask"];
 const STATES: [&str; 9] = [
@@ -149,9 +171,32 @@ const STATES: [&str; 9] = [
     "expired",
     "withdrawn",
 ];
-const NEVER_RAN: [&str; 4] = ["blocked", "rejected", "expired", "withdrawn"];
+const REFUSED: [&str; 4] = ["blocked", "rejected", "expired", "withdrawn"];
 const DECIDED: [&str; 5] = ["approved", "rejected", "expired", "withdrawn", "blocked"];
+const DELIVERIES: [&str; 3] = ["taken", "gone", "failed"];
 const CHANGES: [&str; 5] = ["held", "applied", "not_applied", "discarded", "undone"];
+
+/// Returns how a run is settled with an entry that tells of an end, if it is:
+/// what was tried on a copy may end well, and be rejected after that.
+pub(crate) fn settled(entry: &Recorded) -> Option<&str> {
+    let settled = entry.detail[SETTLED].as_str();
+    let state = settled.or_else(|| entry.detail["state"].as_str())?;
+    (state != State::Waiting.word()).then_some(state)
+}
+
+impl Counted {
+    /// All words that there are for how it comes out.
+    fn words(self) -> &'static [&'static str] {
+        match self {
+            Self::Started => &VERDICTS,
+            Self::Ended => &STATES,
+            Self::Asked => &[""],
+            Self::Decided => &DECIDED,
+            Self::Changes => &CHANGES,
+            Self::Deliveries => &DELIVERIES,
+        }
+    }
+}
 
 /// Returns a word that is ours.
 fn one_of(words: &[&'static str], word: &str) -> &'static str {
@@ -288,12 +333,58 @@ mod tests {
         for entry in all.iter().chain(&all) {
             measures.count(entry);
         }
-        assert_eq!(measures.counts(Counted::Started), [("auto", 1)]);
+        let some = |what| {
+            let mut counts = measures.counts(what);
+            counts.retain(|(_, count)| *count > 0);
+            counts
+        };
+        assert_eq!(some(Counted::Started), [("auto", 1)]);
         let ended = [("blocked", 1), ("other", 1), ("succeeded", 1)];
-        assert_eq!(measures.counts(Counted::Ended), ended);
-        assert_eq!(measures.counts(Counted::Asked), [("", 1)]);
-        assert_eq!(measures.counts(Counted::Decided), [("rejected", 1)]);
-        assert_eq!(measures.counts(Counted::Changes), [("applied", 1)]);
+        assert_eq!(some(Counted::Ended), ended);
+        assert_eq!(some(Counted::Asked), [("", 1)]);
+        assert_eq!(some(Counted::Decided), [("rejected", 1)]);
+        assert_eq!(some(Counted::Changes), [("applied", 1)]);
         assert_eq!(measures.duration.read().1, 1);
+    }
+
+    #[test]
+    fn what_there_was_none_of_is_told_as_none() {
+        let measures = Measures::default();
+        let ended = measures.counts(Counted::Ended);
+        assert_eq!(ended.len(), STATES.len());
+        assert!(ended.contains(&("lost", 0)), "{ended:?}");
+        measures.count(&entry(1, "run.ended", json!({ "state": "lost" })));
+        let ended = measures.counts(Counted::Ended);
+        assert_eq!(ended.len(), STATES.len());
+        assert!(ended.contains(&("lost", 1)), "{ended:?}");
+    }
+
+    #[test]
+    fn what_was_tried_is_counted_when_it_is_settled() {
+        let measures = Measures::default();
+        let tried = json!({ "state": "succeeded", "settled_as": "waiting" });
+        measures.count(&entry(1, "run.ended", tried));
+        let some = || {
+            let mut counts = measures.counts(Counted::Ended);
+            counts.retain(|(_, count)| *count > 0);
+            counts
+        };
+        assert_eq!(some(), []);
+        measures.count(&entry(2, "run.rejected", json!({})));
+        assert_eq!(some(), [("rejected", 1)]);
+        let applied = json!({ "settled_as": "succeeded" });
+        measures.count(&entry(3, "changes.applied", applied));
+        measures.count(&entry(4, "changes.applied", json!({ "by": "policy" })));
+        let failed = json!({ "state": "failed" });
+        measures.count(&entry(5, "changes.not_applied", failed));
+        let blocked = json!({ "state": "succeeded", "settled_as": "blocked" });
+        measures.count(&entry(6, "run.ended", blocked));
+        let all = [
+            ("blocked", 1),
+            ("failed", 1),
+            ("rejected", 1),
+            ("succeeded", 1),
+        ];
+        assert_eq!(some(), all);
     }
 }

@@ -34,7 +34,9 @@ impl Engine {
     /// Removes the oldest output while there is too much of it, or it is too
     /// old. The record of the run stays.
     pub(crate) async fn tidy(&self) -> Result<(), Error> {
-        if self.is_backing_up() {
+        // Until the end: a backup that begins meanwhile waits for this.
+        let there = self.copying.try_read();
+        if there.is_err() || self.is_backing_up() {
             return Ok(());
         }
         let aged = self.is_age_due();

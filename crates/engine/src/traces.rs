@@ -2,11 +2,14 @@
 //!
 //! A run is a trace, named by its id, and each stage of its journey a span
 //! below it. What a span needs follows from the run's id, so none is kept in
-//! memory until others are there. Spans go into a short queue; whoever is slow
-//! to take them misses some, and no run waits.
+//! memory until others are there; of stages only from when to when they were,
+//! so that the run's own span covers them. Spans go into a short queue; whoever
+//! is slow to take them misses some, and no run waits.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -17,10 +20,19 @@ use weighlock_store::Recorded;
 use crate::engine::Engine;
 use crate::id;
 use crate::live::lock;
+use crate::measures::settled;
 use crate::view::Run;
 
 /// Spans that wait to be told: some hundred runs.
 const QUEUE: usize = 2048;
+
+/// How long the span of a run waits once it is settled: stages that end with
+/// that are told a moment later.
+const ROOT_AFTER: Duration = Duration::from_secs(1);
+
+/// Runs whose stages are remembered: more than wait for an answer, as a rule.
+/// Of older ones the span may begin too late.
+const REMEMBERED: usize = 4096;
 
 /// How spans are told.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -58,6 +70,8 @@ pub(crate) struct Spans {
     queue: Option<mpsc::Sender<Span>>,
     taken: Mutex<Option<mpsc::Receiver<Span>>>,
     lost: AtomicU64,
+    /// From when to when the stages of a run were that were told so far.
+    extents: Mutex<BTreeMap<String, (i64, i64)>>,
 }
 
 impl Spans {
@@ -67,6 +81,29 @@ impl Spans {
             queue: on.then_some(give),
             taken: Mutex::new(on.then_some(take)),
             lost: AtomicU64::new(0),
+            extents: Mutex::default(),
+        }
+    }
+
+    /// Remembers when a stage of a run was.
+    fn remember(&self, run: &str, stage: &Span) {
+        let mut extents = lock(&self.extents);
+        let extent = extents.entry(run.to_owned());
+        let extent = extent.or_insert((stage.start, stage.end));
+        *extent = (extent.0.min(stage.start), extent.1.max(stage.end));
+        if extents.len() > REMEMBERED {
+            extents.pop_first();
+        }
+    }
+
+    /// Makes the span of a run cover its stages.
+    fn cover(&self, run: &str, root: Span) -> Span {
+        let extent = lock(&self.extents).remove(run);
+        let (start, end) = extent.unwrap_or((root.start, root.end));
+        Span {
+            start: root.start.min(start),
+            end: root.end.max(end),
+            ..root
         }
     }
 }
@@ -90,7 +127,7 @@ impl Engine {
     /// Tells a stage of a run that has just ended.
     pub(crate) fn trace(&self, run: &str, name: &'static str, since: i64) {
         if self.spans.queue.is_some() {
-            self.tell_span(stage(run, name, (since, self.clock.micros()), vec![]));
+            self.tell_stage(run, stage(run, name, (since, self.clock.micros()), vec![]));
         }
     }
 
@@ -98,8 +135,24 @@ impl Engine {
     pub(crate) fn trace_judged(&self, run: &Run, since: i64, until: i64) {
         if self.spans.queue.is_some() {
             let known = vec![("state", json!(run.state))];
-            self.tell_span(stage(&run.command_id, "judge", (since, until), known));
+            let run = &run.command_id;
+            self.tell_stage(run, stage(run, "judge", (since, until), known));
         }
+    }
+
+    fn tell_stage(&self, run: &str, stage: Span) {
+        self.spans.remember(run, &stage);
+        self.tell_span(stage);
+    }
+
+    fn tell_root(self: &Arc<Self>, run: String, root: Span) {
+        let engine = Arc::downgrade(self);
+        tokio::spawn(async move {
+            tokio::time::sleep(ROOT_AFTER).await;
+            if let Some(engine) = engine.upgrade() {
+                engine.tell_span(engine.spans.cover(&run, root));
+            }
+        });
     }
 
     fn tell_span(&self, span: Span) {
@@ -123,11 +176,7 @@ impl Engine {
                     return;
                 };
                 match heard {
-                    Ok(entry) => {
-                        let commands = engine.config.traces.commands;
-                        let spans = spans_of(&entry, commands);
-                        spans.into_iter().for_each(|span| engine.tell_span(span));
-                    }
+                    Ok(entry) => engine.tell_of(&entry),
                     Err(RecvError::Lagged(missed)) => engine.lose_spans(missed),
                     Err(RecvError::Closed) => return,
                 }
@@ -136,88 +185,86 @@ impl Engine {
     }
 }
 
-/// Makes the spans that end with an entry of the audit.
-fn spans_of(entry: &Recorded, commands: bool) -> Vec<Span> {
-    let Some(run) = entry.run.as_deref() else {
-        return vec![];
-    };
-    let asked = id::millis(run) as i64 * 1000;
-    let told = |name: &'static str| {
-        let value = &entry.detail[name];
-        (!value.is_null()).then(|| (name, value.clone()))
-    };
-    let how = entry.kind.split_once('.').map_or("", |(_, how)| how);
-    match entry.kind.as_str() {
-        "run.ended" => {
-            let took = entry.detail["duration_ms"].as_f64().unwrap_or(0.0);
-            let began = entry.time - (took * 1000.0) as i64;
-            let known = ["state", "exit_code", "signal", "walls", "bytes"];
-            let known: Vec<_> = known.into_iter().filter_map(told).collect();
-            let failed = entry.detail["state"] != "succeeded";
-            let execute = stage(run, "execute", (began, entry.time), known.clone());
-            vec![
-                Span { failed, ..execute },
-                Span {
-                    failed,
-                    ..root(run, (asked, entry.time), entry, known)
-                },
-            ]
+impl Engine {
+    fn tell_of(self: &Arc<Self>, entry: &Recorded) {
+        let Some(run) = entry.run.as_deref() else {
+            return;
+        };
+        if let Some(stage) = stage_of(entry, run, self.config.traces.commands) {
+            self.tell_stage(run, stage);
         }
-        "run.started" => {
-            let mut known = vec![("verdict", entry.detail["verdict"].clone())];
-            known.extend(told("command").filter(|_| commands));
-            // Without a length: how long the start took is a span of its own.
-            vec![stage(run, "permit", (entry.time, entry.time), known)]
+        if let Some(root) = root_of(entry, run) {
+            self.tell_root(run.to_owned(), root);
         }
-        "run.approved" => vec![stage(
-            run,
-            "ask",
-            (asked, entry.time),
-            vec![("answer", json!(how))],
-        )],
-        "run.rejected" | "run.expired" | "run.withdrawn" => vec![
-            stage(
-                run,
-                "ask",
-                (asked, entry.time),
-                vec![("answer", json!(how))],
-            ),
-            root(run, (asked, entry.time), entry, vec![("state", json!(how))]),
-        ],
-        "run.blocked" => vec![root(
-            run,
-            (asked, entry.time),
-            entry,
-            vec![("state", json!(how))],
-        )],
-        _ => vec![],
     }
 }
 
-fn root(
-    run: &str,
-    times: (i64, i64),
-    entry: &Recorded,
-    mut attributes: Vec<(&'static str, Value)>,
-) -> Span {
-    attributes.push(("run", json!(run)));
-    attributes.extend(
-        entry
-            .sandbox
-            .as_ref()
-            .map(|sandbox| ("sandbox", json!(sandbox))),
-    );
-    attributes.extend(
-        entry
-            .owner
-            .as_ref()
-            .map(|owner| ("requested_by", json!(owner))),
-    );
-    Span {
+/// Makes the stage that ends with an entry of the audit.
+fn stage_of(entry: &Recorded, run: &str, commands: bool) -> Option<Span> {
+    let how = entry.kind.strip_prefix("run.")?;
+    match how {
+        "ended" => {
+            let took = entry.detail["duration_ms"].as_f64().unwrap_or(0.0);
+            let began = entry.time - (took * 1000.0) as i64;
+            let known = known(entry, &["state", "exit_code", "signal", "walls", "bytes"]);
+            Some(Span {
+                failed: entry.detail["state"] != "succeeded",
+                ..stage(run, "execute", (began, entry.time), known)
+            })
+        }
+        "started" => {
+            let told: &[_] = if commands {
+                &["verdict", "command"]
+            } else {
+                &["verdict"]
+            };
+            // Without a length: how long the start took is a span of its own.
+            let times = (entry.time, entry.time);
+            Some(stage(run, "permit", times, known(entry, told)))
+        }
+        "approved" | "rejected" | "expired" | "withdrawn" => {
+            // About what a run changed, people are asked after it.
+            let question = entry.detail["approval"].as_str().map_or(0, id::millis);
+            let asked = question.max(id::millis(run)) as i64 * 1000;
+            let answer = vec![("answer", json!(how))];
+            Some(stage(run, "ask", (asked, entry.time), answer))
+        }
+        _ => None,
+    }
+}
+
+/// Makes the span of a run, once that is settled: what was tried is not settled
+/// by its end.
+fn root_of(entry: &Recorded, run: &str) -> Option<Span> {
+    let state = match entry.kind.as_str() {
+        "run.ended" | "changes.applied" | "changes.not_applied" => settled(entry)?,
+        "run.rejected" => "rejected",
+        "run.expired" => "expired",
+        "run.withdrawn" => "withdrawn",
+        "run.blocked" => "blocked",
+        _ => return None,
+    };
+    let mut told = vec![("state", json!(state)), ("run", json!(run))];
+    told.extend(known(entry, &["exit_code", "signal", "walls", "bytes"]));
+    let sandbox = entry.sandbox.as_ref();
+    told.extend(sandbox.map(|sandbox| ("sandbox", json!(sandbox))));
+    let owner = entry.owner.as_ref();
+    told.extend(owner.map(|owner| ("requested_by", json!(owner))));
+    let asked = id::millis(run) as i64 * 1000;
+    Some(Span {
         id: hash(run, "run", 8),
         parent: None,
-        ..stage(run, "run", times, attributes)
-    }
+        failed: ["failed", "timed_out", "killed", "lost"].contains(&state),
+        ..stage(run, "run", (asked, entry.time), told)
+    })
+}
+
+/// What an entry says, of some things.
+fn known(entry: &Recorded, names: &[&'static str]) -> Vec<(&'static str, Value)> {
+    let told = names
+        .iter()
+        .map(|name| (*name, entry.detail[*name].clone()));
+    told.filter(|(_, value)| !value.is_null()).collect()
 }
 
 fn stage(
@@ -245,4 +292,51 @@ fn hash(run: &str, of: &str, bytes: usize) -> String {
         .iter()
         .map(|byte| format!("{byte:02x}"))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RUN: &str = "r_0000000000000000000000";
+
+    fn entry(kind: &str, detail: Value) -> Recorded {
+        Recorded {
+            seq: 1,
+            time: 9_000_000,
+            kind: kind.into(),
+            actor: "coder".into(),
+            run: Some(RUN.into()),
+            sandbox: None,
+            owner: None,
+            detail,
+        }
+    }
+
+    #[test]
+    fn a_run_has_one_span_of_its_own_once_it_is_settled() {
+        let tried = json!({ "state": "succeeded", "settled_as": "waiting" });
+        assert_eq!(root_of(&entry("run.ended", tried.clone()), RUN), None);
+        assert!(stage_of(&entry("run.ended", tried), RUN, false).is_some());
+        let settled = |kind, detail| {
+            let root = root_of(&entry(kind, detail), RUN).unwrap();
+            root.attributes[0].1.as_str().unwrap().to_owned()
+        };
+        assert_eq!(settled("run.rejected", json!({})), "rejected");
+        let applied = json!({ "settled_as": "succeeded" });
+        assert_eq!(settled("changes.applied", applied), "succeeded");
+        let by_policy = json!({ "by": "policy" });
+        assert_eq!(root_of(&entry("changes.applied", by_policy), RUN), None);
+    }
+
+    #[test]
+    fn the_span_of_a_run_covers_its_stages() {
+        let spans = Spans::new(true);
+        spans.remember(RUN, &stage(RUN, "judge", (5, 7), vec![]));
+        spans.remember(RUN, &stage(RUN, "settle", (20, 30), vec![]));
+        let root = spans.cover(RUN, stage(RUN, "run", (6, 25), vec![]));
+        assert_eq!((root.start, root.end), (5, 30));
+        let late = spans.cover(RUN, stage(RUN, "run", (6, 25), vec![]));
+        assert_eq!((late.start, late.end), (6, 25), "nothing is kept");
+    }
 }

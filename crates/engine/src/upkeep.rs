@@ -31,19 +31,37 @@ const PROCESSES_OF_RUN: u64 = 3;
 
 impl Engine {
     pub(crate) fn check_upkeep(&self) -> Vec<Check> {
-        vec![
+        let mut checks: Vec<Check> = self.check_settings().into_iter().collect();
+        checks.extend([
             self.check_backup(),
             self.check_disk(),
             self.check_clock(),
             self.check_limits(),
             self.check_account(),
             self.check_metrics(),
-        ]
+        ]);
+        checks
+    }
+
+    /// Settings are read once: what was written since has no effect yet.
+    fn check_settings(&self) -> Option<Check> {
+        let file = self.config.settings_file.as_ref()?;
+        let written = file.metadata().and_then(|meta| meta.modified()).ok()?;
+        let found = file.display();
+        let stale = written.elapsed().unwrap_or_default() < self.began.elapsed();
+        Some(match stale {
+            false => ok("settings", found.to_string()),
+            true => hint(
+                "settings",
+                format!("{found}, changed since the server started"),
+                "`weighlock serve --replace`, or `--stop` and go on; runs go on",
+            ),
+        })
     }
 
     fn check_backup(&self) -> Check {
         const FIX: &str = "`weighlock backup DIR`, where DIR is on another disk; docs/operating.md \
-                           has a timer for it";
+                           has a recipe for every night";
         let found = || Ok::<_, Error>((self.last_backup()?, self.store.oldest_time()?));
         let (last, oldest) = match found() {
             Ok(found) => found,

@@ -21,13 +21,23 @@ pub struct Copied {
     pub entries: u64,
     /// The hash of the last of them.
     pub head: String,
-    /// Runs that have output, or are under way, oldest first; and whether they
-    /// are.
-    pub runs: Vec<(String, bool)>,
+    /// Runs that have output, or are under way, oldest first.
+    pub runs: Vec<CopiedRun>,
     /// Runs whose changes can be undone.
     pub undo: Vec<String>,
     /// Runs whose changes nobody has decided about.
     pub held: u64,
+}
+
+/// A run of which there are files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CopiedRun {
+    /// Its id.
+    pub id: String,
+    /// It is under way.
+    pub open: bool,
+    /// It was tried, and may begin anew: then its files are thrown away.
+    pub waiting: bool,
 }
 
 /// What a copy had unfinished, and is settled in the place of the original.
@@ -68,7 +78,7 @@ impl Store {
         let copied = Copied {
             entries: last.seq,
             head: last.hash,
-            runs: pairs(&copy)?,
+            runs: runs(&copy)?,
             undo: names(&copy, "SELECT command_id FROM changes WHERE bytes > 0")?,
             held: count(&copy, "SELECT count(*) FROM changes WHERE state = 'held'")?,
         };
@@ -171,12 +181,18 @@ fn discard(to: &Connection, now: i64) -> Result<u64, Error> {
     Ok(discarded as u64)
 }
 
-fn pairs(from: &Connection) -> Result<Vec<(String, bool)>, Error> {
+fn runs(from: &Connection) -> Result<Vec<CopiedRun>, Error> {
     let mut query = from.prepare(
-        "SELECT command_id, open FROM terminal_commands WHERE kept_bytes > 0 OR open = 1 \
-         ORDER BY command_id",
+        "SELECT command_id, open, state = 'waiting' FROM terminal_commands \
+         WHERE kept_bytes > 0 OR open = 1 ORDER BY command_id",
     )?;
-    let rows = query.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let rows = query.query_map([], |row| {
+        Ok(CopiedRun {
+            id: row.get(0)?,
+            open: row.get(1)?,
+            waiting: row.get(2)?,
+        })
+    })?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
 

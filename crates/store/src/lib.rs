@@ -43,7 +43,7 @@ pub use answer::{Answer, Answered};
 pub use approval::{Approval, ApprovalState, Risk};
 pub use ask::{Ask, Asked};
 pub use audit::{Entry, Recorded};
-pub use backup::{Copied, Unfinished};
+pub use backup::{Copied, CopiedRun, Unfinished};
 pub use changes::{ChangesRow, ChangesState, Held, HoldChanges};
 pub use command::{Command, State};
 pub use entries::EntryFilter;

@@ -223,10 +223,18 @@ impl RawSandbox {
 /// An address of HTTP that something is added to.
 fn link_base(of: &str, address: String) -> Result<String, String> {
     let plain = address.bytes().all(|byte| byte.is_ascii_graphic());
-    let known = address.starts_with("https://") || address.starts_with("http://");
-    match plain && known {
-        true => Ok(address.trim_end_matches('/').to_owned()),
-        false => Err(format!(
+    let rest = { address.strip_prefix("https://") }.or_else(|| address.strip_prefix("http://"));
+    let authority = rest.and_then(|rest| rest.split(['/', '?', '#']).next());
+    match authority.filter(|_| plain) {
+        // Not repeated: it would be in the log, as it would be later.
+        Some(authority) if authority.contains('@') => Err(format!(
+            "{of}: the address holds a name or a password before its host, which would be told to \
+             whoever reads the log"
+        )),
+        Some(authority) if !authority.is_empty() && !authority.starts_with(':') => {
+            Ok(address.trim_end_matches('/').to_owned())
+        }
+        _ => Err(format!(
             "{of}: `{address}` is no address such as https://host"
         )),
     }

@@ -18,6 +18,7 @@ use crate::text;
     before_help = "Examples:
   weighlock backup /mnt/backup/weighlock-monday   a new directory, while the server runs
   weighlock backup                                beside the database, before an upgrade
+  weighlock --socket /run/weighlock/weighlock.sock backup /var/backups/weighlock/monday
   weighlock backup verify /mnt/backup/weighlock-monday
   weighlock restore /mnt/backup/weighlock-monday  into an empty state directory"
 )]
@@ -69,8 +70,12 @@ fn make(directory: Option<PathBuf>, json: bool, paths: &Paths) -> Result<ExitCod
     let new = NewBackup {
         directory: directory.map(absolute).transpose()?,
     };
-    let made: BackupView =
-        block_on(async { Client::open(paths).await?.post("/backups", &new).await })?;
+    let made: BackupView = block_on(async {
+        Client::open_running(paths)
+            .await?
+            .post("/backups", &new)
+            .await
+    })?;
     if json {
         text::print_json(&made);
         return Ok(ExitCode::SUCCESS);

@@ -1,7 +1,6 @@
 //! `weighlock doctor`: what this machine can do, and what is wrong.
 
 use std::process::ExitCode;
-use std::time::{Duration, SystemTime};
 
 use weighlock_engine::{Check, Checks, Health, Level, PolicyView, PrimitiveView};
 
@@ -30,7 +29,6 @@ pub(crate) fn doctor(args: &Args, paths: &Paths) -> Result<ExitCode, Failure> {
     match block_on(ask(paths)) {
         Ok((health, rules, found)) => {
             checks.push(server(&health, paths));
-            checks.extend(settings(&health, paths));
             checks.push(policy(&rules));
             checks.extend(found.checks);
             primitives = found.primitives;
@@ -100,31 +98,6 @@ fn server(health: &Health, paths: &Paths) -> Check {
         ),
         fix: (!same).then(|| "restart it to use this version; runs go on meanwhile".into()),
     }
-}
-
-/// Settings are read once: what was written since has no effect yet.
-fn settings(health: &Health, paths: &Paths) -> Option<Check> {
-    let written = paths
-        .config
-        .metadata()
-        .and_then(|file| file.modified())
-        .ok()?;
-    let began = SystemTime::now().checked_sub(Duration::from_secs_f64(health.uptime_seconds))?;
-    let stale = written > began;
-    Some(Check {
-        name: "settings".into(),
-        level: if stale { Level::Hint } else { Level::Ok },
-        found: format!(
-            "{}{}",
-            paths.config.display(),
-            if stale {
-                ", changed since the server started"
-            } else {
-                ""
-            }
-        ),
-        fix: stale.then(|| "`weighlock serve --replace`, or `--stop` and go on; runs go on".into()),
-    })
 }
 
 /// The rules in force, and whether they are those that are written.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
-use crate::support::{Home, eventually};
+use crate::support::{Home, eventually, skip};
 
 /// A little collector: takes what it is sent, and keeps it.
 struct Collector {
@@ -139,6 +139,87 @@ fn a_question_and_a_commit_are_spans_and_the_text_is_told_where_the_settings_say
     assert_eq!(known(&ask, "answer")["stringValue"], "approved");
     let permit = collector.named("permit").unwrap();
     assert_eq!(known(&permit, "command")["stringValue"], "touch told");
+}
+
+#[test]
+fn what_is_tried_and_rejected_is_one_run_with_one_span_that_covers_its_stages() {
+    let collector = Collector::open();
+    let home = Home::untouched();
+    let settings = format!(
+        "[metrics]\non = true\n[effects]\nreview = \"effects\"\n[traces]\nendpoint = \"{}\"\n",
+        collector.address
+    );
+    let _server = home.serve_with(&settings);
+    let (_, run) = home.ask("touch tried", json!({ "wait_ms": 0 }));
+    let id = run["command_id"].as_str().unwrap();
+    eventually("it waits", || home.get(id)["state"] == "waiting");
+    if home.get(id)["changes"]["state"] != "held" {
+        skip("this machine shows no copies");
+        return;
+    }
+    let ended = || {
+        let (_, page) = home.api_raw("GET", "/metrics", b"");
+        let page = String::from_utf8(page).unwrap();
+        let all = page
+            .lines()
+            .filter(|line| line.starts_with("weighlock_runs_ended_total{"));
+        let some = all.filter(|line| !line.ends_with(" 0"));
+        some.map(str::to_owned).collect::<Vec<_>>()
+    };
+    eventually("it was run", || collector.named("execute").is_some());
+    assert_eq!(ended(), Vec::<String>::new(), "nobody has decided");
+    let (status, told) = home.api("POST", &format!("/commands/{id}/reject"), &json!({}));
+    assert_eq!(status, 200, "{told}");
+    eventually("it is told", || collector.named("run").is_some());
+    assert_eq!(
+        ended(),
+        ["weighlock_runs_ended_total{state=\"rejected\"} 1"]
+    );
+    let spans = collector.spans();
+    let time = |span: &Value, name: &str| span[name].as_str().unwrap().parse::<u128>().unwrap();
+    let roots: Vec<_> = spans.iter().filter(|span| span["name"] == "run").collect();
+    assert_eq!(roots.len(), 1, "{spans:?}");
+    assert_eq!(known(roots[0], "state")["stringValue"], "rejected");
+    for name in ["judge", "permit", "start", "execute", "settle", "ask"] {
+        let span = spans.iter().find(|span| span["name"] == name);
+        let span = span.unwrap_or_else(|| panic!("no {name}: {spans:?}"));
+        assert!(
+            time(roots[0], "startTimeUnixNano") <= time(span, "startTimeUnixNano")
+                && time(span, "endTimeUnixNano") <= time(roots[0], "endTimeUnixNano"),
+            "{span} is not in {}",
+            roots[0]
+        );
+    }
+    let ids: std::collections::BTreeSet<_> = { spans.iter() }
+        .map(|span| span["spanId"].as_str().unwrap())
+        .collect();
+    assert_eq!(ids.len(), spans.len(), "{spans:?}");
+    let (ask, execute) = (collector.named("ask"), collector.named("execute"));
+    assert!(
+        time(&ask.unwrap(), "startTimeUnixNano") + 1_000_000
+            >= time(&execute.unwrap(), "startTimeUnixNano"),
+        "people are asked about what was run"
+    );
+}
+
+#[test]
+fn an_endpoint_with_a_password_or_without_a_host_is_refused_and_not_repeated() {
+    let home = Home::new();
+    for (endpoint, why) in [
+        ("http://user:s3cret@127.0.0.1:4318", "before its host"),
+        ("https://s3cret@collector", "before its host"),
+        ("http://", "is no address"),
+        ("http:///v1", "is no address"),
+        ("http://:4318", "is no address"),
+    ] {
+        let settings = home.config(&format!("[traces]\nendpoint = \"{endpoint}\"\n"));
+        let refused = home.try_serve(&["--config", &settings]);
+        let done = refused
+            .err()
+            .unwrap_or_else(|| panic!("{endpoint} is taken"));
+        assert!(done.err.contains(why), "{endpoint}: {done:?}");
+        assert!(!done.err.contains("s3cret"), "{done:?}");
+    }
 }
 
 #[test]

@@ -11,7 +11,7 @@ use weighlock_engine::{Check, Clock, Config, Engine, Level, Nursery, Principal};
 
 use crate::caller::{Caller, add};
 use crate::generated::root;
-use crate::support::{Home, Server, eventually};
+use crate::support::{Home, Server, eventually, signal};
 
 const DAY: i64 = 24 * 3600;
 
@@ -259,6 +259,81 @@ fn questions_and_decisions_are_counted() {
             && value(&page, "weighlock_runs_ended_total{state=\"rejected\"}") == Some(1.0)
             && value(&page, "weighlock_questions_waiting") == Some(0.0)
     });
+}
+
+#[test]
+fn a_run_that_is_lost_is_seen_to_grow_from_none() {
+    const LOST: &str = "weighlock_runs_ended_total{state=\"lost\"}";
+    let home = Home::new();
+    let server = counting(&home);
+    assert_eq!(value(&metrics(&home), LOST), Some(0.0));
+    let run = home.start("sleep 1000", Value::Null);
+    eventually("it runs", || home.get(&run)["state"] == "running");
+    let keeper = home.keeper(&run);
+    server.kill();
+    signal(keeper, "KILL");
+    // What was lost with the server is counted before anybody can ask.
+    let _server = counting(&home);
+    eventually("it is lost", || home.get(&run)["state"] == "lost");
+    assert_eq!(value(&metrics(&home), LOST), Some(1.0));
+    let guide = std::fs::read_to_string(root().join("docs/operating.md")).unwrap();
+    assert!(
+        guide.contains(&format!("{LOST} offset 1h")),
+        "a series that begins with 1"
+    );
+}
+
+#[test]
+fn a_port_that_is_taken_is_told_as_json_too() {
+    let mut home = Home::new();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap();
+    home.set("WEIGHLOCK_LOG_FORMAT", "json");
+    let settings = home.config(&format!("listen = \"{address}\"\n"));
+    let mut child = home
+        .weighlock(&["serve", "--config", &settings])
+        .stderr(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    eventually("it serves", || home.call(&["runs"]).code == Some(0));
+    assert_eq!(home.call(&["serve", "--stop"]).code, Some(0));
+    let mut said = String::new();
+    let mut stderr = child.stderr.take().unwrap();
+    stderr.read_to_string(&mut said).unwrap();
+    child.wait().unwrap();
+    let lines: Vec<Value> = { said.lines() }
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}")))
+        .collect();
+    let told = lines
+        .iter()
+        .any(|line| line["level"] == "WARN" && line["fields"]["address"] == address.to_string());
+    assert!(told, "{said}");
+}
+
+#[test]
+fn doctor_looks_at_the_settings_that_the_server_read() {
+    let home = Home::new();
+    let path = home.config("[metrics]\non = true\n");
+    let _server = home.serve(&["--config", &path]);
+    let settings = || {
+        let done = home.call(&["doctor", "--json"]);
+        let all: Value = serde_json::from_str(&done.out).unwrap();
+        let all = all["checks"].as_array().unwrap().clone();
+        let found = all.into_iter().find(|check| check["name"] == "settings");
+        found.expect("a line about settings")
+    };
+    assert_eq!(settings()["found"], path);
+    assert_eq!(settings()["level"], "ok");
+    eventually("a file that was written since", || {
+        home.config("[metrics]\non = false\n");
+        settings()["level"] == "hint"
+    });
+    let found = settings()["found"].as_str().unwrap().to_owned();
+    assert!(
+        found.ends_with("changed since the server started"),
+        "{found}"
+    );
 }
 
 #[test]

@@ -1,15 +1,22 @@
 //! Whether a backup is still what was made.
 
-use std::fs::{self, File};
-use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use sha2::{Digest, Sha256};
 use weighlock_store::{Store, Verified};
 
-use super::files::{self, Thing, What};
-use super::{FILES, FORMAT, Hashed, LIST, MANIFEST, Manifest, cannot, damaged};
+use super::files::{self, What, hex};
+use super::list::{self, Kind, Named};
+use super::tree::Tree;
+use super::{DATABASE, FILES, FORMAT, HEAD, Hashed, LIST, MANIFEST, Manifest, SETTINGS};
+use super::{cannot, damaged};
 use crate::error::Error;
+
+/// The largest manifest. It has a line for each rule file.
+const MANIFEST_BYTES: u64 = 1 << 20;
 
 /// A backup that is whole.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -30,38 +37,42 @@ pub struct Checked {
     pub sha256: String,
 }
 
-/// Checks a backup: every hash, the database, and the audit's chain. With a
-/// hash that was kept elsewhere, that it is the very one.
+/// Checks a backup: every hash, that there is nothing else, the database, and
+/// the audit's chain. With a hash that was kept elsewhere, that it is the very
+/// one.
 pub fn check_backup(dir: &Path, expected: Option<&str>) -> Result<Checked, Error> {
-    let (manifest, sha256) = read_manifest(dir, expected)?;
-    check_file(dir, "weighlock.db", &manifest.database)?;
-    check_file(dir, "audit.head", &manifest.audit_head)?;
-    check_file(dir, LIST, &manifest.list)?;
-    let (mut count, mut bytes) = (0, 0);
-    each(dir, |thing| {
-        let from = thing
-            .below(&dir.join(FILES))
-            .ok_or_else(|| misplaced(&thing))?;
+    let from = open_backup(dir)?;
+    let (manifest, sha256) = read_manifest(&from, expected)?;
+    compare(&from, DATABASE, &manifest.database)?;
+    compare(&from, HEAD, &manifest.audit_head)?;
+    for (name, listed) in &manifest.settings {
+        compare(&from, &format!("{SETTINGS}/{name}"), listed)?;
+    }
+    let (mut count, mut bytes) = (0, Some(0));
+    let named = list::each(&from, &manifest.list, |thing| {
         if let What::File {
             bytes: size,
             sha256,
         } = thing.what
         {
-            (count, bytes) = (count + 1, bytes + size);
+            count += 1;
+            bytes = bytes.and_then(|bytes: u64| bytes.checked_add(size));
             let listed = Hashed {
                 bytes: size,
                 sha256,
             };
-            compare(&from, &thing.path, &listed)?;
+            compare(&from, &format!("{FILES}/{}", thing.path), &listed)?;
         }
         Ok(())
     })?;
-    if (count, bytes) != (manifest.files, manifest.bytes) {
+    if (count, bytes) != (manifest.files, Some(manifest.bytes)) {
         return Err(damaged(format!(
             "{LIST} has {count} files instead of {}",
             manifest.files
         )));
     }
+    // Before SQLite looks: it would use a journal that lies beside.
+    check_nothing_else(&from, &manifest, &named)?;
     check_audit(dir, &manifest)?;
     Ok(Checked {
         made_at: manifest.made_at,
@@ -69,29 +80,36 @@ pub fn check_backup(dir: &Path, expected: Option<&str>) -> Result<Checked, Error
         entries: manifest.entries,
         head: manifest.head,
         files: manifest.files,
-        bytes: manifest.bytes + manifest.database.bytes,
+        bytes: manifest.bytes.saturating_add(manifest.database.bytes),
         sha256,
     })
 }
 
+pub(super) fn open_backup(dir: &Path) -> Result<Tree, Error> {
+    Tree::open(dir).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => no_backup(dir),
+        _ => cannot(dir)(error),
+    })
+}
+
 pub(super) fn read_manifest(
-    dir: &Path,
+    from: &Tree,
     expected: Option<&str>,
 ) -> Result<(Manifest, String), Error> {
-    let path = dir.join(MANIFEST);
-    let text = fs::read(&path).map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => Error::invalid(
-            "no_backup",
-            format!("{} is no backup: it has no {MANIFEST}", dir.display()),
-            "give the directory that `weighlock backup` named",
-        ),
-        _ => cannot(&path)(error),
-    })?;
-    let hashed = files::hash(&path).map_err(cannot(&path))?;
-    if let Some(expected) = expected.filter(|hash| !hash.eq_ignore_ascii_case(&hashed.sha256)) {
+    let path = from.path(MANIFEST);
+    let file = match from.read(MANIFEST) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err(no_backup(from.root()));
+        }
+        _ => open(from, MANIFEST)?,
+    };
+    let mut text = vec![];
+    let read = file.take(MANIFEST_BYTES).read_to_end(&mut text);
+    read.map_err(cannot(&path))?;
+    let sha256 = hex(&Sha256::digest(&text));
+    if let Some(expected) = expected.filter(|hash| !hash.eq_ignore_ascii_case(&sha256)) {
         return Err(damaged(format!(
-            "its hash is {}, and not {}",
-            hashed.sha256,
+            "its hash is {sha256}, and not {}",
             crate::error::brief(expected)
         )));
     }
@@ -111,22 +129,7 @@ pub(super) fn read_manifest(
     }
     let manifest = serde_json::from_slice(&text);
     let manifest = manifest.map_err(|error| damaged(format!("{MANIFEST}: {error}")))?;
-    Ok((manifest, hashed.sha256))
-}
-
-/// Calls `deed` with everything that the list has.
-pub(super) fn each(
-    dir: &Path,
-    mut deed: impl FnMut(Thing) -> Result<(), Error>,
-) -> Result<(), Error> {
-    let path = dir.join(LIST);
-    let list = BufReader::new(File::open(&path).map_err(cannot(&path))?);
-    for (number, line) in list.lines().enumerate() {
-        let line = line.map_err(cannot(&path))?;
-        let thing = serde_json::from_str(&line);
-        deed(thing.map_err(|error| damaged(format!("{LIST}, line {}: {error}", number + 1)))?)?;
-    }
-    Ok(())
+    Ok((manifest, sha256))
 }
 
 /// Checks the database in a directory, and that it is the one of a manifest.
@@ -151,24 +154,66 @@ pub(super) fn check_audit(dir: &Path, manifest: &Manifest) -> Result<(), Error> 
     }
 }
 
-pub(super) fn check_file(dir: &Path, name: &str, listed: &Hashed) -> Result<(), Error> {
-    compare(&dir.join(name), name, listed)
+/// Opens a file of a backup.
+pub(super) fn open(from: &Tree, name: &str) -> Result<File, Error> {
+    from.read(name).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => damaged(format!("{name} is missing")),
+        io::ErrorKind::InvalidData => damaged(format!("{name} is no file")),
+        _ => cannot(&from.path(name))(error),
+    })
 }
 
-fn compare(path: &Path, name: &str, listed: &Hashed) -> Result<(), Error> {
-    match files::hash(path) {
-        Ok(found) if found == *listed => Ok(()),
-        Ok(_) => Err(damaged(format!("{name} was changed"))),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            Err(damaged(format!("{name} is missing")))
-        }
-        Err(error) => Err(cannot(path)(error)),
+/// Reads no more than the manifest promises: what is longer was changed.
+fn compare(from: &Tree, name: &str, listed: &Hashed) -> Result<(), Error> {
+    let file = open(from, name)?.take(listed.bytes.saturating_add(1));
+    let found = files::pump((&from.path(name), file), (Path::new(""), io::sink()))?;
+    match found == *listed {
+        true => Ok(()),
+        false => Err(damaged(format!("{name} was changed"))),
     }
 }
 
-pub(super) fn misplaced(thing: &Thing) -> Error {
-    damaged(format!(
-        "{LIST} names `{}`, which belongs to no backup",
-        thing.path
-    ))
+/// The hash of the manifest names all of a backup: there is nothing that it
+/// does not speak of.
+fn check_nothing_else(from: &Tree, manifest: &Manifest, named: &Named) -> Result<(), Error> {
+    let mut dirs = vec![PathBuf::new()];
+    while let Some(dir) = dirs.pop() {
+        let names = from.names(&dir).map_err(cannot(&from.path(&dir)))?;
+        for (name, is_dir) in names {
+            let path = dir.join(name);
+            if !is_known(&path, is_dir, manifest, named) {
+                let path = crate::error::brief(&path.to_string_lossy());
+                return Err(damaged(format!("{path} was added")));
+            }
+            if is_dir {
+                dirs.push(path);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn is_known(path: &Path, is_dir: bool, manifest: &Manifest, named: &Named) -> bool {
+    let mut parts = path.iter();
+    let top = parts.next().and_then(|top| top.to_str());
+    let below = parts.as_path();
+    match (top, below == Path::new("")) {
+        (Some(FILES | SETTINGS), true) => is_dir,
+        (Some(MANIFEST | DATABASE | HEAD | LIST), true) => !is_dir,
+        (Some(FILES), false) => {
+            named.kind(below) == Some(if is_dir { Kind::Dir } else { Kind::File })
+        }
+        (Some(SETTINGS), false) => {
+            { below.to_str() }.is_some_and(|name| !is_dir && manifest.settings.contains_key(name))
+        }
+        _ => false,
+    }
+}
+
+fn no_backup(dir: &Path) -> Error {
+    Error::invalid(
+        "no_backup",
+        format!("{} is no backup: it has no {MANIFEST}", dir.display()),
+        "give the directory that `weighlock backup` named",
+    )
 }

@@ -1,17 +1,19 @@
-//! Trees of files: copied with their hashes, listed, and put back.
+//! Trees of files: copied with their hashes, and listed.
 
-use std::ffi::OsStr;
-use std::fs::{self, File, FileTimes, OpenOptions, Permissions};
+use std::fs::{File, Metadata};
 use std::io::{self, BufWriter, Read, Write};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
-use std::path::{Component, Path, PathBuf};
-use std::time::{Duration, UNIX_EPOCH};
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::Hashed;
+use super::tree::{Found, Tree};
+use super::{Hashed, cannot};
+use crate::error::Error;
 
 /// Bytes that are read at a time.
 const STEP: usize = 256 * 1024;
@@ -19,7 +21,7 @@ const STEP: usize = 256 * 1024;
 /// One thing of a tree.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Thing {
-    /// From the state directory.
+    /// From the state directory: names with a slash between them.
     pub(super) path: String,
     pub(super) mode: u32,
     pub(super) uid: u32,
@@ -44,154 +46,156 @@ pub(super) enum What {
     },
 }
 
-impl Thing {
-    /// Returns where it is below a directory, unless it would be elsewhere.
-    pub(super) fn below(&self, dir: &Path) -> Option<PathBuf> {
-        let path = Path::new(&self.path);
-        let plain = |part: Component<'_>| matches!(part, Component::Normal(_));
-        let fine = !self.path.is_empty() && path.components().all(plain);
-        let part = path.components().next().map(Component::as_os_str);
-        let known = super::PARTS
-            .iter()
-            .any(|part_of| part == Some(OsStr::new(part_of)));
-        (fine && known).then(|| dir.join(path))
-    }
-}
-
 /// Copies trees from one directory to another, and lists what it copies.
 pub(super) struct Copier<'a> {
-    pub(super) from: &'a Path,
-    pub(super) to: &'a Path,
+    pub(super) from: &'a Tree,
+    pub(super) to: &'a Tree,
     pub(super) list: BufWriter<File>,
     pub(super) files: u64,
     pub(super) bytes: u64,
+    /// Nobody needs the rest any more.
+    pub(super) closing: &'a AtomicBool,
 }
 
 impl Copier<'_> {
-    /// Copies a tree. What is gone, and what is no file, directory or link, is
-    /// left out; so is what is called `but`.
-    pub(super) fn tree(&mut self, path: &Path, but: Option<&str>) -> io::Result<()> {
-        let whole = self.from.join(path);
-        let Some(found) = present(whole.symlink_metadata())? else {
-            return Ok(());
-        };
-        let what = match found.file_type() {
+    /// Copies a tree, and makes the directories above it. What is gone, and
+    /// what is no file, directory or link, is left out; so is what is called
+    /// `but`.
+    pub(super) fn tree(&mut self, path: &Path, but: Option<&str>) -> Result<(), Error> {
+        let above: Vec<&Path> = path.ancestors().skip(1).collect();
+        for dir in above.into_iter().rev().skip(1) {
+            let Some(found) = self.there(dir, self.from.find(dir))? else {
+                return Ok(());
+            };
+            if self.to.find(dir).is_err() {
+                self.dir(dir, &found.meta)?;
+            }
+        }
+        let found = self.there(path, self.from.find(path))?;
+        found.map_or(Ok(()), |found| self.thing(path, &found, but))
+    }
+
+    fn thing(&mut self, path: &Path, found: &Found, but: Option<&str>) -> Result<(), Error> {
+        match found.meta.file_type() {
             kind if kind.is_dir() => {
-                make_dir(&self.to.join(path))?;
-                What::Dir
+                self.dir(path, &found.meta)?;
+                self.content(path, found, but)
             }
             kind if kind.is_symlink() => {
-                let Some(target) = present(fs::read_link(&whole))? else {
-                    return Ok(());
-                };
-                What::Link {
-                    target: hex(target.as_os_str().as_bytes()),
-                }
+                let target = found.target().map_err(cannot(&self.from.path(path)))?;
+                let target = hex(&target);
+                self.note(path, &found.meta, What::Link { target })
             }
             kind if kind.is_file() => {
-                let Some(hashed) = present(copy(&whole, &self.to.join(path)))? else {
-                    return Ok(());
-                };
+                let Hashed { bytes, sha256 } = self.file(path, found)?;
                 self.files += 1;
-                self.bytes += hashed.bytes;
-                What::File {
-                    bytes: hashed.bytes,
-                    sha256: hashed.sha256,
-                }
+                self.bytes += bytes;
+                self.note(path, &found.meta, What::File { bytes, sha256 })
             }
-            _ => return Ok(()),
-        };
-        let is_dir = what == What::Dir;
-        self.note(path, &found, what)?;
-        if is_dir {
-            for name in names(&whole)? {
-                if but.is_none_or(|but| name != but) {
-                    self.tree(&path.join(name), but)?;
-                }
-            }
+            _ => Ok(()),
         }
-        Ok(())
     }
 
-    /// Makes the directories above a tree, as they are.
-    pub(super) fn parents(&mut self, path: &Path) -> io::Result<()> {
-        let mut above: Vec<&Path> = path.ancestors().skip(1).collect();
-        above.pop();
-        for dir in above.into_iter().rev() {
-            if self.to.join(dir).is_dir() {
+    fn dir(&mut self, path: &Path, meta: &Metadata) -> Result<(), Error> {
+        let made = self.to.make_dir(path);
+        made.map_err(cannot(&self.to.path(path)))?;
+        self.note(path, meta, What::Dir)
+    }
+
+    fn content(&mut self, path: &Path, found: &Found, but: Option<&str>) -> Result<(), Error> {
+        let cannot_read = |error| cannot(&self.from.path(path))(error);
+        let opened = found.open().map_err(cannot_read)?;
+        let mut names = opened.names().map_err(cannot_read)?;
+        // What tells of other files comes before them: an index of output that
+        // grows meanwhile must not name what was not copied.
+        names.sort_by_key(|name| {
+            let is_index = Path::new(name).extension().is_some_and(|end| end == "idx");
+            (!is_index, name.clone())
+        });
+        for name in names {
+            if but.is_some_and(|but| name == but) {
                 continue;
             }
-            make_dir(&self.to.join(dir))?;
-            if let Some(found) = present(self.from.join(dir).symlink_metadata())? {
-                self.note(dir, &found, What::Dir)?;
+            let path = path.join(&name);
+            let found = Found::at(opened.file.as_fd(), &name);
+            if let Some(found) = self.there(&path, found)? {
+                self.thing(&path, &found, but)?;
             }
         }
         Ok(())
     }
 
-    fn note(&mut self, path: &Path, found: &fs::Metadata, what: What) -> io::Result<()> {
-        let Some(path) = path.to_str() else {
-            return Ok(());
+    fn file(&mut self, path: &Path, found: &Found) -> Result<Hashed, Error> {
+        let at = (self.from.path(path), self.to.path(path));
+        let source = found.open().map_err(cannot(&at.0))?.file;
+        let target = self.to.create(path).map_err(cannot(&at.1))?;
+        let source = WhileOpen {
+            source,
+            closing: self.closing,
         };
+        pump((&at.0, source), (&at.1, target))
+    }
+
+    fn note(&mut self, path: &Path, meta: &Metadata, what: What) -> Result<(), Error> {
         let thing = Thing {
-            path: path.to_owned(),
-            mode: found.mode() & 0o7777,
-            uid: found.uid(),
-            gid: found.gid(),
-            mtime: (found.mtime(), found.mtime_nsec()),
+            path: path.to_string_lossy().into_owned(),
+            mode: meta.mode() & 0o7777,
+            uid: meta.uid(),
+            gid: meta.gid(),
+            mtime: (meta.mtime(), meta.mtime_nsec()),
             what,
         };
-        serde_json::to_writer(&mut self.list, &thing)?;
-        self.list.write_all(b"\n")
+        let mut line = serde_json::to_vec(&thing).expect("a thing is plain data");
+        line.push(b'\n');
+        let written = self.list.write_all(&line);
+        written.map_err(cannot(self.to.root()))
+    }
+
+    /// What is gone meanwhile is no error; nor is there a name that is no text,
+    /// since all of them are ours.
+    fn there(&self, path: &Path, found: io::Result<Found>) -> Result<Option<Found>, Error> {
+        match found {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Ok(_) if path.to_str().is_none() => Ok(None),
+            found => found.map(Some).map_err(cannot(&self.from.path(path))),
+        }
     }
 }
 
-/// In an order in which what tells of other files comes before them: an index
-/// of output that grows meanwhile must not name what was not copied.
-fn names(dir: &Path) -> io::Result<Vec<std::ffi::OsString>> {
-    let Some(entries) = present(fs::read_dir(dir))? else {
-        return Ok(vec![]);
-    };
-    let mut names = entries
-        .map(|entry| Ok(entry?.file_name()))
-        .collect::<io::Result<Vec<_>>>()?;
-    names.sort_by_key(|name| {
-        let is_index = Path::new(name).extension().is_some_and(|end| end == "idx");
-        (!is_index, name.clone())
-    });
-    Ok(names)
+/// Ends when nobody needs the rest any more.
+struct WhileOpen<'a> {
+    source: File,
+    closing: &'a AtomicBool,
 }
 
-/// Copies one file, and returns what was copied. The new one is for us alone.
-pub(super) fn copy(from: &Path, to: &Path) -> io::Result<Hashed> {
-    let mut source = OpenOptions::new()
-        .read(true)
-        .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits() as i32)
-        .open(from)?;
-    let mut how = OpenOptions::new();
-    let mut target = how.write(true).create_new(true).mode(0o600).open(to)?;
-    pump(&mut source, &mut target)
+impl Read for WhileOpen<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self.closing.load(Ordering::Relaxed) {
+            true => Err(io::Error::other("the server ends")),
+            false => self.source.read(buffer),
+        }
+    }
 }
 
-/// Returns the hash of a file.
-pub(super) fn hash(path: &Path) -> io::Result<Hashed> {
-    pump(&mut File::open(path)?, &mut io::sink())
-}
-
-fn pump(from: &mut impl Read, to: &mut impl Write) -> io::Result<Hashed> {
+/// Reads all there is into something else, and returns what that was. Either
+/// may be at fault, and is named then.
+pub(super) fn pump(
+    (from, mut source): (&Path, impl Read),
+    (to, mut target): (&Path, impl Write),
+) -> Result<Hashed, Error> {
     let mut hasher = Sha256::new();
     let mut buffer = vec![0; STEP];
     let mut bytes = 0;
     loop {
-        let read = match from.read(&mut buffer) {
+        let read = match source.read(&mut buffer) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            read => read?,
+            read => read.map_err(cannot(from))?,
         };
         if read == 0 {
             break;
         }
         hasher.update(&buffer[..read]);
-        to.write_all(&buffer[..read])?;
+        target.write_all(&buffer[..read]).map_err(cannot(to))?;
         bytes += read as u64;
     }
     Ok(Hashed {
@@ -200,44 +204,9 @@ fn pump(from: &mut impl Read, to: &mut impl Write) -> io::Result<Hashed> {
     })
 }
 
-/// Gives a thing that was put back what else it had. Who it belonged to counts
-/// only where we may say so.
-pub(super) fn dress(thing: &Thing, path: &Path) -> io::Result<()> {
-    if rustix::process::geteuid().is_root() {
-        std::os::unix::fs::lchown(path, Some(thing.uid), Some(thing.gid))?;
-    }
-    if matches!(thing.what, What::Link { .. }) {
-        return Ok(());
-    }
-    fs::set_permissions(path, Permissions::from_mode(thing.mode))?;
-    let (seconds, nanos) = thing.mtime;
-    let since = Duration::new(seconds.max(0) as u64, nanos.clamp(0, 999_999_999) as u32);
-    let times = FileTimes::new().set_modified(UNIX_EPOCH + since);
-    match File::open(path).and_then(|file| file.set_times(times)) {
-        // What nobody may read keeps the time of now.
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
-        done => done,
-    }
-}
-
-pub(super) fn make_dir(path: &Path) -> io::Result<()> {
-    match fs::DirBuilder::new().mode(0o700).create(path) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
-        made => made,
-    }
-}
-
 /// Has the disk keep what was written below a directory.
 pub(super) fn sync(dir: &Path) -> io::Result<()> {
     rustix::fs::syncfs(File::open(dir)?).map_err(io::Error::from)
-}
-
-/// What is gone meanwhile is no error.
-fn present<T>(found: io::Result<T>) -> io::Result<Option<T>> {
-    match found {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        found => found.map(Some),
-    }
 }
 
 pub(super) fn hex(bytes: &[u8]) -> String {

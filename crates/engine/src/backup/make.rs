@@ -1,35 +1,48 @@
 //! Making a backup while everything goes on.
 
-use std::fs::{self, File};
-use std::io::{BufWriter, Write};
+use std::collections::BTreeMap;
+use std::fs::{self, File, Permissions};
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
+use rustix::fs::{FlockOperation, flock};
 use serde_json::json;
-use weighlock_store::Copied;
+use tokio::sync::watch;
+use weighlock_store::{Copied, CopiedRun};
 
 use super::files::{self, Copier};
-use super::{BackupView, FILES, FORMAT, LIST, MANIFEST, Manifest, SETTINGS, cannot};
-use crate::engine::{Engine, make_private};
-use crate::error::{Error, brief};
+use super::tree::Tree;
+use super::{BackupView, Hashed, Manifest, cannot};
+use super::{DATABASE, FILES, FORMAT, HEAD, LIST, MANIFEST, OWN_DIR, SETTINGS};
+use crate::engine::Engine;
+use crate::error::Error;
 use crate::id;
-use crate::principal::{Principal, Right, Via};
+use crate::principal::{Principal, Right};
 use crate::view::time;
-
-/// Where backups go when nobody says: hidden from commands, as all of the
-/// state directory is.
-const OWN_DIR: &str = "backups";
 
 /// The keeper's word on a run under way, which nobody may follow elsewhere.
 const STATUS: &str = "status.jsonl";
 
+/// How the name ends of what is not whole.
+const PARTIAL: &str = "partial";
+
 /// Says that a backup is being made, for as long as this is kept.
-struct Busy<'a>(&'a AtomicBool);
+struct Busy<'a>(&'a watch::Sender<bool>);
+
+impl<'a> Busy<'a> {
+    fn begin(busy: &'a watch::Sender<bool>) -> Result<Self, Error> {
+        match busy.send_if_modified(|busy| !std::mem::replace(busy, true)) {
+            true => Ok(Self(busy)),
+            false => Err(Error::BackingUp),
+        }
+    }
+}
 
 impl Drop for Busy<'_> {
     fn drop(&mut self) {
-        self.0.store(false, Ordering::Release);
+        self.0.send_replace(false);
     }
 }
 
@@ -44,7 +57,7 @@ impl Engine {
         who: &Principal,
     ) -> Result<BackupView, Error> {
         who.check(Right::Administer)?;
-        let to = self.place_for_backup(directory, who)?;
+        let to = self.place_for_backup(directory, who).await?;
         let (engine, name) = (Arc::clone(self), who.name().to_owned());
         let made = tokio::spawn(async move { engine.make_backup(to, &name).await });
         made.await.expect("making a backup does not panic")
@@ -57,81 +70,14 @@ impl Engine {
 
     /// Nothing that a backup names is thrown away while it is made.
     pub(crate) fn is_backing_up(&self) -> bool {
-        self.backing_up.load(Ordering::Acquire)
-    }
-
-    fn place_for_backup(
-        &self,
-        directory: Option<PathBuf>,
-        who: &Principal,
-    ) -> Result<PathBuf, Error> {
-        let Some(to) = directory else {
-            let own = self.config.state_dir.join(OWN_DIR);
-            make_private(&own)?;
-            let stamp = time(self.clock.micros()).replace([':', '-'], "");
-            return Ok(own.join(stamp));
-        };
-        let bad = |why: &str, hint: &str| {
-            let named = brief(&to.to_string_lossy());
-            let detail = format!("{named} {why}; nothing was written");
-            Err(Error::invalid("bad_backup_place", detail, hint))
-        };
-        if !is_owner(who) {
-            return bad(
-                "was named by somebody who cannot write files of this server's user",
-                "leave the directory out, or be the owner of the server on its machine",
-            );
-        }
-        let parent = to
-            .parent()
-            .filter(|_| to.is_absolute() && to.file_name().is_some());
-        let Some(parent) = parent.and_then(|dir| dir.canonicalize().ok()) else {
-            return bad(
-                "is in no directory that there is",
-                "make the directory around it first",
-            );
-        };
-        let empty = fs::read_dir(&to).is_ok_and(|mut dir| dir.next().is_none());
-        if to.symlink_metadata().is_ok() && !empty {
-            return bad("is there already", "give a directory that is new or empty");
-        }
-        let whole = parent.join(to.file_name().unwrap_or_default());
-        if self.seen_by_commands(&whole) {
-            return bad(
-                "is where commands can look: a backup holds everybody's commands, output and \
-                 secrets",
-                "put it elsewhere, or leave the directory out: then it goes into the state \
-                 directory, which no command sees",
-            );
-        }
-        Ok(whole)
-    }
-
-    fn seen_by_commands(&self, path: &Path) -> bool {
-        if path.starts_with(&self.config.state_dir) {
-            return false;
-        }
-        let all = self.sandboxes.all();
-        let seen = all.iter().flat_map(|known| {
-            let sandbox = &known.sandbox;
-            let more = sandbox.read.iter().chain(&sandbox.write);
-            more.chain(&sandbox.directory).cloned().collect::<Vec<_>>()
-        });
-        seen.chain([self.config.base.clone()])
-            .any(|dir| path.starts_with(dir))
+        *self.backing_up.borrow()
     }
 
     async fn make_backup(self: Arc<Self>, to: PathBuf, by: &str) -> Result<BackupView, Error> {
-        if self.backing_up.swap(true, Ordering::AcqRel) {
-            return Err(Error::BackingUp);
-        }
-        let _busy = Busy(&self.backing_up);
-        // What is applied or undone meanwhile would change what undoing needs.
-        let settled = self.committing.lock().await;
+        let _busy = Busy::begin(&self.backing_up)?;
         let (engine, place) = (Arc::clone(&self), to.clone());
         let written = tokio::task::spawn_blocking(move || engine.write_backup(&place));
         let view = written.await.expect("writing files does not panic")?;
-        drop(settled);
         let entry = self.entry("backup.made", by, None, json!(view));
         if let Err(error) = self.store.record(vec![entry]).await {
             // What is not on record did not happen.
@@ -142,58 +88,37 @@ impl Engine {
     }
 
     fn write_backup(&self, to: &Path) -> Result<BackupView, Error> {
-        let partial = partial(to);
-        // Of earlier ones that were killed.
-        let _ = fs::remove_dir_all(&partial);
-        self.sweep_partial();
-        let made = self.fill_backup(&partial, to).and_then(|view| {
-            fs::rename(&partial, to).map_err(cannot(to))?;
-            let around = to.parent().unwrap_or(to);
-            files::sync(around).map_err(cannot(around))?;
-            Ok(view)
-        });
-        if made.is_err() {
-            let _ = fs::remove_dir_all(&partial);
-        }
-        made
+        let around = to.parent().unwrap_or(to);
+        sweep(around);
+        sweep(&self.config.state_dir.join(OWN_DIR));
+        let partial = Partial::make(to).map_err(cannot(to))?;
+        let view = self.fill_backup(&partial.tree, to)?;
+        partial.put(to).map_err(cannot(to))?;
+        Ok(view)
     }
 
-    /// In a directory of our own, whatever is not whole is nobody's.
-    fn sweep_partial(&self) {
-        let own = self.config.state_dir.join(OWN_DIR);
-        for entry in fs::read_dir(own).into_iter().flatten().flatten() {
-            if entry.path().extension().is_some_and(|end| end == "partial") {
-                let _ = fs::remove_dir_all(entry.path());
-            }
-        }
-    }
-
-    fn fill_backup(&self, dir: &Path, to: &Path) -> Result<BackupView, Error> {
-        files::make_dir(dir).map_err(cannot(dir))?;
-        let copied = self.store.copy_to(dir)?;
-        let (files, bytes) = self.copy_files(&copied, dir)?;
-        self.copy_settings(&dir.join(SETTINGS))?;
-        let hashed = |name: &str| {
-            let path = dir.join(name);
-            files::hash(&path).map_err(cannot(&path))
-        };
+    fn fill_backup(&self, dir: &Tree, to: &Path) -> Result<BackupView, Error> {
+        let (copied, files, bytes) = self.copy_record(dir)?;
+        let settings = self.copy_settings(dir)?;
+        let hashed = |name: &str| hash(dir, name);
         let manifest = Manifest {
             format: FORMAT,
             version: env!("CARGO_PKG_VERSION").into(),
             made_at: time(self.clock.micros()),
             entries: copied.entries,
             head: copied.head,
-            database: hashed("weighlock.db")?,
-            audit_head: hashed("audit.head")?,
+            database: hashed(DATABASE)?,
+            audit_head: hashed(HEAD)?,
             list: hashed(LIST)?,
+            settings,
             files,
             bytes,
             undecided: copied.held,
         };
-        let path = dir.join(MANIFEST);
-        let text = serde_json::to_string_pretty(&manifest).expect("a manifest is plain data");
-        fs::write(&path, text).map_err(cannot(&path))?;
-        files::sync(dir).map_err(cannot(dir))?;
+        let text = serde_json::to_vec_pretty(&manifest).expect("a manifest is plain data");
+        let written = { dir.create(MANIFEST) }.and_then(|mut file| file.write_all(&text));
+        written.map_err(cannot(&dir.path(MANIFEST)))?;
+        files::sync(dir.root()).map_err(cannot(dir.root()))?;
         Ok(BackupView {
             directory: to.to_string_lossy().into_owned(),
             made_at: manifest.made_at,
@@ -205,65 +130,142 @@ impl Engine {
         })
     }
 
-    /// Copies what the copied database speaks of, and nothing that came later.
-    fn copy_files(&self, copied: &Copied, dir: &Path) -> Result<(u64, u64), Error> {
-        let (list, to) = (dir.join(LIST), dir.join(FILES));
-        files::make_dir(&to).map_err(cannot(&to))?;
-        let file = File::create_new(&list).map_err(cannot(&list))?;
+    /// Copies the database and the files that the copy speaks of, and nothing
+    /// that came later.
+    fn copy_record(&self, dir: &Tree) -> Result<(Copied, u64, u64), Error> {
+        let list = dir.create(LIST).map_err(cannot(&dir.path(LIST)))?;
+        dir.make_dir(FILES).map_err(cannot(&dir.path(FILES)))?;
+        let open = |path: &Path| Tree::open(path).map_err(cannot(path));
+        let (from, to) = (open(&self.config.state_dir)?, open(&dir.path(FILES))?);
         let mut copier = Copier {
-            from: &self.config.state_dir,
+            from: &from,
             to: &to,
-            list: BufWriter::new(file),
+            list: BufWriter::new(list),
             files: 0,
             bytes: 0,
+            closing: &self.closing,
         };
-        let mut copy = || {
-            for (run, open) in &copied.runs {
-                let path = PathBuf::from("runs")
-                    .join(id::day(run).to_string())
-                    .join(run);
-                copier.parents(&path)?;
-                copier.tree(&path, open.then_some(STATUS))?;
-            }
+        let copy_run = |copier: &mut Copier<'_>, run: &CopiedRun| {
+            let day = id::day(&run.id).to_string();
+            let path = Path::new("runs").join(day).join(&run.id);
+            copier.tree(&path, run.open.then_some(STATUS))
+        };
+        let copied = {
+            // Undoing takes from what undoing needs, and what was tried may
+            // begin anew. Whoever applies changes, or runs, adds files that
+            // the copied database does not speak of.
+            let _still = self.copying.blocking_write();
+            let copied = self.store.copy_to(dir.root())?;
             for run in &copied.undo {
-                let path = Path::new("undo").join(run);
-                copier.parents(&path)?;
-                copier.tree(&path, None)?;
+                copier.tree(&Path::new("undo").join(run), None)?;
             }
-            copier.tree(Path::new("tasks"), None)?;
-            copier.list.flush()
+            for run in copied.runs.iter().filter(|run| run.waiting) {
+                copy_run(&mut copier, run)?;
+            }
+            copied
         };
-        copy().map_err(cannot(&to))?;
-        Ok((copier.files, copier.bytes))
+        for name in [DATABASE, HEAD] {
+            let path = dir.path(name);
+            fs::set_permissions(&path, Permissions::from_mode(0o600)).map_err(cannot(&path))?;
+        }
+        for run in copied.runs.iter().filter(|run| !run.waiting) {
+            copy_run(&mut copier, run)?;
+        }
+        copier.tree(Path::new("tasks"), None)?;
+        copier.list.flush().map_err(cannot(&dir.path(LIST)))?;
+        Ok((copied, copier.files, copier.bytes))
     }
 
-    fn copy_settings(&self, to: &Path) -> Result<(), Error> {
-        files::make_dir(to).map_err(cannot(to))?;
+    fn copy_settings(&self, dir: &Tree) -> Result<BTreeMap<String, Hashed>, Error> {
+        dir.make_dir(SETTINGS)
+            .map_err(cannot(&dir.path(SETTINGS)))?;
+        let mut copied = BTreeMap::new();
         let rules = self.config.policy.rules.iter();
         for file in self.config.settings_file.iter().chain(rules) {
-            let Some(name) = file.file_name().filter(|_| file.is_file()) else {
+            let name = file.file_name().and_then(|name| name.to_str());
+            let Some(name) = name.filter(|name| file.is_file() && !copied.contains_key(*name))
+            else {
                 continue;
             };
-            let target = to.join(name);
-            if !target.exists() {
-                files::copy(file, &target).map_err(cannot(&target))?;
-            }
+            let path = Path::new(SETTINGS).join(name);
+            let at = dir.path(&path);
+            let source = File::open(file).map_err(cannot(file))?;
+            let target = dir.create(&path).map_err(cannot(&at))?;
+            let hashed = files::pump((file, source), (&at, target))?;
+            copied.insert(name.to_owned(), hashed);
         }
-        Ok(())
+        Ok(copied)
     }
 }
 
-/// Whether somebody could write the same files without us.
-fn is_owner(who: &Principal) -> bool {
-    match who.via() {
-        Via::Socket { uid, .. } => *uid == 0 || *uid == rustix::process::geteuid().as_raw(),
-        Via::Library => true,
-        Via::Token { .. } | Via::SignIn | Via::Record => false,
+/// A backup that is not whole. It is gone with this, unless it is put in its
+/// place.
+struct Partial {
+    tree: Tree,
+    /// Says to others that somebody is at it.
+    _lock: File,
+    put: bool,
+}
+
+impl Partial {
+    /// Makes a directory that nobody could have made before, for us alone.
+    fn make(to: &Path) -> io::Result<Self> {
+        let mut chance = [0; 8];
+        getrandom::fill(&mut chance).map_err(io::Error::other)?;
+        let name = to.file_name().unwrap_or_default().to_string_lossy();
+        let chance = u64::from_ne_bytes(chance);
+        let path = to.with_file_name(format!(".{name}.{chance:016x}.{PARTIAL}"));
+        fs::DirBuilder::new().mode(0o700).create(&path)?;
+        let lock = File::open(&path)?;
+        // Where that cannot be, nothing is swept either.
+        let _ = flock(&lock, FlockOperation::NonBlockingLockExclusive);
+        Ok(Self {
+            tree: Tree::open(&path)?,
+            _lock: lock,
+            put: false,
+        })
+    }
+
+    fn put(mut self, to: &Path) -> io::Result<()> {
+        fs::rename(self.tree.root(), to)?;
+        self.put = true;
+        files::sync(to.parent().unwrap_or(to))
     }
 }
 
-/// Where a backup is until it is whole.
-fn partial(to: &Path) -> PathBuf {
-    let name = to.file_name().unwrap_or_default().to_string_lossy();
-    to.with_file_name(format!(".{name}.partial"))
+impl Drop for Partial {
+    fn drop(&mut self) {
+        if !self.put {
+            let _ = fs::remove_dir_all(self.tree.root());
+        }
+    }
+}
+
+/// Removes what was left of backups that were killed.
+fn sweep(dir: &Path) {
+    let is_ours = |path: &Path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let parts: Vec<&str> = name.rsplitn(3, '.').collect();
+        let named = matches!(parts[..], [PARTIAL, chance, rest]
+            if rest.starts_with('.') && chance.len() == 16
+                && chance.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        let uid = rustix::process::geteuid().as_raw();
+        let found = path.symlink_metadata();
+        named && found.is_ok_and(|found| found.is_dir() && found.uid() == uid)
+    };
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let Some(lock) = is_ours(&path).then(|| File::open(&path).ok()).flatten() else {
+            continue;
+        };
+        if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok() {
+            let _ = fs::remove_dir_all(&path);
+        }
+    }
+}
+
+fn hash(dir: &Tree, name: &str) -> Result<Hashed, Error> {
+    let path = dir.path(name);
+    let file = dir.read(name).map_err(cannot(&path))?;
+    files::pump((&path, file), (&path, io::sink()))
 }

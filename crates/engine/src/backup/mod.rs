@@ -6,9 +6,13 @@
 
 mod check;
 mod files;
+mod list;
 mod make;
+mod place;
 mod restore;
+mod tree;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
@@ -22,6 +26,10 @@ use crate::error::Error;
 /// The manifest's name. It is written last.
 const MANIFEST: &str = "manifest.json";
 
+/// The database, and the head of its audit.
+const DATABASE: &str = "weighlock.db";
+const HEAD: &str = "audit.head";
+
 /// Names every file, one in a line.
 const LIST: &str = "files.jsonl";
 
@@ -31,6 +39,10 @@ const FILES: &str = "files";
 /// Where settings and rules are. They are for people to look at: nothing is
 /// put back from there.
 const SETTINGS: &str = "settings";
+
+/// Where backups go when nobody says: hidden from commands, as all of the
+/// state directory is.
+const OWN_DIR: &str = "backups";
 
 /// The form of all that.
 const FORMAT: u32 = 1;
@@ -55,6 +67,8 @@ struct Manifest {
     database: Hashed,
     audit_head: Hashed,
     list: Hashed,
+    /// Settings and rules, by name.
+    settings: BTreeMap<String, Hashed>,
     /// How many files the list has, and how large they are together.
     files: u64,
     bytes: u64,

@@ -6,16 +6,18 @@
 //! server.
 
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::path::Path;
 
 use serde::Serialize;
 use serde_json::json;
 use weighlock_store::{Durability, Entry, Store, Unfinished};
 
-use super::check::{Checked, check_audit, check_backup, each, misplaced, read_manifest};
+use super::check::{Checked, check_audit, check_backup, open, open_backup, read_manifest};
 use super::files::{self, Thing, What};
-use super::{FILES, Hashed, cannot, damaged};
+use super::list;
+use super::tree::Tree;
+use super::{DATABASE, FILES, HEAD, Hashed, cannot, damaged};
 use crate::clock::Clock;
 use crate::engine::{make_private, take};
 use crate::error::Error;
@@ -111,17 +113,26 @@ fn check_empty(state_dir: &Path) -> Result<(), Error> {
 }
 
 async fn put(from: &Path, to: &Path, backup: Checked, by: &str) -> Result<Restored, Error> {
-    let (manifest, _) = read_manifest(from, Some(&backup.sha256))?;
+    let source = open_backup(from)?;
+    let (manifest, _) = read_manifest(&source, Some(&backup.sha256))?;
     make_private(to)?;
+    let target = Tree::open(to).map_err(cannot(to))?;
     // What is written here is compared, and not what was read before.
-    copy(from, to, "weighlock.db", &manifest.database)?;
-    copy(from, to, "audit.head", &manifest.audit_head)?;
+    copy((&source, DATABASE), (&target, DATABASE), &manifest.database)?;
+    copy((&source, HEAD), (&target, HEAD), &manifest.audit_head)?;
     let mut dirs = vec![];
-    each(from, |thing| put_thing(&thing, from, to, &mut dirs))?;
-    // The deepest first: what is put into a directory changes its time.
+    list::each(&source, &manifest.list, |thing| {
+        put_thing(&thing, &source, &target)?;
+        if thing.what == What::Dir {
+            dirs.push(thing);
+        }
+        Ok(())
+    })?;
+    // The deepest first: what is put into a directory changes its time, and
+    // needs its mode.
     for thing in dirs.iter().rev() {
-        let path = thing.below(to).ok_or_else(|| misplaced(thing))?;
-        files::dress(thing, &path).map_err(cannot(&path))?;
+        let dressed = target.dress(thing);
+        dressed.map_err(cannot(&target.path(&thing.path)))?;
     }
     check_audit(to, &manifest)?;
     let unfinished = settle(to, &backup, by).await?;
@@ -134,40 +145,39 @@ async fn put(from: &Path, to: &Path, backup: Checked, by: &str) -> Result<Restor
     })
 }
 
-fn put_thing(thing: &Thing, from: &Path, to: &Path, dirs: &mut Vec<Thing>) -> Result<(), Error> {
-    let source = thing
-        .below(&from.join(FILES))
-        .ok_or_else(|| misplaced(thing))?;
-    let path = thing.below(to).ok_or_else(|| misplaced(thing))?;
-    let done = match &thing.what {
-        What::Dir => {
-            dirs.push(thing.clone());
-            // The first of each kind is below a directory that nobody listed.
-            return fs::create_dir_all(&path).map_err(cannot(&path));
-        }
+fn put_thing(thing: &Thing, from: &Tree, to: &Tree) -> Result<(), Error> {
+    let path = Path::new(&thing.path);
+    let made = match &thing.what {
+        What::Dir => return to.make_dir(path).map_err(cannot(&to.path(path))),
         What::Link { target } => {
-            let target = files::unhex(target).ok_or_else(|| misplaced(thing))?;
-            std::os::unix::fs::symlink(target, &path)
+            let target = files::unhex(target).ok_or(io::ErrorKind::InvalidData);
+            target
+                .map_err(io::Error::from)
+                .and_then(|target| to.link(path, &target))
         }
         What::File { bytes, sha256 } => {
             let listed = Hashed {
                 bytes: *bytes,
                 sha256: sha256.clone(),
             };
-            copy_to(&source, &path, &thing.path, &listed)?;
+            let source = format!("{FILES}/{}", thing.path);
+            copy((from, &source), (to, &thing.path), &listed)?;
             Ok(())
         }
     };
-    done.and_then(|()| files::dress(thing, &path))
-        .map_err(cannot(&path))
+    made.and_then(|()| to.dress(thing))
+        .map_err(cannot(&to.path(path)))
 }
 
-fn copy(from: &Path, to: &Path, name: &str, listed: &Hashed) -> Result<(), Error> {
-    copy_to(&from.join(name), &to.join(name), name, listed)
-}
-
-fn copy_to(from: &Path, to: &Path, name: &str, listed: &Hashed) -> Result<(), Error> {
-    match files::copy(from, to).map_err(cannot(to))? == *listed {
+fn copy(
+    (from, name): (&Tree, &str),
+    (to, path): (&Tree, &str),
+    listed: &Hashed,
+) -> Result<(), Error> {
+    let source = open(from, name)?.take(listed.bytes.saturating_add(1));
+    let at = to.path(path);
+    let target = to.create(path).map_err(cannot(&at))?;
+    match files::pump((&from.path(name), source), (&at, target))? == *listed {
         true => Ok(()),
         false => Err(damaged(format!("{name} was changed"))),
     }

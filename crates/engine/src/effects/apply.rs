@@ -16,6 +16,7 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::id;
 use crate::inbox::{Decision, DecisionKind};
+use crate::measures::SETTLED;
 use crate::principal::{Principal, Right};
 use crate::view::{Reason, Run, stored};
 
@@ -189,8 +190,11 @@ impl Engine {
             &row.below,
             applied.bytes,
         );
-        let told = json!({ "hash": view.hash, "summary": view.summary, "paths": view.paths,
-                           "by": by, "approval": command.approval });
+        let mut told = json!({ "hash": view.hash, "summary": view.summary, "paths": view.paths,
+                               "by": by, "approval": command.approval });
+        if was == State::Waiting {
+            told[SETTLED] = command.state.word().into();
+        }
         let entry = self.entry_of("changes.applied", by, &command, told);
         let id = command.id.clone();
         let settled = self

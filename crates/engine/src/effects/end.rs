@@ -16,6 +16,7 @@ use super::view::ChangesView;
 use super::{CHANGES, apart};
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::measures::SETTLED;
 use crate::view::{Detail, Reason, Run};
 
 /// A run that has ended, with what is known about it.
@@ -40,6 +41,14 @@ enum Copy {
     Changed(Box<Found>),
     /// It was applied, and the server ended before that was recorded.
     Applied(Box<Copied>, Applied),
+}
+
+impl Ended<'_> {
+    /// Says with the end what the run is settled as, where that is not how it
+    /// ended.
+    pub(super) fn settled_as(&mut self, state: State) {
+        self.entry.detail[SETTLED] = state.word().into();
+    }
 }
 
 impl Engine {
@@ -200,6 +209,7 @@ impl Engine {
             ),
         )
         .with_remedy(why.map_or("", |why| &why.remedy));
+        ended.settled_as(State::Blocked);
         ended.command.state = State::Blocked;
         let row = self.row(
             ended.command,
@@ -237,6 +247,7 @@ impl Engine {
             ),
         )
         .with_remedy(problem.hint);
+        ended.settled_as(State::Failed);
         ended.command.state = State::Failed;
         ended.detail.reason = Some(reason);
         // Nobody can get at it any more, and it may be what fills the disk.

@@ -24,6 +24,7 @@ use crate::explain::{ReasonView, reason_view};
 use crate::follow::RETRY_EVERY;
 use crate::id;
 use crate::inbox::{Tried, of_the_request};
+use crate::measures::SETTLED;
 use crate::people::hex;
 use crate::view::{Reason, Run, stored};
 
@@ -76,7 +77,8 @@ struct Body {
 
 impl Engine {
     /// Holds changes, and asks a person about them.
-    pub(super) async fn hold_changes(&self, ended: Ended<'_>, found: Found) {
+    pub(super) async fn hold_changes(&self, mut ended: Ended<'_>, found: Found) {
+        ended.settled_as(State::Waiting);
         let Ended {
             command,
             mut detail,
@@ -157,7 +159,7 @@ impl Engine {
         command: &mut Command,
         mut detail: crate::view::Detail,
         approval: &Approval,
-        entry: weighlock_store::Entry,
+        mut entry: weighlock_store::Entry,
         tell: &tokio::sync::watch::Sender<Option<Run>>,
     ) {
         let by = approval.decided_by.as_deref().unwrap_or("somebody");
@@ -174,6 +176,7 @@ impl Engine {
         ));
         detail.changes = None;
         command.state = state;
+        entry.detail[SETTLED] = state.word().into();
         self.drop_copy(&command.id).await;
         self.record_end(command, detail, None, vec![entry], tell)
             .await;

@@ -79,6 +79,7 @@ impl Engine {
             }
         });
         let changes = changes.await?;
+        let _there = self.copying.read().await;
         let _one = self.committing.lock().await;
         let command = self.record_undo(&row, who).await?;
         let permit = ChangeQuestion::about(&changes.hash()).approved_by(who.name());

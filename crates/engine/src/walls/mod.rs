@@ -4,6 +4,7 @@ mod blame;
 mod lately;
 mod person;
 mod repositories;
+mod shown;
 mod tools;
 
 use std::collections::BTreeSet;

@@ -111,7 +111,9 @@ async fn encrypted(
 
 fn request(uri: &Uri, form: Form) -> Result<Request<Full<Bytes>>, String> {
     let path = uri.path_and_query().map_or("/", |path| path.as_str());
+    // Without what may stand before the host: that is for nobody.
     let authority = uri.authority().map_or("", |authority| authority.as_str());
+    let authority = authority.rsplit('@').next().unwrap_or_default();
     let mut request = Request::post(path)
         .header(HOST, authority)
         .header(USER_AGENT, concat!("weighlock/", env!("CARGO_PKG_VERSION")))

@@ -128,7 +128,7 @@ pub(super) async fn bind_tcp(address: &str, insist: bool) -> Result<Option<TcpLi
             "give another --listen ADDRESS, or --listen off",
         )),
         Err(error) => {
-            eprintln!("warning: cannot listen on {address}: {error}; only the socket is served");
+            tracing::warn!(address, %error, "cannot listen; only the socket is served");
             Ok(None)
         }
     }

@@ -66,9 +66,14 @@ const NOT_RUN: &[(&str, &str)] = &[
     ("dpkg --install", "is tried by package/check"),
     ("sudo apt install", "is tried by package/check"),
     ("sudo systemctl", "changes this machine"),
+    ("sudo mv", "changes this machine"),
+    (
+        "sudo -u weighlock",
+        "is of that unit; backup.rs does the same",
+    ),
     ("dir=", "names a place of the reader's"),
     (
-        "weighlock backup \"$dir",
+        "weighlock --socket /run/weighlock/weighlock.sock backup \"$dir",
         "is in that place; backup.rs makes others",
     ),
     ("systemctl", "changes this machine"),
