@@ -122,7 +122,7 @@ fn one_that_is_withdrawn_leaves_the_others() {
     let again = withdraw("coder", &runs[1]);
     assert_eq!(again.outcome(), (409, "not_waiting".into()));
     assert_eq!(
-        withdraw("tester", &runs[0]).outcome(),
+        withdraw("linter", &runs[0]).outcome(),
         (404, "no_such_run".into())
     );
     let card = crew.card(&runs[0]);
@@ -209,7 +209,7 @@ fn always_allows_it_from_now_on_and_nothing_else() {
         expected
     );
     crew.waiting("coder", "touch more", Value::Null);
-    crew.waiting("tester", "touch made", Value::Null);
+    crew.waiting("linter", "touch made", Value::Null);
     assert_eq!(crew.run(&other)["state"], "waiting");
     let given = audit(&crew.home, "kind=grant.given");
     assert_eq!(given.len(), 1, "{given:?}");

@@ -264,7 +264,7 @@ fn requests_that_differ_in_anything_that_counts_share_no_question() {
     let run = crew.waiting("coder", "touch made", wish);
     assert_eq!(run["approval_id"], json!(seen[0]));
     // Others ask for themselves.
-    let run = crew.waiting("tester", "touch made", json!({}));
+    let run = crew.waiting("linter", "touch made", json!({}));
     assert!(!seen.contains(&text(&run, "approval_id")));
     crew.assert_agrees();
 }

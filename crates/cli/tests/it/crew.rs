@@ -11,7 +11,7 @@ use crate::support::{Home, Server};
 /// Everybody whom a test may need.
 const PEOPLE: &[(&str, &str)] = &[
     ("coder", "agent"),
-    ("tester", "agent"),
+    ("linter", "agent"),
     ("ana", "approver"),
     ("ben", "approver"),
     ("olga", "operator"),

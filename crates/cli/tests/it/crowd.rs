@@ -50,7 +50,7 @@ fn pages(desk: &Desk, who: &Principal) -> Vec<ApprovalView> {
 }
 
 async fn fill(desk: &Arc<Desk>) {
-    let tasks: Vec<_> = ["coder", "tester"]
+    let tasks: Vec<_> = ["coder", "linter"]
         .into_iter()
         .flat_map(|who| (0..4).map(move |part| (who, part)))
         .map(|(who, part)| {
@@ -95,7 +95,7 @@ fn ten_thousand_questions_are_listed_answered_and_expire() {
         );
         assert!(cost < COST, "{cost} bytes each");
 
-        for who in ["coder", "tester"] {
+        for who in ["coder", "linter"] {
             let more = desk.engine.run(desk.external(who, "touch more")).await;
             let more = more.map_err(|error| error.problem().code);
             assert_eq!(more.err(), Some("too_many_waiting"));
@@ -118,7 +118,7 @@ fn ten_thousand_questions_are_listed_answered_and_expire() {
         assert_eq!(desk.engine.waiting(&desk.owner()).unwrap(), 2 * EACH as u64);
         println!("counted in {:?}", began.elapsed());
         assert_eq!(
-            desk.engine.waiting(desk.who("tester")).unwrap(),
+            desk.engine.waiting(desk.who("linter")).unwrap(),
             EACH as u64
         );
 
@@ -128,7 +128,7 @@ fn ten_thousand_questions_are_listed_answered_and_expire() {
         let run = desk.run(&desk.card(&middle.approval_id).await.command_ids[0]);
         assert_eq!(run.state, State::Running);
         // There is room again for whose it was.
-        let who = ["coder", "tester"][usize::from(run.requested_by == "tester")];
+        let who = ["coder", "linter"][usize::from(run.requested_by == "linter")];
         desk.ask(desk.external(who, "touch more")).await;
     });
 

@@ -18,7 +18,7 @@ use weighlock_engine::{
 /// Everybody whom a test may need.
 const PEOPLE: &[(&str, Role)] = &[
     ("coder", Role::Agent),
-    ("tester", Role::Agent),
+    ("linter", Role::Agent),
     ("ana", Role::Approver),
     ("ben", Role::Approver),
     ("olga", Role::Operator),

@@ -28,7 +28,7 @@ fn check(crew: &Crew, typed: &str, expected: &[&str]) {
 fn busy() -> (Crew, Value) {
     let crew = Crew::new();
     crew.ask("coder", "ls", json!({})).expect(200);
-    crew.ask("tester", "ls nothing", json!({})).expect(200);
+    crew.ask("linter", "ls nothing", json!({})).expect(200);
     crew.ask("coder", "sudo ls", json!({})).expect(200);
     let run = crew.waiting("coder", "touch A", json!({}));
     crew.decide("ana", &crew.card(&run), json!({ "kind": "reject" }))
@@ -44,7 +44,7 @@ fn every_key_finds_what_it_says() {
     let (crew, run) = busy();
     let all = ["touch B", "touch A", "sudo ls", "ls nothing", "ls"];
     check(&crew, "", &all);
-    check(&crew, "agent:tester", &["ls nothing"]);
+    check(&crew, "agent:linter", &["ls nothing"]);
     check(&crew, "agent:coder LS", &["sudo ls", "ls"]);
     check(&crew, "\"ls no\"", &["ls nothing"]);
     check(&crew, "nothing ls", &["ls nothing"]);
@@ -69,7 +69,7 @@ fn every_key_finds_what_it_says() {
     );
     // An agent finds its own.
     let own = crew
-        .call("tester")
+        .call("linter")
         .get("/commands?count=true&q=ls")
         .expect(200);
     assert_eq!(own["count"], 1);
@@ -128,6 +128,6 @@ fn what_is_filtered_is_exported() {
         ("ask", "ben", "0", "touch B")
     );
     // An agent gets its own, as in lists.
-    let own = crew.call("tester").get("/commands/export");
+    let own = crew.call("linter").get("/commands/export");
     assert_eq!(String::from_utf8(own.bytes).unwrap().lines().count(), 1);
 }

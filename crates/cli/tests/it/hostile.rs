@@ -272,7 +272,8 @@ impl Drop for Decoy {
 
 /// Runs a script in namespaces, and then the server.
 fn after(unshare: &[&str], script: &str) -> Vec<String> {
-    let script = format!("set -e; {script}");
+    // Where `chroot` and its like are, which not everybody's PATH has.
+    let script = format!("set -e; PATH=$PATH:/usr/sbin:/sbin; {script}");
     let words = [&["unshare"], unshare, &["sh", "-c", &script, "sh"]].concat();
     words.into_iter().map(str::to_owned).collect()
 }

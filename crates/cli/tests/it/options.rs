@@ -159,7 +159,7 @@ fn nobody_has_more_waiting_than_may_wait() {
         assert_eq!(refused.outcome(), (429, "too_many_waiting".into()));
     }
     // Others are not in the way of that, and what needs nobody runs.
-    crew.waiting("tester", "touch 1", Value::Null);
+    crew.waiting("linter", "touch 1", Value::Null);
     assert_eq!(
         crew.ask("coder", "ls", Value::Null).expect(200)["state"],
         "succeeded"
@@ -173,7 +173,7 @@ fn nobody_has_more_waiting_than_may_wait() {
     assert_eq!(refused.outcome(), (429, "too_many_waiting".into()));
     for command in ["touch 2", "touch 3"] {
         assert_eq!(
-            crew.ask("tester", command, Value::Null).expect(202)["state"],
+            crew.ask("linter", command, Value::Null).expect(202)["state"],
             "held"
         );
     }
@@ -182,7 +182,7 @@ fn nobody_has_more_waiting_than_may_wait() {
         let cards = crew.inbox();
         cards
             .iter()
-            .filter(|card| card["requested_by"] == "tester")
+            .filter(|card| card["requested_by"] == "linter")
             .count()
             == 3
     });

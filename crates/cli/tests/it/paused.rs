@@ -46,7 +46,7 @@ fn everything_is_held_and_goes_on_when_resumed() {
     let before = crew.waiting("coder", "touch before", Value::Null);
     pause(&crew, json!({ "reason": "looking into it" }));
     let auto = held(&crew, "coder", AUTO);
-    let asked = [(); 2].map(|()| held(&crew, "tester", "echo asked >> ran"));
+    let asked = [(); 2].map(|()| held(&crew, "linter", "echo asked >> ran"));
     let own = held(&crew, "owner", AUTO);
     let told = "All work is paused by olga. The run is held and will start or be answered when \
                 resumed.";
@@ -116,10 +116,10 @@ fn one_can_be_paused_alone() {
                 answered when resumed.";
     assert_eq!(run["reason"]["text"], told);
     assert_eq!(
-        crew.ask("tester", AUTO, Value::Null).expect(200)["state"],
+        crew.ask("linter", AUTO, Value::Null).expect(200)["state"],
         "succeeded"
     );
-    let theirs = crew.waiting("tester", "touch made", Value::Null);
+    let theirs = crew.waiting("linter", "touch made", Value::Null);
     crew.approve("ana", &crew.card(&theirs)).expect(200);
     // Whoever is paused twice goes on when both pauses are over.
     pause(&crew, Value::Null);
@@ -129,7 +129,7 @@ fn one_can_be_paused_alone() {
         .expect(200);
     assert_eq!(one["pauses"].as_array().map(Vec::len), Some(1), "{one}");
     assert_eq!(crew.run(&run)["state"], "held");
-    held(&crew, "tester", AUTO);
+    held(&crew, "linter", AUTO);
     resume(&crew, Value::Null);
     assert_eq!(crew.ended(&run)["state"], "succeeded");
     eventually("all ran", || crew.home.lines("ran").len() == 3);

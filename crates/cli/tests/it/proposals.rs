@@ -62,7 +62,7 @@ fn what_is_offered_is_counted_in_the_past_and_holds_once_it_is_taken() {
     // The same agent is not asked again; another is.
     crew.ask("coder", "mv config/web.toml config/b.toml", json!({}))
         .expect(200);
-    crew.waiting("tester", "mv config/b.toml config/c.toml", json!({}));
+    crew.waiting("linter", "mv config/b.toml config/c.toml", json!({}));
     let grants = crew.call("owner").get("/policies/grants").expect(200);
     assert_eq!(grants[0]["pattern"], "mv config/* config/* $");
     assert_eq!(grants[0]["until"], 4_000_000_000_i64);

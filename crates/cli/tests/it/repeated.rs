@@ -57,7 +57,7 @@ fn one_after_the_other_is_one_run_also_after_a_restart() {
     }
     assert_eq!(crew.home.lines("ran"), ["x"]);
     // Another's key is another key.
-    keyed(&crew, "tester", "a", &body).expect(200);
+    keyed(&crew, "linter", "a", &body).expect(200);
     keyed(&crew, "coder", "b", &body).expect(200);
     assert_eq!(crew.home.lines("ran"), ["x"; 3]);
     let long = "k".repeat(256);

@@ -102,7 +102,7 @@ fn only_whoever_asked_reports_and_never_of_a_run_of_ours() {
     let report =
         |who: &str, run: &Value| crew.with_run(who, run, "finalize", json!({ "exit_code": 0 }));
     assert_eq!(
-        report("tester", &run).outcome(),
+        report("linter", &run).outcome(),
         (404, "no_such_run".into())
     );
     assert_eq!(report("ana", &run).outcome(), (403, "not_allowed".into()));

@@ -27,15 +27,15 @@ fn every_request_belongs_to_a_session() {
     let named = |name: &str| json!({ "session_id": name });
     let own = session(&crew, "coder", Value::Null);
     let work = session(&crew, "coder", named("work"));
-    let theirs = session(&crew, "tester", named("work"));
+    let theirs = session(&crew, "linter", named("work"));
     assert!(own != work && work != theirs && own != theirs);
     for _ in 0..2 {
         assert_eq!(session(&crew, "coder", Value::Null), own);
         assert_eq!(session(&crew, "coder", named("work")), work);
         assert_eq!(session(&crew, "coder", named(&work)), work);
-        assert_eq!(session(&crew, "tester", named("work")), theirs);
+        assert_eq!(session(&crew, "linter", named("work")), theirs);
         // Another's id is a name like any other.
-        assert_ne!(session(&crew, "tester", named(&work)), work);
+        assert_ne!(session(&crew, "linter", named(&work)), work);
         crew.restart();
     }
     let list = |who: &str| {
@@ -96,7 +96,7 @@ fn closing_withdraws_what_waits_and_stops_or_keeps_what_runs() {
         assert_eq!(held["state"], "held", "{held}");
         let id = text(&waits, "session_id");
         assert_eq!(
-            close(&crew, "tester", &id, Value::Null),
+            close(&crew, "linter", &id, Value::Null),
             (404, "no_such_session".into())
         );
         assert_eq!(
@@ -149,7 +149,7 @@ fn what_was_allowed_for_a_session_ends_with_it() {
     assert_eq!(again["state"], "succeeded", "{again}");
     // In no other session.
     crew.waiting("coder", "touch more", Value::Null);
-    crew.waiting("tester", "touch more", wish.clone());
+    crew.waiting("linter", "touch more", wish.clone());
     assert_eq!(close(&crew, "coder", &id, Value::Null).0, 200);
     crew.waiting("coder", "touch more", wish);
     let policy = crew.call("owner").get("/policies").expect(200);

@@ -74,7 +74,7 @@ impl Place {
         let own = || json!({ "default_sandbox": "default" });
         Self {
             agent: add(&home, "coder", "agent", own()),
-            other: add(&home, "tester", "agent", own()),
+            other: add(&home, "linter", "agent", own()),
             ana: add(&home, "ana", "approver", own()),
             server: Some(server),
             config,
@@ -103,7 +103,7 @@ impl Place {
         Caller::owner(&self.home).bearing(&self.agent)
     }
 
-    fn tester(&self) -> Caller {
+    fn linter(&self) -> Caller {
         Caller::owner(&self.home).bearing(&self.other)
     }
 

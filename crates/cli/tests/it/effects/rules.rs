@@ -271,10 +271,10 @@ fn what_others_changed_is_not_to_be_seen() {
         format!("/sessions/{session}/draft/0/diff"),
         format!("/sessions/{session}/draft/patch"),
     ] {
-        assert_eq!(place.tester().get(&path).status, 404, "{path}");
+        assert_eq!(place.linter().get(&path).status, 404, "{path}");
         assert_eq!(place.coder().get(&path).status, 200, "{path}");
     }
-    let drafts = place.tester().get("/drafts").expect(200);
+    let drafts = place.linter().get("/drafts").expect(200);
     assert_eq!(drafts["drafts"], json!([]));
     let drafts = place.coder().get("/drafts").expect(200);
     assert_eq!(drafts["drafts"].as_array().map(Vec::len), Some(1));

@@ -84,7 +84,6 @@ fn small_tools_find_what_they_expect() {
                 "ps -e -o comm= | sort -u | tr '\\n' ' ' | grep -c bash",
                 "1",
             ),
-            ("top -b -n1 | grep -c PID", "1"),
             ("whoami > /dev/null; id -un > /dev/null; echo $?", "0"),
             (
                 "[ $(id -u) != 0 ] && echo $HOME",
@@ -120,6 +119,7 @@ fn small_tools_find_what_they_expect() {
                 "script -qec 'test -t 0 && echo terminal' /dev/null | tr -d '\\r'",
                 "terminal",
             ),
+            ("top", "top -b -n1 | grep -c PID", "1"),
             ("perl", "perl -e 'print 6*7'", "42"),
             ("ruby", "ruby -e 'puts 6*7'", "42"),
             ("jq", "echo '{\"a\":42}' | jq .a", "42"),

@@ -127,7 +127,7 @@ fn the_environment_is_judged_as_over_rest() {
 fn two() -> (Home, Server, [String; 2]) {
     let home = Home::new();
     let server = home.serve(&["--listen", "127.0.0.1:0"]);
-    let tokens = ["coder", "tester"].map(|name| add_here(&home, name, "agent"));
+    let tokens = ["coder", "linter"].map(|name| add_here(&home, name, "agent"));
     (home, server, tokens)
 }
 
@@ -173,14 +173,14 @@ fn an_agent_is_who_its_token_says() {
         assert_eq!(listed, [ids[1].as_str(), ids[0].as_str()]);
     }
     // Nor is it another by asking for it.
-    let other = Client::http(&server, &coder, "agent=tester");
+    let other = Client::http(&server, &coder, "agent=linter");
     let no = other.call("run", json!({ "command": "echo hi" }));
     assert_eq!(no.data["error"]["code"], "not_your_profile");
 }
 
 #[test]
 fn nobody_sees_what_is_anothers() {
-    let (home, server, [coder, tester]) = two();
+    let (home, server, [coder, linter]) = two();
     let owner = Client::http(&server, &coder, "session=shared");
     let run = owner.call(
         "run",
@@ -192,7 +192,7 @@ fn nobody_sees_what_is_anothers() {
 
     let more = add_here(&home, "third", "agent");
     let others = [
-        Client::http(&server, &tester, "session=shared"),
+        Client::http(&server, &linter, "session=shared"),
         Client::stdio_as(&home, &more, &["--session", "shared"], json!({})),
     ];
     for other in others {
@@ -231,11 +231,11 @@ fn nobody_sees_what_is_anothers() {
 
 #[test]
 fn a_session_lets_nobody_else_in() {
-    let (_home, server, [coder, tester]) = two();
+    let (_home, server, [coder, linter]) = two();
     let owner = Client::http(&server, &coder, "");
     let id = owner.session();
     let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {} });
-    let other = speaking(&server).bearing(&tester);
+    let other = speaking(&server).bearing(&linter);
     for id in [id.as_str(), "none", ""] {
         let other = other.with("mcp-session-id", id);
         for method in ["POST", "GET", "DELETE"] {

@@ -128,7 +128,7 @@ fn who_is_slow_holds_up_nobody_else() {
     desk.ask("coder", "touch 1");
     slow.next();
     quick.next();
-    desk.ask("tester", "touch 2");
+    desk.ask("linter", "touch 2");
     assert_eq!(quick.next().commands(), ["touch 2"]);
     slow.assert_silent();
 }
@@ -178,7 +178,7 @@ fn who_wants_no_more_is_told_no_more() {
     receiver.answers(Answer::OK);
     let on = json!({ "is_active": true });
     desk.owner().ask("PATCH", &path(&made), &on).expect(200);
-    desk.ask("tester", "touch 3");
+    desk.ask("linter", "touch 3");
     assert_eq!(receiver.next().commands(), ["touch 3"]);
 }
 

@@ -37,7 +37,7 @@ impl Desk {
             tokens: vec![],
         };
         desk.serve();
-        for name in ["coder", "tester"] {
+        for name in ["coder", "linter"] {
             let token = add(
                 &desk.home,
                 name,

@@ -48,7 +48,7 @@ fn what_is_decided_in_time_is_not_told() {
     );
     let decided = desk.ask("coder", "touch decided");
     desk.decide(&decided, "reject");
-    desk.ask("tester", "touch waiting");
+    desk.ask("linter", "touch waiting");
     // Both would be due by now, and the first of them first.
     let told = receiver.next();
     assert_eq!(told.commands(), ["touch waiting"]);
@@ -115,7 +115,7 @@ fn nobody_is_told_of_one_agent_twice_in_a_short_time() {
     });
     desk.ask("coder", "touch 2");
     desk.ask("coder", "touch 3");
-    desk.ask("tester", "touch 4");
+    desk.ask("linter", "touch 4");
     assert_eq!(receiver.next().commands(), ["touch 4"]);
     receiver.assert_silent();
     // Not forgotten, either.
@@ -137,12 +137,12 @@ fn high_risk_is_told_at_once_and_the_rest_is_not() {
     let receiver = Receiver::new(Answer::OK);
     let made = desk.tell(&receiver, json!({ "delay_seconds": 3600 }));
     desk.ask("coder", "touch later");
-    let id = desk.ask("tester", "git push --force origin main");
+    let id = desk.ask("linter", "git push --force origin main");
     let shown = desk.owner().get(&format!("/approvals/{id}")).expect(200);
     assert_eq!(shown["risk"], "high", "{shown}");
     let told = receiver.next();
     assert_eq!(told.json()["data"]["risk"], "high");
-    assert_eq!(told.json()["data"]["agent"], "tester");
+    assert_eq!(told.json()["data"]["agent"], "linter");
     let notices = desk.notices(&made);
     let later = notices.iter().find(|one| one["agent"] == "coder").unwrap();
     assert_eq!(later["state"], "due", "{notices:?}");
@@ -163,7 +163,7 @@ fn nobody_is_told_of_what_was_there_before_nor_in_quiet_hours() {
     let hours = json!({ "from": hour(-1), "to": hour(2), "zone": "UTC" });
     let silent = desk.tell(&quiet, json!({ "quiet": hours }));
     let loud = desk.tell(&receiver, json!({}));
-    let id = desk.ask("tester", "touch after");
+    let id = desk.ask("linter", "touch after");
     assert_eq!(receiver.next().commands(), ["touch after"]);
     eventually("it is put off", || {
         let notices = desk.notices(&silent);
@@ -199,7 +199,7 @@ fn other_things_are_told_if_wanted() {
         (&event["agent"], &event["state"]),
         (&json!("coder"), &json!("failed"))
     );
-    desk.caller("tester")
+    desk.caller("linter")
         .post("/commands", &json!({ "command": "pwd" }))
         .expect(200);
     assert_eq!(receiver.next().kind(), "run.finished");

@@ -58,7 +58,7 @@ fn the_terminals_of_another_do_not_exist() {
     let opened = desk.open("one", "cat");
     let id = text(&opened, "terminal_id");
     let before = desk.screen("one");
-    let other = desk.other("tester", "agent");
+    let other = desk.other("linter", "agent");
     assert_eq!(told(&other), []);
     let short = text(&opened, "short_id");
     for name in ["one", &id, &short] {
@@ -79,18 +79,18 @@ fn the_terminals_of_another_do_not_exist() {
     desk.sees("one", "still mine\nstill mine");
     // A name is taken for its owner only.
     open(&other, "one").expect(202);
-    assert_eq!(told(&other), [("tester".into(), "one".into())]);
+    assert_eq!(told(&other), [("linter".into(), "one".into())]);
     assert_eq!(told(&desk.coder()), [("coder".into(), "one".into())]);
 }
 
 #[test]
 fn an_administrator_sees_and_runs_the_terminals_of_all() {
     let desk = Desk::new();
-    let other = desk.other("tester", "agent");
+    let other = desk.other("linter", "agent");
     let opened = desk.open("one", "cat");
     open(&other, "two").expect(202);
     let owner = Caller::owner(&desk.home);
-    let all = [("coder", "one"), ("tester", "two")];
+    let all = [("coder", "one"), ("linter", "two")];
     let all = all.map(|(whose, name)| (whose.to_owned(), name.to_owned()));
     assert_eq!(told(&owner), all);
     for (method, path, body, status) in asked("two") {
