@@ -176,23 +176,16 @@ impl<'a> Records<'a> {
         must(!taken(false) || !applied, || {
             "was not to be applied, and is".into()
         })?;
-        self.check_tree(order, applied)
+        let cut_off = ["killed", "timed_out"].contains(&row["state"].as_str().unwrap_or(""));
+        match applied && cut_off {
+            true => self.check_part(order, &row["changes"]["paths"]),
+            false => self.check_tree(order, applied),
+        }
     }
 
     /// All of it is there, or nothing.
     fn check_tree(&self, order: &Order, applied: bool) -> std::result::Result<(), String> {
-        let mark = &order.mark;
-        let place = match order.kind {
-            Kind::Copied => self.world.copies().join("asked"),
-            _ => self.world.copies().join("free"),
-        };
-        let read = |name: String| fs::read_to_string(place.join(name)).unwrap_or_default();
-        let slot = mark.split('-').next().unwrap_or_default();
-        let lines = read(slot.to_owned());
-        let lines = lines.lines().filter(|line| line == mark).count();
-        let made = (1..=3).filter(|n| read(format!("{mark}/{n}")) == format!("{mark}\n"));
-        let found = (lines, made.count(), read(format!("{mark}-gone")).is_empty());
-        let dir = place.join(mark).exists();
+        let (found, dir) = self.found(order);
         let wanted = match applied {
             true => (1, 3, true),
             false => (0, 0, false),
@@ -200,6 +193,44 @@ impl<'a> Records<'a> {
         must(found == wanted && dir == applied, || {
             format!("should be {wanted:?}, and is {found:?} (lines, new files, removed)")
         })
+    }
+
+    /// What a command had done when it was ended from outside is there, as a
+    /// shell would leave it, and is what was seen of it.
+    fn check_part(&self, order: &Order, seen: &Value) -> std::result::Result<(), String> {
+        let (mark, place) = (&order.mark, place(order.kind));
+        let paths: Vec<&str> = { seen.as_array().into_iter().flatten() }
+            .filter_map(Value::as_str)
+            .collect();
+        let lists = |how: &str, name: &str| paths.contains(&&*format!("{how} {place}/{name}"));
+        let slot = mark.split('-').next().unwrap_or_default();
+        let listed = (
+            usize::from(lists("M", slot) || lists("A", slot)),
+            (1..=3)
+                .filter(|n| lists("A", &format!("{mark}/{n}")))
+                .count(),
+            lists("D", &format!("{mark}-gone")),
+        );
+        let (found, dir) = self.found(order);
+        // A file may have been made, and not yet written.
+        let same = (found.0, found.2) == (listed.0, listed.2) && found.1 <= listed.1;
+        must(same && dir == lists("A", &format!("{mark}/")), || {
+            format!("is {found:?} (lines, new files, removed), and was seen as {paths:?}")
+        })
+    }
+
+    /// What there is of an effect: lines, new files, whether what it removes is
+    /// gone; and its directory.
+    fn found(&self, order: &Order) -> ((usize, usize, bool), bool) {
+        let mark = &order.mark;
+        let place = self.world.copies().join(place(order.kind));
+        let read = |name: String| fs::read_to_string(place.join(name)).unwrap_or_default();
+        let slot = mark.split('-').next().unwrap_or_default();
+        let lines = read(slot.to_owned());
+        let lines = lines.lines().filter(|line| line == mark).count();
+        let made = (1..=3).filter(|n| read(format!("{mark}/{n}")) == format!("{mark}\n"));
+        let found = (lines, made.count(), read(format!("{mark}-gone")).is_empty());
+        (found, place.join(mark).exists())
     }
 
     /// Nothing but what was asked for is in the directories.
@@ -217,6 +248,14 @@ impl<'a> Records<'a> {
                 }
             }
         }
+    }
+}
+
+/// Where copies of a kind are of.
+fn place(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Copied => "asked",
+        _ => "free",
     }
 }
 
