@@ -47,6 +47,7 @@ export const text = {
   needsRole: (role: string) => `You need the ${role} role for this.`,
   noSuchPage: 'There is no such page.',
   toInbox: 'To the inbox',
+  couldNotLoadPage: 'Could not load this page. Nothing was changed.',
   couldNotLoad: (what: string, why: Refusal) =>
     why.unreachable
       ? `Could not load ${what} (the server cannot be reached). Nothing was changed.`
