@@ -40,6 +40,15 @@ test('a change is judged by its effect, and exactly that is applied', async ({ p
   );
   const kinds = (await audit.json()).entries.map((entry: { kind: string }) => entry.kind).join(' ');
   expect(kinds).toMatch(/changes\.held.*approv.*appl/);
+
+  // What was applied stays to be read, and is taken back from there.
+  await expect(shown.getByRole('row', { name: 'added z' })).toBeVisible();
+  await shown.getByRole('button', { name: 'Undo…' }).click();
+  await quiet(page);
+  await page.getByRole('dialog').getByRole('button', { name: 'Revert 1 file' }).click();
+  await expect(shown.getByText('These changes were taken back.')).toBeVisible();
+  await expect(shown.getByRole('button', { name: 'Undo…' })).toHaveCount(0);
+  expect(read(server, 'README.md')).toBe('a\nb\n');
 });
 
 test('who is second hears how it was decided, and it is no error', async ({ page, server, browser, violations }) => {

@@ -1,5 +1,6 @@
 // What can be decided about an approval as it stands.
-import type { ApprovalView, ChangesView, DecisionRequest, Tried } from '../../api/schema';
+import type { ApprovalView, DecisionRequest, Tried } from '../../api/schema';
+import { changesOf } from '../../parts/effect';
 import { text } from './text';
 
 /** The main decision. */
@@ -10,11 +11,6 @@ export interface Main {
   filled: boolean;
   /** It is asked once more. */
   confirm: boolean;
-}
-
-/** How many paths changed. */
-export function changesOf(changes: ChangesView): number {
-  return changes.created + changes.modified + changes.deleted + changes.renamed + changes.other;
 }
 
 /** Whether what it did on a copy cannot be applied as things are now. */
