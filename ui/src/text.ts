@@ -30,7 +30,7 @@ export const text = {
   copy: 'Copy',
   copied: 'Copied',
   copyOf: (what: string) => `Copy: ${what}`,
-  checks: { ok: 'holds', hint: 'a hint', problem: 'a problem' },
+  checks: { ok: 'fine', hint: 'a hint', problem: 'a problem' },
   fix: (what: string) => `What to do about ${what}`,
   connection: {
     connected: 'Connected',

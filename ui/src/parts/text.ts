@@ -8,7 +8,7 @@ export const text = {
   wholeCommand: 'The command, to be scrolled to its end',
   environment: 'Set for this run',
   builtIn: 'built-in check',
-  default: 'nothing allows it',
+  default: 'no rule allows this',
   shouldNotAsk: 'This should not have asked…',
   rule: (name: string, layer: string) => `rule ${name} · ${layer}`,
   verdicts: { auto: 'Allowed', ask: 'Needs approval', reject: 'Blocked' },

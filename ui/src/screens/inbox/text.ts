@@ -106,11 +106,11 @@ export const text = {
   },
   editing: {
     label: 'The command that would run instead',
-    original: 'Asked for',
+    original: 'Original command',
     judging: 'Judged when you stop typing…',
     blocked: 'Blocked. Nothing can approve this text.',
     allowed: 'Allowed without asking.',
-    same: 'It is the command that was asked for.',
+    same: 'This is the original command.',
   },
   outcome: {
     approved: (by: string) => `Approved by ${by}`,

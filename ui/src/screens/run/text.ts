@@ -101,7 +101,7 @@ export const text = {
     detail: 'Detail',
     by: (who: string) => `by ${who}`,
     kinds: {
-      'run.created': 'Asked for',
+      'run.created': 'Requested',
       'run.refused': 'Blocked',
       'run.blocked': 'Blocked',
       'run.waiting': 'Waits for a person',
