@@ -148,6 +148,24 @@ test('files that change under a preview make it stale, and it can be tried again
   expect(read(server, 'README.md')).toBe('z\nmore\n');
 });
 
+test('what is built on other changes says on which, and what comes first is shown first', async ({ page, server }) => {
+  const coder = server.agent('coder');
+  put(server, 'notes.txt', 'a\n');
+  await page.goto(`${server.address}/runs`);
+  const { session_id } = await asked(coder, 'sed -i s/a/b/ notes.txt');
+  const later = await asked(coder, 'sed -i s/b/c/ notes.txt', { session_id });
+  await page.goto(`${server.address}/inbox/${later.approval_id}`);
+  await expect(decision(page, 'Apply these changes')).toBeDisabled();
+  await expect(page.getByText('Decide first what it is built on')).toBeVisible();
+  await accessible(page);
+  await detail(page).getByText('First:').getByRole('link', { name: 'Edits notes.txt' }).click();
+  await expect(detail(page).getByText('s/a/b/').first()).toBeVisible();
+  await expect(detail(page).getByText('rejected with it')).toBeVisible();
+  await page.goto(`${server.address}/inbox`);
+  await expect(detail(page).getByText('s/a/b/').first()).toBeVisible();
+  await expect(decision(page, 'Apply these changes')).toBeEnabled();
+});
+
 test('another text is judged as it is typed, and runs instead', async ({ page, server }) => {
   const coder = server.agent('coder');
   put(server, 'tmp/cache', '');

@@ -39,7 +39,7 @@ export function blockedBy(
   if (!seen) return text.scroll;
   if (!effect) return '';
   if (isStale(effect)) return text.changedSince;
-  if (effect.after.length) return text.builtOn(effect.after);
+  if (effect.after.length) return text.builtOn;
   // Nobody applies what has not been on the page.
   return changesOf(effect.changes) && shown !== effect.changes.hash ? text.loading : '';
 }
