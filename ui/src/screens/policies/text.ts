@@ -127,6 +127,7 @@ export const text = {
   },
   test: {
     title: 'Test a command',
+    hide: 'Hide the test box',
     command: 'Command',
     placeholder: 'git status && rm -rf build/',
     nothing: 'Nothing was run.',
