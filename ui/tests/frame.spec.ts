@@ -6,6 +6,9 @@ test('a link signs in once, and the frame is there', async ({ page, server }) =>
   await accessible(page);
   await page.goto(server.link);
   await expect(page.getByRole('alert')).toContainText('Could not sign in');
+  await expect(page.getByRole('alert')).not.toContainText('`');
+  await expect(page.getByText('weighlock', { exact: true })).toBeVisible();
+  await accessible(page);
 });
 
 test('keys lead to every screen', async ({ page }) => {
