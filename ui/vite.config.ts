@@ -14,7 +14,7 @@ const FIRST = [
   /src\/lib\/(?!ansi|spans|virtual|filter)/,
   /src\/api\//,
   /src\/text\.ts/,
-  /src\/parts\/(?!Virtual|Filter|Snippet|Tabs|Checks|State|Dialog|Prose|Back|terminal|output)/,
+  /src\/parts\/(?!Virtual|Filter|Snippet|Tabs|Checks|Warnings|Settle|State|Dialog|Prose|Back|terminal|output)/,
   /src\/screens\/inbox\/(?!Always|Block|Groups|Confirm|Edit\.|Outcome|Several|One|always)/,
   /node_modules\/svelte\//,
 ];

@@ -30,7 +30,7 @@ export const text = {
   copy: 'Copy',
   copied: 'Copied',
   copyOf: (what: string) => `Copy: ${what}`,
-  checks: { ok: 'holds', hint: 'a hint', problem: 'a problem' },
+  checks: { ok: 'fine', hint: 'a hint', problem: 'a problem' },
   fix: (what: string) => `What to do about ${what}`,
   connection: {
     connected: 'Connected',
@@ -47,6 +47,7 @@ export const text = {
   needsRole: (role: string) => `You need the ${role} role for this.`,
   noSuchPage: 'There is no such page.',
   toInbox: 'To the inbox',
+  couldNotLoadPage: 'Could not load this page. Nothing was changed.',
   couldNotLoad: (what: string, why: Refusal) =>
     why.unreachable
       ? `Could not load ${what} (the server cannot be reached). Nothing was changed.`

@@ -36,6 +36,9 @@ test('the first opening shows the built-in list, and what is empty or there alre
   await accessibleInBoth(page);
   await fitsPhone(page, expect);
 
+  await expect(dialog.getByText('Not in use yet')).toBeVisible();
+  const limits = dialog.getByRole('link', { name: 'Change the time limits' });
+  await expect(limits).toHaveAttribute('href', '/settings/general');
   // Nothing was changed, so that nothing is asked.
   await dialog.getByRole('button', { name: 'Cancel' }).click();
   await expect(dialog).toHaveCount(0);

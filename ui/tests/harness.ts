@@ -22,7 +22,7 @@ export interface Answer {
 
 export class Server {
   readonly home = mkdtempSync(join(tmpdir(), 'weighlock-ui-'));
-  readonly base = join(this.home, 'project');
+  base = join(this.home, 'project');
   address = '';
   link = '';
   /** The text of the configuration file. */

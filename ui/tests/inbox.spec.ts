@@ -40,6 +40,15 @@ test('a change is judged by its effect, and exactly that is applied', async ({ p
   );
   const kinds = (await audit.json()).entries.map((entry: { kind: string }) => entry.kind).join(' ');
   expect(kinds).toMatch(/changes\.held.*approv.*appl/);
+
+  // What was applied stays to be read, and is taken back from there.
+  await expect(shown.getByRole('row', { name: 'added z' })).toBeVisible();
+  await shown.getByRole('button', { name: 'Undo…' }).click();
+  await quiet(page);
+  await page.getByRole('dialog').getByRole('button', { name: 'Revert 1 file' }).click();
+  await expect(shown.getByText('These changes were taken back.')).toBeVisible();
+  await expect(shown.getByRole('button', { name: 'Undo…' })).toHaveCount(0);
+  expect(read(server, 'README.md')).toBe('a\nb\n');
 });
 
 test('who is second hears how it was decided, and it is no error', async ({ page, server, browser, violations }) => {
@@ -137,6 +146,24 @@ test('files that change under a preview make it stale, and it can be tried again
   await decision(page, 'Apply these changes').click();
   await expect(detail(page).getByText('Applied by you')).toBeVisible();
   expect(read(server, 'README.md')).toBe('z\nmore\n');
+});
+
+test('what is built on other changes says on which, and what comes first is shown first', async ({ page, server }) => {
+  const coder = server.agent('coder');
+  put(server, 'notes.txt', 'a\n');
+  await page.goto(`${server.address}/runs`);
+  const { session_id } = await asked(coder, 'sed -i s/a/b/ notes.txt');
+  const later = await asked(coder, 'sed -i s/b/c/ notes.txt', { session_id });
+  await page.goto(`${server.address}/inbox/${later.approval_id}`);
+  await expect(decision(page, 'Apply these changes')).toBeDisabled();
+  await expect(page.getByText('Decide first what it is built on')).toBeVisible();
+  await accessible(page);
+  await detail(page).getByText('First:').getByRole('link', { name: 'Edits notes.txt' }).click();
+  await expect(detail(page).getByText('s/a/b/').first()).toBeVisible();
+  await expect(detail(page).getByText('rejected with it')).toBeVisible();
+  await page.goto(`${server.address}/inbox`);
+  await expect(detail(page).getByText('s/a/b/').first()).toBeVisible();
+  await expect(decision(page, 'Apply these changes')).toBeEnabled();
 });
 
 test('another text is judged as it is typed, and runs instead', async ({ page, server }) => {

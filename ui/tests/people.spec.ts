@@ -130,11 +130,11 @@ test('a person is invited, signs in with the token, and sees what their role all
 test('somebody who is let in no more is out at once', async ({ page, server }) => {
   const coder = server.agent('coder');
   await page.goto(`${server.address}/people/coder`);
-  await page.getByRole('button', { name: 'Let in no more' }).click();
-  await expect(page.getByText('Not let in')).toBeVisible();
+  await page.getByRole('button', { name: 'Deactivate' }).click();
+  await expect(page.getByText('Deactivated', { exact: true })).toBeVisible();
   expect((await coder.ask('GET', '/me')).status).toBe(401);
-  await page.getByRole('button', { name: 'Let in again' }).click();
-  await expect(page.getByText('Not let in')).toHaveCount(0);
+  await page.getByRole('button', { name: 'Activate' }).click();
+  await expect(page.getByText('Deactivated', { exact: true })).toHaveCount(0);
   expect((await coder.ask('GET', '/me')).status).toBe(200);
   await page.goto(`${server.address}/people/nobody`);
   await expect(page.getByText('There is no person or agent nobody, or you may not see it.')).toBeVisible();

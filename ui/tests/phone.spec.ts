@@ -58,6 +58,12 @@ test('what is closed at first says how much there is, and opens', async ({ page,
   await expect(page.getByRole('row', { name: 'added z' })).toBeVisible();
   await quiet(page);
   await decision(page, 'Reject…').tap();
+  // What is typed has the room of the decisions, and they come back.
+  await expect(page.getByRole('group', { name: 'Decide' })).toBeHidden();
+  await page.getByRole('button', { name: 'Cancel' }).tap();
+  await expect(page.getByRole('group', { name: 'Decide' })).toBeVisible();
+  await quiet(page);
+  await decision(page, 'Reject…').tap();
   await page.getByRole('button', { name: 'Show me a plan' }).tap();
   await expect(page.getByRole('textbox', { name: 'Reason' })).toHaveValue('Show me a plan.');
   await fits(page);

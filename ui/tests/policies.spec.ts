@@ -67,7 +67,7 @@ test('saving shows the comparison with past commands, and going back to the form
   await page.goto(`${server.address}/policies?view=text&test=touch%20b`);
   const box = page.getByRole('complementary', { name: 'Test a command' });
   await expect(box.getByRole('status')).toHaveText(/^\s*Needs approval\s*$/);
-  await expect(page.getByText('This is what holds.')).toBeVisible();
+  await expect(page.getByText('These are the rules in use.')).toBeVisible();
   await page.getByLabel('Rules in a draft').fill('[[rule]]\nname = "scratch"\nauto = "touch *"\n');
   await expect(box.getByRole('status')).toContainText('Allowed');
   await page.getByRole('button', { name: 'Review and save…' }).click();

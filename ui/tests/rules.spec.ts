@@ -38,7 +38,7 @@ test('a rule is added, changed and removed by a form, and the text is the same d
   await expect(rows).toHaveCount(3);
   await expect(rows.nth(2)).toContainText('for coder');
   await expect(rows.nth(2)).toContainText('not saved yet');
-  await expect(own.getByText('The draft differs from what holds.')).toBeVisible();
+  await expect(own.getByText('The draft differs from the rules in use.')).toBeVisible();
 
   // The test box tries the draft, as whom it is for.
   const box = page.getByRole('complementary', { name: 'Test a command' });
@@ -63,7 +63,7 @@ test('a rule is added, changed and removed by a form, and the text is the same d
   await page.getByRole('link', { name: 'Rules' }).click();
   await own.getByRole('button', { name: 'Review and save…' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
-  await expect(own.getByText('The draft differs from what holds.')).toHaveCount(0);
+  await expect(own.getByText('The draft differs from the rules in use.')).toHaveCount(0);
   expect((await coder.run('curl x')).state).toBe('blocked');
   await accessibleInBoth(page);
 });

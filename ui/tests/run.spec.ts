@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { accessible, expect, test } from './harness';
+import { asked, quiet, reaches } from './approvals';
 import { dark, HOSTILE, owner } from './runs';
 
 test('a run says what it was, what it does and how it ended', async ({ page, server }) => {
@@ -97,6 +98,7 @@ test('what a run changed is shown, and taken back unless it was changed since', 
   await page.getByRole('button', { name: 'Revert…' }).click();
   const dialog = page.getByRole('dialog');
   await expect(dialog).toContainText('notes.txt');
+  await quiet(page);
   await dialog.getByRole('button', { name: 'Revert 1 file' }).click();
   await expect(dialog.getByRole('alert')).toContainText('Could not revert');
   expect(readFileSync(file, 'utf8')).toBe('one\nthree\nfour\n');
@@ -106,9 +108,49 @@ test('what a run changed is shown, and taken back unless it was changed since', 
   await owner(page, 'POST', `/commands/${again.command_id}/approve`, {});
   await page.goto(`${server.address}/runs/${again.command_id}/changes`);
   await page.getByRole('button', { name: 'Revert…' }).click();
+  await quiet(page);
   await dialog.getByRole('button', { name: 'Revert 1 file' }).click();
   await expect(page.getByText('These changes were taken back.')).toBeVisible();
   expect(readFileSync(file, 'utf8')).toBe('one\nthree\n');
+});
+
+test('changes that nobody decided about in time can still be applied or discarded', async ({ page, server }) => {
+  await server.kill();
+  server.config = '[approvals]\nexpire = "4s"\n';
+  await server.start();
+  await page.reload();
+  const file = join(server.base, 'notes.txt');
+  writeFileSync(file, 'one\n');
+  const agent = server.agent('coder');
+  const runs = [await asked(agent, 'sed -i s/one/two/ notes.txt'), await asked(agent, 'touch new.txt')];
+  for (const { command_id } of runs) await reaches(agent, command_id, 'expired');
+
+  await page.goto(`${server.address}/inbox/${runs[0].approval_id}`);
+  await expect(page.getByText('can still be applied or discarded')).toBeVisible();
+  await page.getByText('2 changes nobody decided about').click();
+  await accessible(page);
+  await page.getByRole('link', { name: 'sed -i' }).click();
+  await expect(page.getByText('Nobody has decided about these changes')).toBeVisible();
+  await page.getByRole('button', { name: 'Apply…' }).click();
+  const dialog = page.getByRole('dialog');
+  await expect(dialog).toContainText('notes.txt');
+  // A press that was meant for what opened it counts for nothing.
+  await dialog.getByRole('button', { name: 'Apply 1 file' }).click();
+  expect(readFileSync(file, 'utf8')).toBe('one\n');
+  await quiet(page);
+  await dialog.getByRole('button', { name: 'Apply 1 file' }).click();
+  await expect(page.getByText(/^Applied by/)).toBeVisible();
+  expect(readFileSync(file, 'utf8')).toBe('two\n');
+
+  await page.goto(`${server.address}/runs/${runs[1].command_id}/changes`);
+  await page.getByRole('button', { name: 'Discard…' }).click();
+  await quiet(page);
+  await dialog.getByRole('button', { name: 'Discard 1 file' }).click();
+  await expect(page.getByText('These changes were discarded')).toBeVisible();
+  await accessible(page);
+  await page.goto(`${server.address}/inbox`);
+  await expect(page.getByText('Nothing waits for you.')).toBeVisible();
+  await expect(page.getByText('nobody decided about')).toHaveCount(0);
 });
 
 test('the audit of a run is listed and verified', async ({ page, server }) => {

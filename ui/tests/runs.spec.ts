@@ -161,6 +161,19 @@ test('the list is used by keyboard alone, and a run opens beside it', async ({ p
   await expect(grid).toBeVisible();
 });
 
+test('the open run is in sight in the list, however it was opened', async ({ page, server }) => {
+  const agent = server.agent('coder');
+  for (let number = 0; number < 24; number++) await agent.run(`echo ${number}.`);
+  await page.goto(`${server.address}/runs`);
+  const row = page.getByRole('grid').getByRole('row', { name: 'echo 3.', exact: false });
+  // Beside a run the rows are higher, so that it would be below the screen.
+  await row.click();
+  await expect(page.getByRole('region', { name: 'Output' })).toContainText('3.');
+  await expect(row).toBeInViewport({ ratio: 1 });
+  await page.reload();
+  await expect(row).toBeInViewport({ ratio: 1 });
+});
+
 test('however many runs there are, few of them are in the page', async ({ page, server }) => {
   const agent = server.agent('coder');
   await many(agent, 450);

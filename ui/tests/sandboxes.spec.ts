@@ -15,6 +15,7 @@ test('a sandbox is added, changed, switched off and deleted, and what protects i
   await accessibleInBoth(page);
   await fitsPhone(page, expect);
   await page.getByRole('link', { name: 'Add a sandbox' }).click();
+  await expect(page.getByRole('complementary', { name: 'What protects this' })).toContainText('seccomp');
   await page.getByLabel('Name').fill('webshop');
   await page.getByRole('textbox', { name: 'Directory' }).fill('/etc');
   await page.getByRole('button', { name: 'Add', exact: true }).click();
@@ -47,7 +48,7 @@ test('a sandbox is added, changed, switched off and deleted, and what protects i
   server.cli('run', '--sandbox', 'webshop', '--', 'ls');
   await page.goto(`${server.address}/sandboxes`);
   await page.getByRole('row').filter({ hasText: 'webshop' }).getByRole('link', { name: '1', exact: true }).click();
-  await expect(page).toHaveURL(/q=sandbox%3Awebshop/);
+  await expect(page).toHaveURL(/q=sandbox%3Asb_/);
   await expect(page.getByRole('row').filter({ hasText: 'ls' })).toBeVisible();
   await page.goto(`${server.address}/sandboxes/webshop`);
   await page.getByRole('button', { name: 'Deactivate' }).click();

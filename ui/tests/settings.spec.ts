@@ -79,6 +79,37 @@ test('the first run leads from a directory over an agent to the first question',
   expect(existsSync(join(server.base, 'hello.txt'))).toBe(true);
 });
 
+test('a home directory is no first sandbox: a project is asked for, and the steps are taken there', async ({ page, server }) => {
+  server.agent('quiet');
+  await server.kill();
+  server.base = server.home;
+  await server.start();
+  await page.goto(`${server.address}/welcome`);
+  await expect(page.getByText('holds more than a project')).toBeVisible();
+  await expect(page.getByRole('heading', { name: /\(done\)/ })).toHaveCount(0);
+  // A token alone is no agent that has called.
+  await expect(page.getByText('Not heard of yet: quiet.')).toBeVisible();
+  await page.getByRole('button', { name: 'Run' }).click();
+  await expect(page.getByText('this one runs in an empty home directory')).toBeVisible();
+  await accessibleInBoth(page);
+  await fitsPhone(page, expect);
+
+  await expect(page.getByRole('link', { name: 'Choose it from a list' })).toHaveAttribute('href', '/sandboxes/new');
+  await page.getByLabel('Name').fill('shop');
+  await page.getByLabel('Directory').fill(join(server.home, 'project'));
+  await page.getByRole('button', { name: 'Add' }).click();
+  await expect(page.getByRole('heading', { name: /Choose a directory.*\(done\)/ })).toBeVisible();
+  await page.getByRole('textbox', { name: 'Command' }).fill('touch hello.txt');
+  await page.getByRole('button', { name: 'Run' }).click();
+  await expect(page.getByText('It was tried on a copy, and waits for you.')).toBeVisible();
+  await expect(page.getByText('this one runs in an empty home directory')).toHaveCount(0);
+
+  const listed = await page.request.get(`${server.address}/agent/terminal/commands`);
+  const { commands } = (await listed.json()) as { commands: { command_id: string; command: string }[] };
+  await page.goto(`${server.address}/runs/${commands.find(({ command }) => command === 'ls')!.command_id}`);
+  await expect(page.getByText('this one runs in an empty home directory')).toBeVisible();
+});
+
 test('limits are changed for everybody, at once and after a restart', async ({ page, server }) => {
   const coder = server.agent('coder');
   await page.goto(`${server.address}/settings/general`);

@@ -57,6 +57,11 @@ test('a recording is looked at on a phone, in the dark', async ({ page, server }
   const body = { name: 'shell', description: 'Look', command: 'bash' };
   const id = (await coder.ask('POST', '/terminals', body)).body.terminal_id as string;
   await coder.ask('POST', `/terminals/${id}/exec`, { command: 'echo alpha' });
+  // It begins with what can be read, unless a link is to a moment.
+  await page.goto(`${server.address}/terminals/${id}/replay`);
+  await expect(page.getByRole('tab', { name: 'Text' })).toHaveAttribute('aria-selected', 'true');
+  await expect(page.getByRole('tabpanel')).toContainText('alpha');
+  await accessible(page);
   await page.goto(`${server.address}/terminals/${id}/replay?t=0`);
   await page.getByRole('button', { name: /\$ echo alpha/ }).tap();
   await page.getByRole('button', { name: 'Play' }).tap();

@@ -1,5 +1,5 @@
 // Who is signed in.
-import { api, whenSignedOut } from '../api/client';
+import { api, Refusal, whenSignedOut } from '../api/client';
 import type { Me } from '../api/schema';
 import { events } from './events.svelte';
 import { route } from './route.svelte';
@@ -24,12 +24,17 @@ class Session {
 
   /** Looks who is signed in, and begins to listen. */
   async begin(): Promise<void> {
+    let unreachable = false;
     try {
       await this.look();
+    } catch (error) {
+      unreachable = error instanceof Refusal && error.unreachable;
+      if (!unreachable) throw error;
     } finally {
       this.known = true;
     }
-    if (this.me) events.open();
+    // Where nobody answers, the stream tells when somebody does.
+    if (this.me || unreachable) events.open();
   }
 
   async look(): Promise<void> {

@@ -1,5 +1,5 @@
-// In which order people look at what changed.
-import type { ChangeInfo } from '../api/schema';
+// How much changed, and in which order people look at it.
+import type { ChangeInfo, ChangesView } from '../api/schema';
 
 const ORDER = ['deleted', 'modified', 'created', 'renamed', 'mode', 'link'];
 
@@ -10,6 +10,11 @@ interface Arranged {
   shown: ChangeInfo[];
   /** What goes with a deleted directory, by that one's number. */
   inside: Map<number, ChangeInfo[]>;
+}
+
+/** How many paths changed. */
+export function changesOf(changes: ChangesView): number {
+  return changes.created + changes.modified + changes.deleted + changes.renamed + changes.other;
 }
 
 /** What is outside of the sandbox first, then what is lost; what only has

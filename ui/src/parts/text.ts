@@ -8,7 +8,7 @@ export const text = {
   wholeCommand: 'The command, to be scrolled to its end',
   environment: 'Set for this run',
   builtIn: 'built-in check',
-  default: 'nothing allows it',
+  default: 'no rule allows this',
   shouldNotAsk: 'This should not have asked…',
   rule: (name: string, layer: string) => `rule ${name} · ${layer}`,
   verdicts: { auto: 'Allowed', ask: 'Needs approval', reject: 'Blocked' },
@@ -31,6 +31,26 @@ export const text = {
   because: (why: string) => `Not everything is known: ${why}.`,
   showParts: (number: number) => `Show ${many(number, 'more part')}`,
   moreParts: (number: number) => `and ${many(number, 'more part')}`,
+  settle: {
+    apply: {
+      what: 'apply the changes',
+      title: 'Apply these changes?',
+      hint: 'Exactly these are written to the real files. The command is not run again.',
+      go: (files: string) => `Apply ${files}`,
+    },
+    discard: {
+      what: 'discard the changes',
+      title: 'Discard these changes?',
+      hint: 'They are thrown away, and so is what later runs have built on them. The real files stay as they are.',
+      go: (files: string) => `Discard ${files}`,
+    },
+    revert: {
+      what: 'revert',
+      title: 'Take these changes back?',
+      hint: 'Every file is put back as it was before this run. The revert is a run of its own and can be taken back, too.',
+      go: (files: string) => `Revert ${files}`,
+    },
+  },
   changes: {
     kinds: {
       deleted: 'deleted',
@@ -65,3 +85,6 @@ export const text = {
     conflict: (why: string) => `: ${why}`,
   },
 };
+
+/** What can become of a run's changes. */
+export type Deed = keyof typeof text.settle;

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { endsAt, grants } from './always';
+import { endsAt, grants, parted } from './always';
 
 const NOON = new Date(2026, 10, 17, 12, 0, 0);
 
@@ -17,4 +17,14 @@ it('makes one grant of each pattern, and none of an empty one', () => {
     { pattern: 'rm -r tmp', agent: 'coder', sandbox: 'default', session: 's_1', until: null },
   ]);
   expect(grants(['a'], scope, 'hour', 's_1', NOON)[0]!.session).toBeNull();
+});
+
+it('knows the command in a label', () => {
+  expect(parted('Exactly this command')).toEqual(['', 'Exactly this command']);
+  expect(parted('sed -i on README.md, whatever else it is told')).toEqual([
+    'sed -i',
+    ' on README.md, whatever else it is told',
+  ]);
+  expect(parted('mv inside src/')).toEqual(['mv', ' inside src/']);
+  expect(parted('git commit with any arguments')).toEqual(['git commit', ' with any arguments']);
 });

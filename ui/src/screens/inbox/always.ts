@@ -27,6 +27,12 @@ export const text = {
   },
 };
 
+/** Takes a label apart: the command that it may begin with is code. */
+export function parted(label: string): [code: string, rest: string] {
+  const code = /^.+?(?= (?:on|inside|with any arguments)\b)/.exec(label)?.[0] ?? '';
+  return [code, label.slice(code.length)];
+}
+
 /** The same composer for what is blocked. */
 export const block = {
   title: 'Block from now on',

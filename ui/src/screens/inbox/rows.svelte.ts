@@ -16,6 +16,8 @@ export class Rows {
   held = $state.raw<ApprovalView[]>([]);
   readonly loaded;
   readonly decided;
+  /** Runs whose changes are kept although their question has ended. */
+  readonly undecided;
   #shown: () => string | undefined;
 
   /** To be made while a component is set up. */
@@ -36,6 +38,14 @@ export class Rows {
         return byMe([...approved.approvals, ...rejected.approvals]);
       },
       ({ event }) => event === 'approval.closed',
+    );
+    this.undecided = load(
+      async (signal) => {
+        if (!there) return [];
+        const { drafts } = await api.get('/drafts', { signal });
+        return drafts.flatMap(({ runs }) => runs).filter(({ approval_id }) => !approval_id);
+      },
+      ({ event, kind }) => event === 'approval.closed' || kind.startsWith('changes.'),
     );
     $effect(() => {
       const waiting = this.loaded.value?.approvals;

@@ -1,5 +1,6 @@
 // What can be decided about an approval as it stands.
-import type { ApprovalView, ChangesView, DecisionRequest, Tried } from '../../api/schema';
+import type { ApprovalView, DecisionRequest, Tried } from '../../api/schema';
+import { changesOf } from '../../parts/effect';
 import { text } from './text';
 
 /** The main decision. */
@@ -10,11 +11,6 @@ export interface Main {
   filled: boolean;
   /** It is asked once more. */
   confirm: boolean;
-}
-
-/** How many paths changed. */
-export function changesOf(changes: ChangesView): number {
-  return changes.created + changes.modified + changes.deleted + changes.renamed + changes.other;
 }
 
 /** Whether what it did on a copy cannot be applied as things are now. */
@@ -43,7 +39,7 @@ export function blockedBy(
   if (!seen) return text.scroll;
   if (!effect) return '';
   if (isStale(effect)) return text.changedSince;
-  if (effect.after.length) return text.builtOn(effect.after);
+  if (effect.after.length) return text.builtOn;
   // Nobody applies what has not been on the page.
   return changesOf(effect.changes) && shown !== effect.changes.hash ? text.loading : '';
 }

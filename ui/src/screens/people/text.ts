@@ -25,7 +25,7 @@ export const text = {
   paused: (by: string) => `Paused by ${by}`,
   resume: 'Resume',
   resumeOne: (name: string) => `Resume ${name}`,
-  deactivated: 'Not let in',
+  deactivated: 'Deactivated',
   you: 'you',
   back: 'People & agents',
   pausing: {
@@ -65,10 +65,10 @@ export const text = {
     everywhere: 'In every sandbox',
     save: 'Save',
     saved: 'Saved.',
-    letOut: 'Let in no more',
-    letIn: 'Let in again',
-    out: (name: string) => `${name} is let in no more.`,
-    in: (name: string) => `${name} is let in again.`,
+    letOut: 'Deactivate',
+    letIn: 'Activate',
+    out: (name: string) => `${name} is deactivated: no token of theirs counts.`,
+    in: (name: string) => `${name} is active again.`,
     asked: (asked: string, of: string, approved: number) =>
       `${asked} of ${of} asked this week, ${approved} approved`,
     quiet: 'No runs this week',

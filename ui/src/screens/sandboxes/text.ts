@@ -8,7 +8,7 @@ export const text = {
   none: 'No sandbox yet. Without one, agents cannot run anything.',
   columns: ['Name', 'Directory', 'Files', 'Network', 'Limits', 'Who', 'Runs 7 d'],
   counted: (number: number, more: boolean) => `${count(number)}${more ? '+' : ''}`,
-  week: 'runs in 7 days',
+  week: (counted: string | undefined) => (counted === '1' ? 'run in 7 days' : 'runs in 7 days'),
   files: {
     read: 'read only',
     copy: 'on a copy, then asked',

@@ -99,7 +99,7 @@ export const text = {
     fault: (number: number, what: string) => `Entry ${number} is wrong: ${what}`,
     export: 'Export the audit',
     problems: (problems: number, hints: number) =>
-      problems || hints ? `${many(problems, 'problem')}, ${many(hints, 'hint')}` : 'Everything holds.',
+      problems || hints ? `${many(problems, 'problem')}, ${many(hints, 'hint')}` : 'Everything is fine.',
     primitives: (number: number) => `${many(number, 'thing')} that walls are made of, as tried just now`,
   },
   about: {

@@ -6,14 +6,19 @@ export const text = {
   sandbox: {
     title: 'Choose a directory for the first sandbox',
     have: (name: string) => `Agents can run commands in ${name}:`,
+    hidden: (name: string) =>
+      `holds more than a project, so commands in ${name} do not see it: they run in an empty home directory. Choose the directory of a project.`,
     other: 'Use another directory',
     name: 'Name',
     directory: 'Directory',
     add: 'Add',
+    whole: 'Choose it from a list, with all settings',
   },
   agent: {
     title: 'Connect an agent',
     have: (names: string) => `Connected: ${names}.`,
+    silent: (names: string) => `Not heard of yet: ${names}.`,
+    people: 'Their tokens',
     another: 'Connect another',
   },
   try: {
