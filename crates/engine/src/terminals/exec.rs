@@ -63,7 +63,14 @@ impl Engine {
         live.has_settled(&shown).await;
         check_line(command, &shown)?;
         live.keyboard.await_news(who.name());
-        let begun = self.permitted(&live, terminal, command, who).await?;
+        let mut case = self.case_in(&live, terminal, command, who).await?;
+        let news = live.keyboard.news(who.name());
+        case.judged.warnings.extend(news.clone());
+        let begun = self.permitted(terminal, case).await.inspect_err(|_| {
+            if let Some(news) = news {
+                live.keyboard.tell_later(who.name(), news);
+            }
+        })?;
         let (Outcome::Running(run) | Outcome::Waiting(run)) = begun else {
             return Ok(begun);
         };
