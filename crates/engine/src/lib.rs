@@ -173,7 +173,7 @@ pub use settings::Features;
 pub use tasks::{OutputFrom, ProcessView, TaskOutput, TaskView};
 pub use terminals::{
     ControlView, CursorView, Hand, KeyboardTimes, ScreenView, Sent, Sight, TerminalView, Typed,
-    Viewer,
+    Viewer, is_plain_shell,
 };
 pub use traces::{Span, Traces};
 pub use view::{
