@@ -143,6 +143,20 @@ pub struct RuleView {
     pub matched: bool,
 }
 
+/// A rule in force, with what it was about lately.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RuleInForce {
+    /// The rule.
+    #[serde(flatten)]
+    pub rule: RuleView,
+    /// How many commands of the last 7 days it is about, as the rules are now.
+    #[serde(default)]
+    pub hits: u64,
+    /// When the newest of them was asked for, of the last 30 days.
+    #[serde(default)]
+    pub last_hit: Option<String>,
+}
+
 /// A piece of the text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TokenView {
@@ -165,7 +179,10 @@ pub struct PolicyView {
     #[serde(default)]
     pub policies: Vec<String>,
     /// Every rule in force without a sandbox's or an agent's, in order.
-    pub rules: Vec<RuleView>,
+    pub rules: Vec<RuleInForce>,
+    /// In how many commands hits were counted: the newest of the last 7 days.
+    #[serde(default)]
+    pub looked_at: usize,
     /// Agents that have a file of their own.
     pub agents: Vec<String>,
     /// What people have allowed beforehand.
@@ -224,7 +241,8 @@ impl Engine {
         Ok(judged.explain(request, sandbox))
     }
 
-    /// Returns the policy in force.
+    /// Returns the policy in force. Judges past commands: not for a thread that
+    /// others wait for.
     pub fn policy(&self, who: &Principal) -> Result<PolicyView, Error> {
         who.check(Right::Look)?;
         let in_force = self.policy.current();
@@ -237,6 +255,7 @@ impl Engine {
         let rules = self.policy.rules(&in_force, None, &asker, None);
         // What is tried on nothing is everything there is.
         let rules = rules.decide(Facts::default(), &Subject::default()).tried();
+        let (rules, looked_at) = self.count_all(rules.into_iter().map(rule_view), who)?;
         Ok(PolicyView {
             presets: config
                 .presets
@@ -247,7 +266,8 @@ impl Engine {
             policies: { self.policy.rule_files().into_iter() }
                 .map(|file| file.id)
                 .collect(),
-            rules: rules.into_iter().map(rule_view).collect(),
+            rules,
+            looked_at,
             agents: in_force.agents(),
             grants: self.grants(who)?,
             broken: broken(&in_force.broken),

@@ -130,7 +130,8 @@ pub use engine::Engine;
 pub use error::{Error, Kind, Problem};
 pub use events::{Event, Events};
 pub use explain::{
-    Explanation, GrantView, OptionView, PartView, PolicyView, ReasonView, RuleView, TokenView,
+    Explanation, GrantView, OptionView, PartView, PolicyView, ReasonView, RuleInForce, RuleView,
+    TokenView,
 };
 pub use external::Report;
 pub use health::{Check, Checks, Health, Level, size};
