@@ -1,5 +1,7 @@
 //! What the policy says about a command, as doors show it.
 
+use std::collections::HashMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -409,10 +411,10 @@ impl Judged {
             shell: self.shell.name().into(),
             read_only: judgement.verdict == Verdict::Auto && judgement.reads_only(),
             reasons: self.reasons(),
-            parts: parts
-                .take(MAX_PARTS)
-                .map(|(part, decided)| part_view(text, part, decided))
-                .collect(),
+            parts: {
+                let parts = parts.take(MAX_PARTS);
+                settled(parts.map(|(part, decided)| part_view(text, part, decided)))
+            },
             more_parts: judgement.facts.parts.len().saturating_sub(MAX_PARTS),
             rules: judgement.tried().into_iter().map(rule_view).collect(),
             tokens: tokens(text)
@@ -470,6 +472,28 @@ fn rule_view(tried: weighlock_policy::Tried) -> RuleView {
         about: tried.about,
         matched: tried.matched,
     }
+}
+
+/// Has each part say what was decided about its text: what `sh` runs is inside
+/// of it, and has no text of its own.
+fn settled(parts: impl Iterator<Item = PartView>) -> Vec<PartView> {
+    let mut parts: Vec<PartView> = parts.collect();
+    let mut strictest: HashMap<(usize, usize), (Verdict, Option<usize>)> = HashMap::new();
+    for part in parts.iter().filter(|part| !part.possible) {
+        let found = strictest.entry(part.span);
+        let found = found.or_insert((part.verdict, part.rule));
+        if found.0 < part.verdict {
+            *found = (part.verdict, part.rule);
+        }
+    }
+    for part in parts.iter_mut().filter(|part| !part.possible) {
+        let (verdict, rule) = strictest[&part.span];
+        let outer = part.program.is_some() && part.verdict < verdict;
+        if outer {
+            (part.verdict, part.rule) = (verdict, rule);
+        }
+    }
+    parts
 }
 
 fn part_view(text: &str, part: &Part, decided: &weighlock_policy::Decided) -> PartView {
