@@ -150,7 +150,7 @@ impl Config {
         Self {
             state_dir,
             base,
-            sandboxes: vec![Sandbox::new(crate::sandbox::DEFAULT)],
+            sandboxes: vec![crate::sandbox::built_in()],
             roots: vec![],
             approvals: Approvals::default(),
             on_close: OnClose::default(),

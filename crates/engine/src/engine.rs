@@ -633,7 +633,7 @@ fn resolved(mut all: Vec<Sandbox>, home: &Path) -> Result<Vec<Sandbox>, Error> {
         *dir = found;
     }
     if !all.iter().any(|sandbox| sandbox.name == sandbox::DEFAULT) {
-        all.insert(0, Sandbox::new(sandbox::DEFAULT));
+        all.insert(0, sandbox::built_in());
     }
     Ok(all)
 }

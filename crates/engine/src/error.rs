@@ -271,6 +271,12 @@ pub enum Error {
         /// The sandbox.
         name: String,
     },
+    /// The sandbox is there without anybody's doing.
+    #[error("sandbox `{name}` is built in; nothing was changed")]
+    BuiltIn {
+        /// The sandbox.
+        name: String,
+    },
     /// The run does not wait any more.
     #[error("run {id} does not wait; nothing was changed")]
     NotWaiting {
@@ -631,6 +637,12 @@ impl Error {
                 Kind::Conflict,
                 "in_settings",
                 "change the configuration file, and `weighlock serve --replace`",
+            ),
+            Self::BuiltIn { .. } => problem(
+                Kind::Conflict,
+                "in_settings",
+                "set it up in the configuration file, and `weighlock serve --replace`; or add \
+                 another sandbox",
             ),
             Self::NotWaiting { .. } => problem(
                 Kind::Conflict,

@@ -1,5 +1,7 @@
 //! What the policy says about a command, as doors show it.
 
+use std::collections::HashMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -143,6 +145,20 @@ pub struct RuleView {
     pub matched: bool,
 }
 
+/// A rule in force, with what it was about lately.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RuleInForce {
+    /// The rule.
+    #[serde(flatten)]
+    pub rule: RuleView,
+    /// How many commands of the last 7 days it is about, as the rules are now.
+    #[serde(default)]
+    pub hits: u64,
+    /// When the newest of them was asked for, of the last 30 days.
+    #[serde(default)]
+    pub last_hit: Option<String>,
+}
+
 /// A piece of the text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TokenView {
@@ -165,7 +181,10 @@ pub struct PolicyView {
     #[serde(default)]
     pub policies: Vec<String>,
     /// Every rule in force without a sandbox's or an agent's, in order.
-    pub rules: Vec<RuleView>,
+    pub rules: Vec<RuleInForce>,
+    /// In how many commands hits were counted: the newest of the last 7 days.
+    #[serde(default)]
+    pub looked_at: usize,
     /// Agents that have a file of their own.
     pub agents: Vec<String>,
     /// What people have allowed beforehand.
@@ -224,7 +243,8 @@ impl Engine {
         Ok(judged.explain(request, sandbox))
     }
 
-    /// Returns the policy in force.
+    /// Returns the policy in force. Judges past commands: not for a thread that
+    /// others wait for.
     pub fn policy(&self, who: &Principal) -> Result<PolicyView, Error> {
         who.check(Right::Look)?;
         let in_force = self.policy.current();
@@ -237,6 +257,7 @@ impl Engine {
         let rules = self.policy.rules(&in_force, None, &asker, None);
         // What is tried on nothing is everything there is.
         let rules = rules.decide(Facts::default(), &Subject::default()).tried();
+        let (rules, looked_at) = self.count_all(rules.into_iter().map(rule_view), who)?;
         Ok(PolicyView {
             presets: config
                 .presets
@@ -247,7 +268,8 @@ impl Engine {
             policies: { self.policy.rule_files().into_iter() }
                 .map(|file| file.id)
                 .collect(),
-            rules: rules.into_iter().map(rule_view).collect(),
+            rules,
+            looked_at,
             agents: in_force.agents(),
             grants: self.grants(who)?,
             broken: broken(&in_force.broken),
@@ -389,10 +411,10 @@ impl Judged {
             shell: self.shell.name().into(),
             read_only: judgement.verdict == Verdict::Auto && judgement.reads_only(),
             reasons: self.reasons(),
-            parts: parts
-                .take(MAX_PARTS)
-                .map(|(part, decided)| part_view(text, part, decided))
-                .collect(),
+            parts: {
+                let parts = parts.take(MAX_PARTS);
+                settled(parts.map(|(part, decided)| part_view(text, part, decided)))
+            },
             more_parts: judgement.facts.parts.len().saturating_sub(MAX_PARTS),
             rules: judgement.tried().into_iter().map(rule_view).collect(),
             tokens: tokens(text)
@@ -450,6 +472,28 @@ fn rule_view(tried: weighlock_policy::Tried) -> RuleView {
         about: tried.about,
         matched: tried.matched,
     }
+}
+
+/// Has each part say what was decided about its text: what `sh` runs is inside
+/// of it, and has no text of its own.
+fn settled(parts: impl Iterator<Item = PartView>) -> Vec<PartView> {
+    let mut parts: Vec<PartView> = parts.collect();
+    let mut strictest: HashMap<(usize, usize), (Verdict, Option<usize>)> = HashMap::new();
+    for part in parts.iter().filter(|part| !part.possible) {
+        let found = strictest.entry(part.span);
+        let found = found.or_insert((part.verdict, part.rule));
+        if found.0 < part.verdict {
+            *found = (part.verdict, part.rule);
+        }
+    }
+    for part in parts.iter_mut().filter(|part| !part.possible) {
+        let (verdict, rule) = strictest[&part.span];
+        let outer = part.program.is_some() && part.verdict < verdict;
+        if outer {
+            (part.verdict, part.rule) = (verdict, rule);
+        }
+    }
+    parts
 }
 
 fn part_view(text: &str, part: &Part, decided: &weighlock_policy::Decided) -> PartView {

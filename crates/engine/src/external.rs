@@ -12,7 +12,7 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::principal::{Principal, Right};
 use crate::run::{Beginning, Case};
-use crate::view::{Run, stored};
+use crate::view::{Reason, Run, stored};
 
 /// What a command did that was run elsewhere.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -32,6 +32,9 @@ pub struct Report {
     /// What whoever asked should know besides.
     #[serde(skip)]
     pub notes: Vec<String>,
+    /// Why it was never run, if it was not: then it has no end of its own.
+    #[serde(skip)]
+    pub not_run: Option<Reason>,
 }
 
 impl Engine {
@@ -88,13 +91,17 @@ impl Engine {
         detail.output.kept_bytes = totals.bytes().saturating_sub(totals.lost_bytes);
         command.kept_bytes = detail.output.kept_bytes;
         let now = self.clock.micros();
+        if report.not_run.is_some() {
+            command.started_at = None;
+        }
         detail.duration_ms = { command.started_at }.map(|began| (now - began) as f64 / 1000.0);
-        command.detail = stored(&detail);
-        command.exit_code = Some(report.exit_code);
-        command.state = match report.exit_code {
-            0 => State::Succeeded,
-            _ => State::Failed,
+        (command.state, command.exit_code) = match (&report.not_run, report.exit_code) {
+            (Some(_), _) => (State::Withdrawn, None),
+            (None, 0) => (State::Succeeded, Some(0)),
+            (None, code) => (State::Failed, Some(code)),
         };
+        detail.reason = report.not_run;
+        command.detail = stored(&detail);
         command.updated_at = now;
         command.ended_at = Some(now);
         let told = json!({ "state": command.state, "exit_code": command.exit_code,

@@ -130,7 +130,8 @@ pub use engine::Engine;
 pub use error::{Error, Kind, Problem};
 pub use events::{Event, Events};
 pub use explain::{
-    Explanation, GrantView, OptionView, PartView, PolicyView, ReasonView, RuleView, TokenView,
+    Explanation, GrantView, OptionView, PartView, PolicyView, ReasonView, RuleInForce, RuleView,
+    TokenView,
 };
 pub use external::Report;
 pub use health::{Check, Checks, Health, Level, size};
@@ -173,7 +174,7 @@ pub use settings::Features;
 pub use tasks::{OutputFrom, ProcessView, TaskOutput, TaskView};
 pub use terminals::{
     ControlView, CursorView, Hand, KeyboardTimes, ScreenView, Sent, Sight, TerminalView, Typed,
-    Viewer,
+    Viewer, is_plain_shell,
 };
 pub use traces::{Span, Traces};
 pub use view::{

@@ -22,6 +22,8 @@ pub enum Source {
     /// The settings, which only a person on the machine can change.
     #[default]
     Settings,
+    /// The settings do not name it, and it is there nevertheless.
+    BuiltIn,
     /// The store.
     Store,
     /// It is the directory of one principal, made when it was first used.
@@ -193,6 +195,14 @@ impl Sandbox {
             network: Network::Off,
             ..self.clone()
         }
+    }
+}
+
+/// Returns the default sandbox as it is where no settings name it.
+pub(crate) fn built_in() -> Sandbox {
+    Sandbox {
+        source: Source::BuiltIn,
+        ..Sandbox::new(DEFAULT)
     }
 }
 

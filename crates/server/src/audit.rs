@@ -47,6 +47,26 @@ pub(crate) struct Entries {
     next: Option<u64>,
 }
 
+/// The audit entries of one run.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct RunEntries {
+    /// Oldest first.
+    entries: Vec<serde_json::Value>,
+    /// What they say of the run's life.
+    steps: Vec<Steps>,
+}
+
+/// What one entry says of a run's life. The record is not repeated: what began
+/// at once was requested and judged by the same entry.
+#[derive(Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub(crate) struct Steps {
+    /// The entry's number.
+    seq: u64,
+    /// In their order: `requested`, `verdict`, `held` while work was paused,
+    /// `asked`, `decided`, `started`, `ended`.
+    steps: Vec<&'static str>,
+}
+
 /// Which entries to list.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -182,12 +202,45 @@ pub(crate) async fn of_run(
     Shared(engine): Shared<Arc<Engine>>,
     Who(who): Who,
     Id(id): Id,
-) -> Result<Json<Entries>, Problem> {
+) -> Result<Json<RunEntries>, Problem> {
     let run = engine.find(&id, &who)?;
-    Ok(Json(Entries {
-        entries: engine.entries_of(&run)?,
-        next: None,
+    let entries = engine.entries_of(&run)?;
+    Ok(Json(RunEntries {
+        steps: steps(&entries),
+        entries,
     }))
+}
+
+/// Tells what the entries of one run say of its life.
+fn steps(entries: &[serde_json::Value]) -> Vec<Steps> {
+    let (mut requested, mut judged) = (false, false);
+    let mut told = vec![];
+    for entry in entries {
+        let kind = entry["kind"].as_str().unwrap_or_default();
+        let (judges, step) = match kind {
+            "run.held" => (false, Some("held")),
+            "run.blocked" => (true, None),
+            "run.waiting" => (true, Some("asked")),
+            "run.started" => (true, Some("started")),
+            "changes.held" => (false, Some("asked")),
+            "run.ended" => (false, Some("ended")),
+            "run.approved" | "run.rejected" | "run.expired" | "run.withdrawn"
+            | "changes.applied" | "changes.discarded" => (false, Some("decided")),
+            _ => continue,
+        };
+        let first = !std::mem::replace(&mut requested, true);
+        let verdict = judges && !std::mem::replace(&mut judged, true);
+        let said = [
+            first.then_some("requested"),
+            verdict.then_some("verdict"),
+            step,
+        ];
+        told.push(Steps {
+            seq: entry["seq"].as_u64().unwrap_or_default(),
+            steps: said.into_iter().flatten().collect(),
+        });
+    }
+    told
 }
 
 pub(crate) fn of_run_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
@@ -205,5 +258,37 @@ impl From<Verified> for VerifiedView {
                 what: fault.what,
             }),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_entry_tells_all_that_it_stands_for() {
+        let said = |kinds: &[&str]| -> Vec<String> {
+            let entries = kinds.iter().enumerate();
+            let entries = entries.map(|(seq, kind)| json!({ "seq": seq, "kind": kind }));
+            steps(&entries.collect::<Vec<_>>())
+                .iter()
+                .map(|told| told.steps.join(" "))
+                .collect()
+        };
+        assert_eq!(
+            said(&["run.started", "run.stop", "run.ended"]),
+            ["requested verdict started", "ended"]
+        );
+        assert_eq!(said(&["run.blocked"]), ["requested verdict"]);
+        assert_eq!(
+            said(&["run.waiting", "run.approved", "run.started", "run.ended"]),
+            ["requested verdict asked", "decided", "started", "ended"]
+        );
+        assert_eq!(
+            said(&["run.held", "run.started", "run.ended"]),
+            ["requested held", "verdict started", "ended"]
+        );
     }
 }

@@ -139,7 +139,7 @@ pub(crate) async fn show(
     Shared(engine): Shared<Arc<Engine>>,
     Who(who): Who,
 ) -> Result<Json<PolicyView>, Problem> {
-    Ok(Json(engine.policy(&who)?))
+    blocking(move || Ok(Json(engine.policy(&who)?))).await
 }
 
 pub(crate) fn show_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {

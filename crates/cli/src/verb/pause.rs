@@ -34,32 +34,26 @@ pub(crate) fn pause(args: Args, paths: &Paths) -> Result<ExitCode, Failure> {
         principal: args.name,
         reason: args.why,
     };
-    set("/pause", &request, args.json, paths)
+    hold(&request, args.json, paths)
 }
 
-/// Pauses or resumes, and says what is paused then.
-pub(crate) fn set(
-    path: &str,
-    request: &PauseRequest,
-    json: bool,
-    paths: &Paths,
-) -> Result<ExitCode, Failure> {
+/// Pauses, and says what is paused then.
+pub(crate) fn hold(request: &PauseRequest, json: bool, paths: &Paths) -> Result<ExitCode, Failure> {
     ourselves::may_decide()?;
     let list: PauseList = block_on(async {
         let mut client = Client::open(paths).await?;
-        client.post(path, request).await
+        client.post("/pause", request).await
     })?;
-    if json {
-        print_json(&list);
-        return Ok(ExitCode::SUCCESS);
-    }
-    list.pauses
-        .iter()
-        .for_each(|pause| println!("{}", in_words(pause)));
-    if list.pauses.is_empty() {
-        println!("Nothing is paused.");
+    match json {
+        true => print_json(&list),
+        false => print(&list.pauses),
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Says what is paused.
+pub(crate) fn print(pauses: &[PauseView]) {
+    { pauses.iter() }.for_each(|pause| println!("{}", in_words(pause)));
 }
 
 /// `Everything is paused by ana since 14:02. New runs are held: weighlock resume`

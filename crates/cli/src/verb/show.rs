@@ -281,7 +281,7 @@ pub(crate) fn ending(run: &Run) -> String {
         },
         State::Waiting => "◔ waiting for approval".into(),
         State::Held => "◔ held until work is resumed".into(),
-        State::Expired => format!("◌ expired, {}", nothing(run)),
+        State::Expired => format!("◌ expired, nobody answered; {}", nothing(run)),
         State::Withdrawn => format!("◌ withdrawn, {}", nothing(run)),
         State::Running if is_queued(run) => "◔ waits for its turn in the terminal".into(),
         State::Running => "● running".into(),

@@ -284,7 +284,7 @@ fn every_end_is_told_apart() {
     let refused = crew.approve("ana", &crew.card(&blocked));
     assert_eq!(refused.outcome(), (409, "already_decided".into()));
 
-    let nobody = "Nobody answered within 1 minute. This is not a refusal. Nothing was run. Ask \
+    let nobody = "Nobody answered within 4 seconds. This is not a refusal. Nothing was run. Ask \
                   again when a person is available, or use a command that needs no approval.";
     for (run, state, by, text) in [
         (&expired, "expired", "clock", nobody),

@@ -998,6 +998,30 @@ fn a_draft_is_all_that_is_undecided() {
 }
 
 #[test]
+fn changes_that_nobody_decided_about_in_time_say_so_and_are_kept() {
+    let Some(home) = home() else { return };
+    let config = home.config("[approvals]\nexpire = \"1s\"\n");
+    let _server = home.serve(&["--replace", "--config", &config]);
+    put(&home, "notes", "mine\n");
+    let done = home.call(&["run", "--", "rm notes"]);
+    assert_eq!(done.code, Some(75), "{}", done.err);
+    assert!(done.err.contains("expires in 0:01"), "{}", done.err);
+    let why = "Nobody answered within 1 second. This is not a refusal. Nothing was applied; the \
+               changes are kept for 7 days, and a person can still apply them.";
+    assert!(done.err.contains(why), "{}", done.err);
+    let run = home.newest();
+    let id = short(&run);
+    let shown = home.call(&["show", id]).out;
+    assert!(
+        shown.contains("◌ expired, nobody answered; nothing was applied"),
+        "{shown}"
+    );
+    assert!(!shown.contains("has been asked"), "{shown}");
+    assert_eq!(home.call(&["commit", id]).code, Some(0));
+    assert_eq!(read(&home, "notes"), "");
+}
+
+#[test]
 fn a_run_decides_nothing_about_changes() {
     let Some(mut home) = home() else { return };
     let run = hold(&home, EDIT);

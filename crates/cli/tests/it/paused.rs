@@ -9,7 +9,7 @@ use weighlock_engine::{DecisionKind, Outcome, State};
 
 use crate::crew::{Crew, only};
 use crate::desk::{Office, races};
-use crate::support::eventually;
+use crate::support::{Home, eventually};
 
 /// A command that needs nobody, and leaves a trace.
 const AUTO: &str = "echo auto | tee -a ran";
@@ -105,6 +105,28 @@ fn everything_is_held_and_goes_on_when_resumed() {
     assert_eq!(ran, ["asked", "asked", "auto", "auto"]);
     assert_eq!(crew.ended(&before)["state"], "succeeded");
     crew.assert_agrees();
+}
+
+#[test]
+fn resuming_says_what_was_resumed_and_what_is_still_paused() {
+    let home = Home::strict();
+    let said = |args: &[&str]| home.call(args).out;
+    assert_eq!(said(&["resume"]), "Work was not paused.\n");
+    said(&["pause"]);
+    said(&["people", "add", "coder", "--agent"]);
+    said(&["pause", "coder"]);
+    let resumed = said(&["resume"]);
+    let mut lines = resumed.lines();
+    assert_eq!(
+        lines.next(),
+        Some("Resumed. New runs start, and what was held goes on.")
+    );
+    let left = lines.next().unwrap_or_default();
+    assert!(left.starts_with("coder is paused by "), "{resumed}");
+    assert_eq!(
+        said(&["people", "resume", "coder"]),
+        "coder is resumed. New runs start, and what was held goes on.\n"
+    );
 }
 
 #[test]

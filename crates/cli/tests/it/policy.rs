@@ -138,7 +138,7 @@ fn the_policy_is_shown_whole() {
     let expected = format!(
         "presets     strict\nrule file   {}\nagents      none\n\n\
          Rules, in their order; the strictest that matches decides:\n   \
-         1  built-in    Blocked         no-privileges             privilege\n",
+         1  built-in    Blocked         no-privileges             raises privileges\n",
         file.display()
     );
     assert!(done.out.starts_with(&expected), "{}", done.out);

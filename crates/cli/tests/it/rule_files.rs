@@ -65,6 +65,41 @@ fn a_file_is_read_with_its_rules_and_what_they_met() {
 }
 
 #[test]
+fn every_rule_in_force_says_what_it_is_about_and_what_it_met() {
+    let (crew, _) = crew();
+    crew.ask("coder", "sudo ls", json!({})).expect(200);
+    crew.ask("coder", "mkfs.ext4 /dev/sda", json!({}))
+        .expect(200);
+    crew.ask("coder", "make deploy", json!({})).expect(200);
+    crew.ask("coder", "sudo ls", json!({})).expect(200);
+    let policy = crew.call("ana").get("/policies").expect(200);
+    assert_eq!(policy["looked_at"], 4);
+    let rule = |name: &str| {
+        let rules = policy["rules"].as_array().unwrap();
+        let rule = { rules.iter() }.find(|rule| rule["name"] == name);
+        only(rule.unwrap(), &["layer", "about", "hits"])
+    };
+    assert_eq!(
+        rule("no-privileges"),
+        json!({ "layer": "built-in", "about": "raises privileges", "hits": 2 })
+    );
+    assert_eq!(
+        rule("no-disk-tools"),
+        json!({ "layer": "built-in", "about": "works on whole disks", "hits": 1 })
+    );
+    assert_eq!(
+        rule("no-power"),
+        json!({ "layer": "built-in", "about": "stops or restarts the machine or its services",
+                "hits": 0 })
+    );
+    assert_eq!(
+        rule("no-make"),
+        json!({ "layer": "server", "about": "make deploy", "hits": 1 })
+    );
+    assert!(policy["rules"][0]["last_hit"].is_string(), "{policy}");
+}
+
+#[test]
 fn a_save_is_in_force_at_once_and_can_be_gone_back_from() {
     let (crew, file) = crew();
     let before = crew.call("owner").get("/policies/server").expect(200);

@@ -37,6 +37,31 @@ fn text(value: &Value) -> &str {
 }
 
 #[test]
+fn a_default_that_holds_more_than_a_project_says_so() {
+    let home = Home::untouched();
+    let at_home = home.around().join("home");
+    std::fs::create_dir_all(&at_home).unwrap();
+    let said = |server: &Server| { server.said.lines() }.any(|line| line.starts_with("  note "));
+    let server = home.serve(&["--base", at_home.to_str().unwrap()]);
+    assert!(said(&server), "{}", server.said);
+    let owner = Caller::owner(&home);
+    let default = list(&owner)["sandboxes"][0].clone();
+    assert_eq!(default["source"], "built-in");
+    let warning = text(&default["warning"]);
+    assert!(warning.contains("is the home directory"), "{warning}");
+    let refused = patch(&owner, "default", json!({ "label": "x" })).expect(409);
+    assert_eq!(
+        refused["detail"],
+        "sandbox `default` is built in; nothing was changed"
+    );
+    server.terminate();
+    // One that is a project's says nothing.
+    let server = home.serve(&[]);
+    assert!(!said(&server), "{}", server.said);
+    assert_eq!(list(&owner)["sandboxes"][0]["warning"], Value::Null);
+}
+
+#[test]
 fn what_is_no_workplace_is_refused() {
     let home = Home::new();
     let outside = tempfile::tempdir().unwrap();

@@ -278,8 +278,16 @@ impl Engine {
     fn read_changes(&self, row: ChangesRow, none: &impl Fn() -> Error) -> Result<Looking, Error> {
         let view = ChangesView::from_row(&row);
         let held = row.state == ChangesState::Held;
+        // A copy outlives applying where a later run was built on it; what it
+        // changed is then no longer in the live tree.
+        let applied = match row.state {
+            ChangesState::Applied => self.read_applied(&row.run),
+            _ => None,
+        };
         let copy = self.copy_dir(&row.run);
-        if let Ok(changes) = Changes::load(&copy.join(CHANGES)) {
+        if applied.is_none()
+            && let Ok(changes) = Changes::load(&copy.join(CHANGES))
+        {
             let copied = Copied::load(&copy).ok().flatten();
             return Ok(Looking {
                 changes,
@@ -288,14 +296,20 @@ impl Engine {
                 held,
             });
         }
-        let undo = self.undo_dir(&row.run);
-        let applied = Applied::load(&undo).ok().flatten().ok_or_else(none)?;
+        let applied = applied.or_else(|| self.read_applied(&row.run));
         Ok(Looking {
-            changes: applied.shown(&undo),
+            changes: applied.ok_or_else(none)?,
             copied: None,
             view,
             held,
         })
+    }
+
+    /// Reads what undo needs as changes that can be looked at.
+    fn read_applied(&self, run: &str) -> Option<Changes> {
+        let undo = self.undo_dir(run);
+        let applied = Applied::load(&undo).ok().flatten()?;
+        Some(applied.shown(&undo))
     }
 }
 

@@ -168,11 +168,13 @@ impl Engine {
             ApprovalState::Withdrawn => State::Withdrawn,
             _ => State::Expired,
         };
+        let what = match state {
+            State::Expired => "Nobody answered in time,".into(),
+            _ => format!("The question was closed by {by}"),
+        };
         detail.reason = Some(Reason::new(
             state.word(),
-            format!(
-                "The question was closed by {by} while it was tried on a copy. Nothing was changed."
-            ),
+            format!("{what} while it was tried on a copy. Nothing was changed."),
         ));
         detail.changes = None;
         command.state = state;

@@ -460,7 +460,8 @@ impl Engine {
             created_at: time(approval.created_at),
             expires_at: time(approval.expires_at),
             expires_in_seconds: match pending {
-                true => left.as_secs(),
+                // What is left of a second is time to answer, too.
+                true => left.as_millis().div_ceil(1000) as u64,
                 false => 0,
             },
             decided_at: approval.decided_at.map(time),

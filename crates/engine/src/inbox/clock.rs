@@ -163,10 +163,7 @@ impl Engine {
 
     /// Ends a question that nobody answered.
     pub(super) async fn expire(&self, id: &str) -> Result<(), Error> {
-        let time = match self.answer_time().as_secs().div_ceil(60) {
-            0 | 1 => "1 minute".to_owned(),
-            minutes => format!("{minutes} minutes"),
-        };
+        let time = in_words(self.answer_time());
         let about_changes = self.store.approvals_named(id)?;
         let text = match about_changes.iter().any(super::is_about_changes) {
             true => format!(
@@ -228,5 +225,36 @@ impl Engine {
             self.waiters.tell(&command.id);
         }
         Ok(())
+    }
+}
+
+/// How long people had, as they would say it.
+fn in_words(time: Duration) -> String {
+    let (count, unit) = match time.as_secs() {
+        seconds @ 0..60 => (seconds.max(1), "second"),
+        seconds => (seconds.div_ceil(60), "minute"),
+    };
+    match count {
+        1 => format!("1 {unit}"),
+        _ => format!("{count} {unit}s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_told_as_people_would() {
+        let said = [0, 1, 45, 60, 61, 300].map(|seconds| in_words(Duration::from_secs(seconds)));
+        let expected = [
+            "1 second",
+            "1 second",
+            "45 seconds",
+            "1 minute",
+            "2 minutes",
+            "5 minutes",
+        ];
+        assert_eq!(said, expected);
     }
 }

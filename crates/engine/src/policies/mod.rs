@@ -5,18 +5,20 @@ mod compare;
 mod save;
 
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::sync::atomic::Ordering;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use weighlock_policy::{Layer, LoadError, Outline, RuleForm, Verdict};
-use weighlock_store::{Filter, RulesVersion};
+use weighlock_policy::{Judgement, Layer, LoadError, Outline, RuleForm, Verdict};
+use weighlock_store::{Command, Filter, RulesVersion};
 
 pub use self::compare::{Compared, ComparedCommand};
 pub use self::save::Save;
 use crate::engine::Engine;
 use crate::error::{Error, brief};
+use crate::explain::{RuleInForce, RuleView};
 use crate::policy::{RuleDraft, RuleFile};
 use crate::principal::{Principal, Right};
 use crate::view::time;
@@ -293,24 +295,11 @@ impl Engine {
             return Ok(0);
         }
         let now = self.clock.micros();
-        let past = self.store.list(&Filter {
-            sandbox: file.sandbox.clone(),
-            since: Some(now - MONTH),
-            limit: COUNTED,
-            visible: who.visible(),
-            ..Filter::default()
-        })?;
-        let mut hits: HashMap<String, (u64, i64)> = HashMap::new();
-        for command in &past {
-            let Ok(judged) = self.judged_again(command, None) else {
-                continue;
-            };
-            for name in judged.judgement.met(file.kind()) {
-                let (count, last) = hits.entry(name.to_owned()).or_default();
-                *count += u64::from(command.created_at >= now - WEEK);
-                *last = (*last).max(command.created_at);
-            }
-        }
+        let past = self.lately(file.sandbox.clone(), now, who)?;
+        let hits = self.hits(&past, now, |judgement| {
+            let met = judgement.met(file.kind());
+            met.into_iter().map(str::to_owned).collect()
+        });
         for rule in rules.iter_mut().filter(|rule| !rule.change) {
             if let Some((count, last)) = hits.get(&rule.name) {
                 rule.hits = *count;
@@ -321,8 +310,68 @@ impl Engine {
         if past.len() < COUNTED {
             self.mark_unused(file, rules, now - MONTH)?;
         }
-        let week = past.iter().filter(|past| past.created_at >= now - WEEK);
-        Ok(week.count())
+        Ok(of_the_week(&past, now))
+    }
+
+    /// The same for rules of any origin.
+    pub(crate) fn count_all(
+        &self,
+        rules: impl Iterator<Item = RuleView>,
+        who: &Principal,
+    ) -> Result<(Vec<RuleInForce>, usize), Error> {
+        let now = self.clock.micros();
+        let past = self.lately(None, now, who)?;
+        let hits = self.hits(&past, now, |judgement| {
+            let met = judgement.tried().into_iter().filter(|rule| rule.matched);
+            met.map(|rule| (rule.layer, rule.name)).collect()
+        });
+        let counted = rules.map(|rule| {
+            let hits = hits.get(&(rule.layer.clone(), rule.name.clone()));
+            RuleInForce {
+                rule,
+                hits: hits.map_or(0, |(count, _)| *count),
+                last_hit: hits.map(|(_, last)| time(*last)),
+            }
+        });
+        Ok((counted.collect(), of_the_week(&past, now)))
+    }
+
+    /// Returns the newest commands of the last days.
+    fn lately(
+        &self,
+        sandbox: Option<String>,
+        now: i64,
+        who: &Principal,
+    ) -> Result<Vec<Command>, Error> {
+        Ok(self.store.list(&Filter {
+            sandbox,
+            since: Some(now - MONTH),
+            limit: COUNTED,
+            visible: who.visible(),
+            ..Filter::default()
+        })?)
+    }
+
+    /// Judges commands again, and counts the rules that each has met: how often
+    /// in the last week, and when last.
+    fn hits<R: Hash + Eq>(
+        &self,
+        past: &[Command],
+        now: i64,
+        met: impl Fn(&Judgement) -> Vec<R>,
+    ) -> HashMap<R, (u64, i64)> {
+        let mut hits: HashMap<R, (u64, i64)> = HashMap::new();
+        for command in past {
+            let Ok(judged) = self.judged_again(command, None) else {
+                continue;
+            };
+            for rule in met(&judged.judgement) {
+                let (count, last) = hits.entry(rule).or_default();
+                *count += u64::from(command.created_at >= now - WEEK);
+                *last = (*last).max(command.created_at);
+            }
+        }
+        hits
     }
 
     /// Marks the rules without a hit that were there at a time already.
@@ -340,6 +389,11 @@ impl Engine {
         }
         Ok(())
     }
+}
+
+fn of_the_week(past: &[Command], now: i64) -> usize {
+    let week = past.iter().filter(|past| past.created_at >= now - WEEK);
+    week.count()
 }
 
 /// Names a text: a number that a header can hold, and that no other text has.

@@ -206,10 +206,11 @@ impl Engine {
     fn changeable(&self, id: &str, version: Option<i64>, who: &Principal) -> Result<Known, Error> {
         let known = self.seen(id, who)?;
         who.check(Right::Administer)?;
-        if known.sandbox.source != Source::Store {
-            return Err(Error::InSettings {
-                name: known.sandbox.name.clone(),
-            });
+        let name = known.sandbox.name.clone();
+        match known.sandbox.source {
+            Source::Store => {}
+            Source::BuiltIn => return Err(Error::BuiltIn { name }),
+            Source::Settings | Source::Private => return Err(Error::InSettings { name }),
         }
         match version {
             Some(version) if version != known.version => Err(Error::Stale),

@@ -26,7 +26,7 @@ use crate::live::lock;
 use crate::place::{self, Place};
 use crate::policy;
 use crate::principal::Principal;
-use crate::sandbox::{Review, Sandbox, Source};
+use crate::sandbox::{DEFAULT, Review, Sandbox, Source, is_too_wide};
 use crate::view::{SandboxView, time};
 
 /// What holds the private directories, below the base directory.
@@ -61,9 +61,14 @@ pub struct SandboxInfo {
     pub path: String,
     /// New runs are taken.
     pub is_active: bool,
-    /// `settings` (only the configuration file changes it), `store`, or
-    /// `private` for the directory of one principal.
+    /// `settings` (only the configuration file changes it), `built-in` where
+    /// that says nothing about it, `store`, or `private` for the directory of
+    /// one principal.
     pub source: String,
+    /// What is to be known before it is used: that it holds more than a
+    /// project, and what to do about that.
+    #[serde(default)]
+    pub warning: Option<String>,
     /// How it is guarded.
     #[serde(flatten)]
     pub guard: Guard,
@@ -90,7 +95,7 @@ impl Sandboxes {
         let mut all = lock(&self.0);
         let settings = all
             .iter()
-            .filter(|known| known.sandbox.source == Source::Settings);
+            .filter(|known| matches!(known.sandbox.source, Source::Settings | Source::BuiltIn));
         *all = Arc::new(settings.cloned().chain(stored).collect());
     }
 }
@@ -356,6 +361,28 @@ impl Engine {
         known.map_or_else(|| id.to_owned(), |sandbox| sandbox.name.clone())
     }
 
+    /// Returns what is to be known about the default sandbox before it is used.
+    pub fn default_warning(&self) -> Option<String> {
+        self.too_wide(&*self.sandbox_called(DEFAULT)?)
+    }
+
+    /// Returns why commands of a sandbox may not see their directory, if it is
+    /// too wide to be shown.
+    fn too_wide(&self, sandbox: &Sandbox) -> Option<String> {
+        let dir = self.directory_of(sandbox);
+        let what = match dir == self.home {
+            true => "is the home directory",
+            false => "holds more than a project",
+        };
+        is_too_wide(dir, &self.home).then(|| {
+            format!(
+                "{} {what}, so that commands which are not in a directory below it run in an \
+                 empty one. Set up a sandbox for a project: weighlock sandbox add NAME DIR",
+                dir.display()
+            )
+        })
+    }
+
     fn info(&self, known: &Known) -> SandboxInfo {
         let sandbox = &known.sandbox;
         let stored = sandbox.source == Source::Store;
@@ -367,10 +394,12 @@ impl Engine {
             is_active: sandbox.active,
             source: match sandbox.source {
                 Source::Settings => "settings",
+                Source::BuiltIn => "built-in",
                 Source::Store => "store",
                 Source::Private => "private",
             }
             .into(),
+            warning: self.too_wide(sandbox),
             guard: Guard::of(sandbox),
             version: known.version,
             created_at: stored.then(|| time(known.created_at)),

@@ -43,7 +43,7 @@ const ASKED: u32 = 3;
 const TYPED: &str = "terminal.exec";
 
 /// Why something was not typed.
-const CLOSED: &str = "the terminal was closed before it was typed; nothing was run";
+const CLOSED: &str = "The terminal was closed before its turn came. Nothing was run.";
 
 /// How much of a log is read at a time.
 const STEP: usize = 256 * 1024;
@@ -63,7 +63,14 @@ impl Engine {
         live.has_settled(&shown).await;
         check_line(command, &shown)?;
         live.keyboard.await_news(who.name());
-        let begun = self.permitted(&live, terminal, command, who).await?;
+        let mut case = self.case_in(&live, terminal, command, who).await?;
+        let news = live.keyboard.news(who.name());
+        case.judged.warnings.extend(news.clone());
+        let begun = self.permitted(terminal, case).await.inspect_err(|_| {
+            if let Some(news) = news {
+                live.keyboard.tell_later(who.name(), news);
+            }
+        })?;
         let (Outcome::Running(run) | Outcome::Waiting(run)) = begun else {
             return Ok(begun);
         };
@@ -81,7 +88,7 @@ impl Engine {
                 report.notes.extend(live.keyboard.news(who.name()));
                 report
             }
-            Err(_) => Report::failed(CLOSED),
+            Err(_) => Report::closed(),
         };
         let done = self.finalize_until_done(&run, report, &who).await;
         if let Some(live) = self.lives.get(&terminal) {
@@ -162,7 +169,7 @@ impl Engine {
         who: &Principal,
     ) -> Report {
         let Ok(shown) = shell_of(live) else {
-            return Report::failed(CLOSED);
+            return Report::closed();
         };
         // A person may have put another text in its place.
         if let Err(error) = check_line(&run.command, &shown) {
@@ -173,9 +180,13 @@ impl Engine {
         let turn = async { (live.at_prompt.lock().await, live.is_free(&shown).await) };
         let (_one, typing) = tokio::select! {
             ready = turn => ready,
-            () = live.is_over() => return Report::failed(CLOSED),
-            () = stopped.as_mut() => return Report::failed(CLOSED),
+            () = live.is_over() => return Report::closed(),
+            () = stopped.as_mut() => return Report::closed(),
         };
+        // What ran before it may have made room only because all of it ends.
+        if live.stopper().is_some() {
+            return Report::closed();
+        }
         lock(&live.typed).insert(run.command_id.clone());
         let from = match self.type_line(live, terminal, run, who).await {
             Ok(from) => from,
@@ -355,6 +366,13 @@ impl Report {
         Self {
             stderr: format!("weighlock: {why}\n"),
             exit_code: -1,
+            ..Self::default()
+        }
+    }
+
+    fn closed() -> Self {
+        Self {
+            not_run: Some(Reason::new("terminal_closed", CLOSED)),
             ..Self::default()
         }
     }

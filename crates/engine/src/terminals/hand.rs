@@ -99,6 +99,10 @@ impl Engine {
         mark(live, "given_back", text.clone()).await;
         let _ = live.resize(holder.before).await;
         self.look_into_diary(live, run);
+        if said.note.is_some() && holder.name != run.requested_by {
+            // It is for whoever works there, whether they have typed or not.
+            live.keyboard.await_news(&run.requested_by);
+        }
         live.keyboard.let_go(times, text, said.drop_held);
         // A program that does not read may take its time.
         let (engine, live, run) = (Arc::clone(self), Arc::clone(live), run.clone());

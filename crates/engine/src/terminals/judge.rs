@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use weighlock_exec::Shell;
 use weighlock_marks::Shell as Kind;
@@ -49,7 +48,8 @@ impl Engine {
             Settled::Allowed(_) => Ok(Line::Allowed),
             Settled::Asked(_) if !direct => Ok(Line::Allowed),
             Settled::Asked(_) => {
-                match self.exec(terminal, line, Some(Duration::ZERO), who).await? {
+                let case = self.case_in(live, terminal, line, who).await?;
+                match self.permitted(terminal, case).await? {
                     Outcome::Waiting(run) => Ok(Line::Settled(Sent::Asked(Box::new(run)))),
                     Outcome::Refused(run) => Err(refused(run)),
                     Outcome::Running(_) | Outcome::Ended(_) => Ok(Line::Settled(Sent::Typed(None))),
@@ -96,7 +96,7 @@ impl Engine {
     }
 
     /// The case of a command in a terminal: where its shell is now.
-    async fn case_in(
+    pub(super) async fn case_in(
         &self,
         live: &Live,
         terminal: &Run,
@@ -139,12 +139,9 @@ impl Engine {
     /// Judges a command and writes down that it begins, or waits.
     pub(super) async fn permitted(
         self: &Arc<Self>,
-        live: &Live,
         terminal: &Run,
-        command: &str,
-        who: &Principal,
+        mut case: Case,
     ) -> Result<Outcome, Error> {
-        let mut case = self.case_in(live, terminal, command, who).await?;
         if let Some(pause) = self.pause_of(&case) {
             return self.hold(case, &pause).await;
         }

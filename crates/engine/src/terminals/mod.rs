@@ -24,7 +24,8 @@ pub use self::input::{Sent, Typed};
 pub(crate) use self::keyboard::Keyboard;
 pub use self::keyboard::{ControlView, KeyboardTimes};
 pub(crate) use self::show::{Shown, show_from};
-pub(crate) use self::startup::{is_plain_shell, keep_nonce, startup};
+pub use self::startup::is_plain_shell;
+pub(crate) use self::startup::{keep_nonce, startup};
 pub use self::view::{CursorView, ScreenView, TerminalView};
 pub use self::viewer::{Sight, Viewer};
 

@@ -55,7 +55,7 @@ pub(crate) fn startup(request: &Request) -> Option<(Startup, Nonce)> {
 }
 
 /// Returns whether a command is a shell and nothing more.
-pub(crate) fn is_plain_shell(command: &str) -> bool {
+pub fn is_plain_shell(command: &str) -> bool {
     plain_shell(command).is_some()
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use weighlock_engine::{State, TerminalView};
+use weighlock_engine::{State, TerminalView, is_plain_shell};
 use weighlock_server::{CommandView, NewCommand, NewExec, NewTerminal};
 
 use super::told::Told;
@@ -110,14 +110,15 @@ async fn in_terminal(call: &Call, name: &str, asked: &Run) -> Result<Reply, Fail
             (view, terminal.unwrap_or_default())
         }
         None => {
-            let terminal = match desk.terminal(name).await? {
+            let there = desk.terminal(name).await?;
+            // A shell in the shell would keep every later line waiting.
+            let is_all = there.is_none() && is_plain_shell(&asked.command);
+            let terminal = match there {
                 Some(terminal) => terminal,
                 None => open(call, name, asked).await?,
             };
-            if terminal.status == "waiting" {
-                let path = format!("/commands/{}", terminal.terminal_id);
-                let view: CommandView = api::get(desk.api(), path).await?;
-                return Ok(Told::new(view).reply());
+            if is_all || terminal.status == "waiting" {
+                return opened(call, &terminal).await;
             }
             let view = type_in(call, &terminal, asked).await?;
             (view, terminal.terminal_id)
@@ -142,6 +143,25 @@ async fn in_terminal(call: &Call, name: &str, asked: &Run) -> Result<Reply, Fail
     Ok(told.reply())
 }
 
+/// What is told of a terminal that was opened and in which nothing is typed.
+async fn opened(call: &Call, terminal: &TerminalView) -> Result<Reply, Failure> {
+    let path = format!("/commands/{}", terminal.terminal_id);
+    let view: CommandView = api::get(call.desk.api(), path).await?;
+    let told = Told::new(view);
+    let told = match told.state.as_str() {
+        "running" => Told {
+            next: Some(format!(
+                "The shell is open: run commands with terminal {}.",
+                terminal.name
+            )),
+            terminal: Some(terminal.name.clone()),
+            ..told
+        },
+        _ => told,
+    };
+    Ok(told.reply())
+}
+
 async fn type_in(
     call: &Call,
     terminal: &TerminalView,
@@ -157,10 +177,14 @@ async fn type_in(
 
 async fn open(call: &Call, name: &str, asked: &Run) -> Result<TerminalView, Failure> {
     let said = asked.description.clone();
+    let command = match is_plain_shell(&asked.command) {
+        true => asked.command.trim(),
+        false => "bash",
+    };
     let new = NewTerminal {
         name: name.to_owned(),
         description: said.unwrap_or_else(|| "a shell".into()),
-        command: "bash".into(),
+        command: command.into(),
         ..NewTerminal::default()
     };
     match call.open(new).await? {

@@ -172,17 +172,24 @@ impl Loader<'_> {
         let (at, name) = self.name(start, raw.name)?;
         let about = compile::about(&what.value);
         let what = compile::what(self, verdict, &what, listing)?;
+        let because = text(raw.because);
         let rule = Rule {
             name,
             verdict,
             about: match (&what, about) {
                 (_, Some(about)) => about,
+                // People never wrote the words for classes that presets use.
+                (What::Part(matcher, _), None)
+                    if kind == LayerKind::BuiltIn && matcher.names_classes() =>
+                {
+                    because.clone()
+                }
                 (What::Part(matcher, _), None) => matcher.about(),
                 (What::Text(matcher), None) => matcher.about(),
                 _ => String::new(),
             },
             what,
-            because: text(raw.because),
+            because,
             says: text(raw.says),
             remedy: text(raw.remedy),
             code: text(raw.code),

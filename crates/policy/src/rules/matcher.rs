@@ -168,6 +168,20 @@ impl PartMatcher {
             .unwrap_or(Match::No)
     }
 
+    /// Returns whether it tells what commands do, and nothing that is written in
+    /// them.
+    pub(crate) fn names_classes(&self) -> bool {
+        let about_classes = Self {
+            access: self.access.clone(),
+            places: self.places.clone(),
+            effects: self.effects.clone(),
+            effects_only: self.effects_only,
+            tags: self.tags.clone(),
+            ..Self::default()
+        };
+        self.about() == about_classes.about()
+    }
+
     /// Returns in short what it is about.
     pub(crate) fn about(&self) -> String {
         let mut words = vec![];

@@ -117,8 +117,14 @@ fn role(word: &str) -> Result<Role, String> {
 pub(crate) fn people(args: Args, paths: &Paths) -> Result<ExitCode, Failure> {
     let json = args.json;
     let deed = match args.deed.unwrap_or(Deed::List) {
-        Deed::Pause { name, why } => return hold("/pause", name, why, json, paths),
-        Deed::Resume { name } => return hold("/resume", name, None, json, paths),
+        Deed::Pause { name, why } => {
+            let request = PauseRequest {
+                principal: Some(name),
+                reason: why,
+            };
+            return super::pause::hold(&request, json, paths);
+        }
+        Deed::Resume { name } => return super::resume::go_on(Some(name), json, paths),
         deed => deed,
     };
     if !matches!(deed, Deed::List | Deed::Show { .. }) {
@@ -145,20 +151,6 @@ pub(crate) fn people(args: Args, paths: &Paths) -> Result<ExitCode, Failure> {
         }
         Ok(ExitCode::SUCCESS)
     })
-}
-
-fn hold(
-    path: &str,
-    name: String,
-    reason: Option<String>,
-    json: bool,
-    paths: &Paths,
-) -> Result<ExitCode, Failure> {
-    let request = PauseRequest {
-        principal: Some(name),
-        reason,
-    };
-    super::pause::set(path, &request, json, paths)
 }
 
 async fn list(client: &mut Client, json: bool) -> Result<(), Failure> {

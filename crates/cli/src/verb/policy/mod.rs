@@ -8,7 +8,9 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use weighlock_engine::{Explanation, LoadError, PolicyView, check_rules, rules_schema};
+use weighlock_engine::{
+    Explanation, LoadError, PolicyView, RuleInForce, check_rules, rules_schema,
+};
 use weighlock_server::ExplainRequest;
 
 use crate::client::{Client, Failure, block_on};
@@ -109,7 +111,7 @@ fn show(json: bool, paths: &Paths) -> Result<ExitCode, Failure> {
     println!("rule file   {file}");
     println!("agents      {}", listed(&view.agents));
     println!("\nRules, in their order; the strictest that matches decides:");
-    for (at, rule) in view.rules.iter().enumerate() {
+    for (at, RuleInForce { rule, .. }) in view.rules.iter().enumerate() {
         let line = format!(
             "{:>4}  {:<10}  {:<14}  {:<24}  {}",
             at + 1,

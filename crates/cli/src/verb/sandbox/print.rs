@@ -70,6 +70,7 @@ pub(super) fn whole(info: &SandboxInfo) {
         ("state", Some(state.to_owned())),
         ("owner", info.owner_principal_id.as_deref().map(safe)),
         ("from", Some(safe(&info.source))),
+        ("note", info.warning.as_deref().map(safe)),
         ("files", Some(files(guard).to_owned())),
         ("review", Some(review(guard).to_owned())),
         ("network", Some(network(guard).to_owned())),

@@ -223,6 +223,9 @@ async fn announce(
     eprintln!("weighlock {} serves", env!("CARGO_PKG_VERSION"));
     eprintln!("  socket   {}", paths.socket.display());
     eprintln!("  base     {}", engine.config().base.display());
+    if let Some(warning) = engine.default_warning() {
+        eprintln!("  note     {warning}");
+    }
     if let Some(tcp) = tcp.and_then(|tcp| tcp.local_addr().ok()) {
         let link = engine.owner_link().await?;
         eprintln!("  address  http://{tcp}/agent/terminal");

@@ -68,6 +68,31 @@ fn what_was_built_on_something_waits_for_it() {
 }
 
 #[test]
+fn what_others_were_built_on_still_shows_what_was_before() {
+    let place = Place::new();
+    let runs = stacked(&place);
+    place.apply(&runs[0]);
+    let changes = place.changes(&runs[0]);
+    let changes = changes["changes"].as_array().expect("a list");
+    let file = { changes.iter() }.find(|change| change["path"] == "file");
+    let file = file.expect("the file is among them");
+    assert_eq!((&file["added"], &file["removed"]), (&json!(1), &json!(0)));
+    let id = text(&runs[0], "command_id");
+    let path = format!("/commands/{id}/changes/{}/diff", file["index"]);
+    let diff = place.ana().get(&path).expect(200)["diff"].clone();
+    let lines = diff["hunks"][0]["lines"].as_array().expect("lines");
+    let lines: Vec<_> = { lines.iter() }
+        .map(|line| (text(line, "side"), text(line, "text")))
+        .collect();
+    let expected = [("context", "one"), ("added", "two")];
+    assert_eq!(
+        lines,
+        expected.map(|(side, line)| (side.to_owned(), line.to_owned())),
+        "{diff}"
+    );
+}
+
+#[test]
 fn a_whole_draft_is_one_diff_and_is_applied_as_one() {
     let place = Place::new();
     let runs = stacked(&place);

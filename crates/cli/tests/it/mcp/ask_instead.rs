@@ -292,7 +292,7 @@ fn what_was_to_be_typed_in_a_terminal_that_is_gone_is_typed_nowhere() {
         let gone = |at: usize| {
             let yes = again(&calls[at], &questions[at], accept("approve", ""));
             let told = done(ask, yes);
-            assert_eq!(told["structuredContent"]["state"], "failed", "{told}");
+            assert_eq!(told["structuredContent"]["state"], "withdrawn", "{told}");
             let said = told["content"][0]["text"].as_str().unwrap();
             assert!(said.contains("closed"), "{said}");
         };

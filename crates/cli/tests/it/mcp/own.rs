@@ -312,6 +312,21 @@ fn a_session_is_ones_own_unless_all_are_asked_for() {
 }
 
 #[test]
+fn a_terminal_that_is_opened_for_a_shell_is_that_shell() {
+    each_way(Home::new, "", |_, agent| {
+        let opened = agent.call("run", json!({ "command": "sh", "terminal": "t" }));
+        assert_eq!(opened.data["state"], "running", "{}", opened.text);
+        assert_eq!(opened.data["terminal"], "t");
+        let next = "The shell is open: run commands with terminal t.";
+        assert_eq!(opened.data["next"], next);
+        let ran = agent.call("run", json!({ "command": "echo hi", "terminal": "t" }));
+        assert_eq!(ran.data["stdout"], "hi\n", "{}", ran.text);
+        let terminals = agent.call("list", json!({})).data["terminals"].clone();
+        assert_eq!(terminals[0]["command"], "sh", "{terminals}");
+    });
+}
+
+#[test]
 fn a_description_can_be_required() {
     each_way(Home::new, "require_description=true", |_, agent| {
         let no = agent.call("run", json!({ "command": "true" }));

@@ -515,6 +515,28 @@ fn a_server_that_is_killed_takes_the_keyboard_from_nobody_for_good() {
 }
 
 #[test]
+fn a_note_comes_with_the_next_command_though_nothing_was_typed_meanwhile() {
+    if !have(&["bash"]) {
+        return;
+    }
+    let desk = Desk::with_bash();
+    let mut ana = desk.taken("shell");
+    let said = "ana handed back: ‘I logged in, go on.’";
+    ana.say(give("I logged in, go on."));
+    assert_eq!(ana.control(false)["text"], said);
+    assert_eq!(desk.exec("shell", "true")["warnings"], json!([said]));
+    assert_eq!(desk.exec("shell", "true")["warnings"], json!([]));
+    // One that goes on has it at once.
+    ana.take(100, 40);
+    ana.say(give("I logged in, go on."));
+    assert_eq!(ana.control(false)["text"], said);
+    let command = json!({ "command": "sleep 1000", "wait_ms": 0 });
+    let path = "/terminals/shell/exec";
+    let run = desk.coder().post(path, &command).expect(202);
+    assert_eq!(run["warnings"], json!([said]), "{run}");
+}
+
+#[test]
 fn a_command_for_a_shell_waits_for_the_keyboard() {
     if !have(&["bash"]) {
         return;

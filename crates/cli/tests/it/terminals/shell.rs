@@ -495,6 +495,35 @@ fn a_command_that_waits_for_its_turn_and_is_stopped_is_never_typed() {
 }
 
 #[test]
+fn commands_whose_turn_had_not_come_when_the_terminal_was_closed_have_not_run() {
+    let desk = Desk::lenient();
+    let opened = desk.open("shell", "bash");
+    desk.exec("shell", "true");
+    let exec = |command: &str| {
+        let body = json!({ "command": command, "wait_ms": 10 });
+        let path = "/terminals/shell/exec";
+        desk.coder().post(path, &body).expect(202)
+    };
+    exec("bash");
+    eventually("busy", || desk.rows("shell").matches('$').count() > 1);
+    let queued = ["touch made", "echo two", "echo three"].map(exec);
+    desk.close("shell");
+    desk.ended(&opened);
+    for run in queued {
+        let run = desk.home.ended(&text(&run, "command_id"));
+        assert_eq!(run["state"], "withdrawn", "{run}");
+        assert_eq!(
+            text(&run["reason"], "text"),
+            "The terminal was closed before its turn came. Nothing was run."
+        );
+        assert_eq!(run["exit_code"], Value::Null, "{run}");
+        assert_eq!(run["started_at"], Value::Null, "{run}");
+    }
+    assert!(!desk.home.base().join("made").exists());
+    desk.home.assert_audit_verifies();
+}
+
+#[test]
 fn a_command_whose_turn_had_not_come_when_the_server_died_has_not_run() {
     let mut desk = Desk::lenient();
     desk.open("shell", "bash");
