@@ -161,6 +161,7 @@ test('the audit of a run is listed and verified', async ({ page, server }) => {
   const entries = page.getByRole('tabpanel').getByRole('listitem');
   await expect(entries.filter({ hasText: 'Changes applied' })).toHaveCount(1);
   await expect(entries.first()).toContainText('by coder');
+  await expect(entries.first()).toContainText('requested → verdict');
   const hashes = await page.getByRole('tabpanel').locator('dd').allTextContents();
   expect(hashes.length).toBeGreaterThan(3);
   for (const hash of hashes) expect(hash).toMatch(/^[0-9a-f]{64}$/);

@@ -7,6 +7,8 @@ export interface Entry {
   detail: Record<string, unknown>;
   prev: string;
   hash?: string;
+  /** Which steps of the run's life it tells of. */
+  steps?: string[];
 }
 
 /** What an entry says beyond its kind, in a few words. */

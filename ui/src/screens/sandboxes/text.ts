@@ -82,6 +82,7 @@ export const text = {
     saved: 'Saved.',
     added: (name: string) => `${name} was added.`,
     inSettings: 'This sandbox is in the configuration file, and changed there.',
+    builtIn: 'This sandbox is built in: [sandbox.default] in the configuration file changes it.',
     onlyAdministrators: 'Only administrators can change it.',
   },
   folder: {
