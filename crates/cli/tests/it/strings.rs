@@ -299,12 +299,15 @@ fn as_an_id() {
         .map(|path| owner.get(path).expect(200))
     };
     let mut before = snapshot();
+    // An id can be named by how it begins, and may begin with a digit or two.
+    let mut no_ids = hostile();
+    no_ids.retain(|text| text.parse::<u8>().is_err());
     for (method, path, _) in with_id {
-        for text in hostile() {
-            let address = place.address(path, Some(&text));
+        for text in &no_ids {
+            let address = place.address(path, Some(text));
             let body = place.body(method, path);
             let query = if path.ends_with("/find") { "?q=x" } else { "" };
-            let about = format!("{path} {}", brief(&text));
+            let about = format!("{path} {}", brief(text));
             let said = place.ask(method, &format!("{address}{query}"), &body, &about);
             assert!(
                 (400..500).contains(&said.status),
