@@ -14,8 +14,8 @@ const FIRST = [
   /src\/lib\/(?!ansi|spans|virtual|filter)/,
   /src\/api\//,
   /src\/text\.ts/,
-  /src\/parts\/(?!Virtual|Filter|Snippet|Tabs|Checks|Warnings|Settle|State|Dialog|Prose|Back|terminal|output)/,
-  /src\/screens\/inbox\/(?!Always|Block|Groups|Confirm|Edit\.|Outcome|Several|One|always)/,
+  /src\/parts\/(?!Virtual|Filter|Snippet|Tabs|Checks|Warnings|Settle|State|Dialog|Prose|Back|Effect|FileCard|Diff|diff|terminal|output)/,
+  /src\/screens\/inbox\/(?!Always|Block|Groups|Confirm|Edit\.|EffectPart|Outcome|Several|One|always)/,
   /node_modules\/svelte\//,
 ];
 

@@ -65,9 +65,9 @@ test('a sandbox is added, changed, switched off and deleted, and what protects i
   await expect(page.getByRole('row').filter({ hasText: 'webshop' })).toHaveCount(0);
 });
 
-test('a sandbox of the settings is shown, and is changed there', async ({ page, server }) => {
+test('a sandbox that is built in is shown, and is changed in the settings', async ({ page, server }) => {
   await page.goto(`${server.address}/sandboxes/default`);
-  await expect(page.getByText('This sandbox is in the configuration file')).toBeVisible();
+  await expect(page.getByText('This sandbox is built in')).toBeVisible();
   await expect(page.getByLabel('Name')).toBeDisabled();
   await expect(page.getByRole('button', { name: 'Save' })).toHaveCount(0);
   await fitsPhone(page, expect);
