@@ -10,7 +10,7 @@ export default defineConfig({
   timeout: 60_000,
   // A browser on a busy machine misses a moment now and then; whatever passes only
   // the second time is named and counted as flaky.
-  retries: process.env.CI ? 1 : 0,
+  retries: 1,
   expect: { timeout: 20_000 },
   reporter: process.env.CI ? 'line' : 'list',
   use: { launchOptions, locale: 'en-GB', colorScheme: 'light' },

@@ -104,7 +104,7 @@ test('a press that comes too late is told so', async ({ page, server, browser, v
 
 test('what nobody answers expires, by the clock and without blame', async ({ page, server }) => {
   await server.kill();
-  server.config = '[approvals]\nexpire = "4s"\n';
+  server.config = '[approvals]\nexpire = "10s"\n';
   await server.start();
   await page.reload();
   const coder = server.agent('coder');
