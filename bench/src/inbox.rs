@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::http::Client;
 use crate::server::Server;
-use crate::table::{Row, Samples, Unit};
+use crate::table::{Goal, Row, Samples, Unit};
 use crate::{Effort, Result, crowd, say};
 
 /// How many ask at once.
@@ -80,7 +80,7 @@ fn answers(server: &Server, effort: &Effort) -> Result<Vec<Row>> {
     let row = |what, samples| Row::new(what, Unit::Millis, samples).against("bare", &bare);
     Ok(vec![
         row("bare spawn until the process runs", &bare),
-        row("a person's yes until the process runs", &started).goal("under 50 ms"),
+        row("a person's yes until the process runs", &started).goal(Goal::Under(50.0)),
         row("a person's yes until it is answered", &answered),
     ])
 }
@@ -116,7 +116,7 @@ fn pages(server: Server, effort: &Effort) -> Result<Vec<Row>> {
         let many = time(&server, path, effort)?;
         let what = format!("first page of `GET {}`, a million runs", &path[1..]);
         let row = Row::new(what, Unit::Millis, &many).against("few runs", &few?);
-        rows.push(row.goal("under 20 ms"));
+        rows.push(row.promise(Goal::Under(20.0)));
     }
     Ok(rows)
 }

@@ -4,9 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::Result;
+use crate::{Result, machine};
 
 /// Where a package comes from.
 #[derive(Clone, Copy)]
@@ -31,7 +31,24 @@ impl Registry {
                 Self::PyPi => pip(dir, package)?,
             }
         }
+        machine::met(package, &self.version(dir, package).unwrap_or_default());
         Ok(program)
+    }
+
+    /// Returns which version is there.
+    fn version(self, dir: &Path, package: &str) -> Option<String> {
+        match self {
+            Self::Npm => {
+                let about = dir.join("node_modules").join(package).join("package.json");
+                let about: Value = serde_json::from_slice(&fs::read(about).ok()?).ok()?;
+                Some(about["version"].as_str()?.to_owned())
+            }
+            Self::PyPi => {
+                let python = dir.join("bin/python");
+                let ask = "import importlib.metadata as m, sys; print(m.version(sys.argv[1]))";
+                machine::said(python.to_str()?, &["-c", ask, package])
+            }
+        }
     }
 }
 

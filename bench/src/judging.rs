@@ -15,7 +15,7 @@ use weighlock_policy::{
 };
 use weighlock_shell::{Dialect, parse};
 
-use crate::table::{Row, Samples, Unit};
+use crate::table::{Goal, Row, Samples, Unit};
 use crate::{Effort, Result};
 
 /// Stands for the process that measures a start.
@@ -85,10 +85,10 @@ fn start(effort: &Effort) -> Result<Vec<Row>> {
         memory.push(fourth / (1024.0 * 1024.0));
     }
     Ok(vec![
-        Row::new("start: all knowledge", Unit::Millis, &knowledge).goal("under 10 ms"),
+        Row::new("start: all knowledge", Unit::Millis, &knowledge).goal(Goal::Under(10.0)),
         Row::new("the same, processor time", Unit::Millis, &busy),
-        Row::new("start: knowledge and rules", Unit::Millis, &all).goal("under 10 ms"),
-        Row::new("memory of knowledge and rules", Unit::Mebibytes, &memory).goal("under 20 MiB"),
+        Row::new("start: knowledge and rules", Unit::Millis, &all).goal(Goal::Under(10.0)),
+        Row::new("memory of knowledge and rules", Unit::Mebibytes, &memory).goal(Goal::Under(20.0)),
     ])
 }
 
@@ -130,7 +130,7 @@ fn lines(effort: &Effort) -> Result<Vec<Row>> {
         row("a list of first words, which is no protection", &first_word),
         row("splitting at blanks outside of quotes", &split),
         row("parsing alone", &parsed),
-        row("understanding and judging", &judged).goal("under 50 µs"),
+        row("understanding and judging", &judged).promise(Goal::Under(50.0)),
         slowest("the same, the slowest line in 100", &judged),
     ])
 }
@@ -148,7 +148,7 @@ fn many(effort: &Effort) -> Result<Row> {
         }
     }
     let what = format!("{MANY} times `true &&`, then `sudo id`");
-    Ok(Row::new(what, Unit::Millis, &samples).goal("under 50 ms"))
+    Ok(Row::new(what, Unit::Millis, &samples).promise(Goal::Under(50.0)))
 }
 
 /// Times of one way, line by line.

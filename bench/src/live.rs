@@ -4,7 +4,7 @@ use std::io::Read;
 use std::process::{Command, Stdio};
 
 use crate::server::Server;
-use crate::table::{Row, Samples, Unit};
+use crate::table::{Goal, Row, Samples, Unit};
 use crate::{Effort, Result, say};
 
 /// Bytes before each frame: the kind, three zeros, and the length.
@@ -22,7 +22,7 @@ pub(crate) fn measure(effort: &Effort) -> Result<Vec<Row>> {
         Row::new("first live byte by a bare pipe", Unit::Millis, &pipe).against("pipe", &pipe),
         Row::new("first live byte over the socket", Unit::Millis, &frames)
             .against("pipe", &pipe)
-            .goal("under 3 ms"),
+            .promise(Goal::Under(3.0)),
     ])
 }
 

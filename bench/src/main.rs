@@ -59,7 +59,15 @@ const GROUPS: [(&str, Group); 22] = [
     ("mcp/many", mcp::many),
 ];
 
-const USAGE: &str = "usage: weighlock-bench [--quick] [--json] [policy|one|others|walls|flood|live|crowd|inbox|effects|terminals|mcp]...";
+const USAGE: &str = "\
+examples:
+  cargo run --release -p weighlock-bench                  the whole table, a quarter of an hour
+  cargo run --release -p weighlock-bench -- --quick one   one group, measured less often
+  cargo run --release -p weighlock-bench -- --json        for programs
+
+usage: weighlock-bench [--quick] [--json] [GROUP]...
+groups: policy one others walls flood live crowd inbox effects terminals mcp, and parts of \
+one, such as effects/small";
 
 /// How often things are measured.
 pub(crate) struct Effort {
@@ -120,21 +128,27 @@ fn compare(args: &[String]) -> Result<()> {
     let (mut effort, mut json, mut only) = (&FULL, false, vec![]);
     for arg in args {
         match arg.as_str() {
+            "--help" | "-h" => {
+                println!("{USAGE}");
+                return Ok(());
+            }
             "--quick" => effort = &QUICK,
             "--json" => json = true,
             name if GROUPS.iter().any(|(group, _)| is_in(group, name)) => only.push(name),
             _ => return Err(format!("`{arg}` is not understood\n{USAGE}").into()),
         }
     }
+    server::build()?;
     // Before the load is our own.
-    let facts = machine::facts();
+    let mut facts = machine::facts();
     let mut rows = vec![];
     for (name, measure) in GROUPS {
         if only.is_empty() || only.iter().any(|wanted| is_in(name, wanted)) {
             eprintln!("measuring: {name}");
-            rows.extend(measure(effort)?);
+            rows.extend(measure(effort)?.into_iter().map(|row| row.of(name)));
         }
     }
+    facts.extend(machine::others());
     if json {
         println!("{:#}", table::json(&facts, &rows));
     } else {

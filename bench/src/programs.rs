@@ -4,31 +4,30 @@ use std::process::{Command, Stdio};
 
 use rustix::process::geteuid;
 
+use crate::machine::{met, said};
+
 /// Has a program installed, where it is missing and that can be done. Returns
 /// whether it is there.
 pub(crate) fn install(program: &str, version: &str, package: &str) -> bool {
-    let there = |program: &str, version: &str| {
-        let mut try_it = Command::new(program);
-        let quiet = try_it.arg(version).stdin(Stdio::null());
-        quiet
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .status()
-            .is_ok()
-    };
-    if there(program, version) {
-        return true;
+    if said(program, &[version]).is_none() && geteuid().is_root() {
+        eprintln!("installing {package}");
+        apt(&["update", "-qq"]);
+        apt(&["install", "-y", "-qq", package]);
     }
-    if !geteuid().is_root() || !there("apt-get", "--version") {
-        return false;
+    let there = said(program, &[version]);
+    if let Some(version) = &there {
+        met(program, version);
     }
-    eprintln!("installing {package}");
-    let mut install = Command::new("apt-get");
-    install
-        .args(["install", "-y", package])
+    there.is_some()
+}
+
+/// What comes of it shows when the program is looked for.
+fn apt(args: &[&str]) {
+    let mut command = Command::new("apt-get");
+    command
+        .args(args)
         .env("DEBIAN_FRONTEND", "noninteractive")
         .stdin(Stdio::null())
         .stdout(Stdio::null());
-    let _ = install.status();
-    there(program, version)
+    let _ = command.status();
 }

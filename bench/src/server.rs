@@ -246,18 +246,18 @@ fn ours(program: &Path, dir: &Path) -> Command {
     command
 }
 
-/// Finds the program beside this one, and builds it when it is not there.
-fn program() -> Result<PathBuf> {
-    let program = std::env::current_exe()?.with_file_name("weighlock");
-    if !program.exists() {
-        let built = Command::new("cargo")
-            .args(["build", "--release", "-p", "weighlock"])
-            .status()?;
-        if !built.success() || !program.exists() {
-            return Err(format!("there is no {}", program.display()).into());
-        }
+/// Builds the program beside this one, so that no old one is measured.
+pub(crate) fn build() -> Result<()> {
+    let mut cargo = Command::new("cargo");
+    cargo.args(["build", "--release", "--quiet", "-p", "weighlock"]);
+    match cargo.current_dir(env!("CARGO_MANIFEST_DIR")).status() {
+        Ok(built) if built.success() => Ok(()),
+        _ => Err("`weighlock` cannot be built; nothing was measured".into()),
     }
-    Ok(program)
+}
+
+pub(crate) fn program() -> Result<PathBuf> {
+    Ok(std::env::current_exe()?.with_file_name("weighlock"))
 }
 
 fn children(of: u32) -> Vec<u32> {

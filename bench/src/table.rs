@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::machine::Fact;
+
 /// Measurements of one thing.
 #[derive(Default)]
 pub(crate) struct Samples(Vec<f64>);
@@ -21,10 +23,27 @@ pub(crate) enum Unit {
     Mebibytes,
 }
 
+/// What a row is to reach.
+#[derive(Clone, Copy)]
+pub(crate) enum Goal {
+    /// Its median is below so many of its unit.
+    Under(f64),
+    /// It is no more than so many times what it is held against.
+    AtMost(f64),
+    /// It is so many times what it is held against, or more.
+    AtLeast(f64),
+    /// It is what it is held against, give or take a half.
+    Alike,
+}
+
 /// One line of the table.
 pub(crate) struct Row {
     what: String,
+    /// The group that measured it.
+    group: &'static str,
     unit: Unit,
+    /// How often it was measured.
+    samples: usize,
     /// The good end, which load from elsewhere touches least.
     best: f64,
     median: f64,
@@ -32,7 +51,9 @@ pub(crate) struct Row {
     bad: f64,
     /// What it is held against, and how many times as much it is.
     ratio: Option<(f64, &'static str)>,
-    goal: &'static str,
+    goal: Option<Goal>,
+    /// The goal is one of the design's.
+    promised: bool,
 }
 
 impl Samples {
@@ -107,13 +128,22 @@ impl Row {
         };
         Self {
             what: what.into(),
+            group: "",
             unit,
+            samples: samples.0.len(),
             best: samples.at(best),
             median: samples.median(),
             bad: samples.at(bad),
             ratio: None,
-            goal: "",
+            goal: None,
+            promised: false,
         }
+    }
+
+    /// Says which group measured it.
+    pub(crate) fn of(mut self, group: &'static str) -> Self {
+        self.group = group;
+        self
     }
 
     /// Holds it against other samples of the same unit.
@@ -122,12 +152,39 @@ impl Row {
         self
     }
 
-    pub(crate) fn goal(mut self, goal: &'static str) -> Self {
-        self.goal = goal;
+    pub(crate) fn goal(mut self, goal: Goal) -> Self {
+        self.goal = Some(goal);
         self
     }
 
+    /// Gives it a goal that the design has.
+    pub(crate) fn promise(mut self, goal: Goal) -> Self {
+        self.promised = true;
+        self.goal(goal)
+    }
+
+    /// Returns whether it has reached its goal.
+    fn met(&self) -> Option<bool> {
+        let ratio = self.ratio.map_or(f64::NAN, |(ratio, _)| ratio);
+        self.goal.map(|goal| match goal {
+            Goal::Under(figure) => self.median < figure,
+            Goal::AtMost(times) => ratio <= times,
+            Goal::AtLeast(times) => ratio >= times,
+            Goal::Alike => (2.0 / 3.0..=1.5).contains(&ratio),
+        })
+    }
+
+    fn goal_text(&self) -> Option<String> {
+        self.goal.map(|goal| match goal {
+            Goal::Under(figure) => format!("under {figure} {}", self.unit.name()),
+            Goal::AtMost(times) => format!("at most {times}x"),
+            Goal::AtLeast(times) => format!("at least {times}x"),
+            Goal::Alike => "about 1x".into(),
+        })
+    }
+
     fn cells(&self) -> [String; 6] {
+        let goal = self.goal_text().unwrap_or_default();
         [
             self.what.clone(),
             self.unit.show(self.best),
@@ -137,32 +194,52 @@ impl Row {
                 small if small < 0.1 => format!("{small:.4}x {of}"),
                 ratio => format!("{ratio:.2}x {of}"),
             }),
-            self.goal.into(),
+            match self.met() {
+                Some(false) => format!("{goal}: missed"),
+                _ => goal,
+            },
         ]
     }
 
     fn json(&self) -> Value {
         json!({
-            "what": self.what, "unit": self.unit.name(),
-            "best": self.best, "median": self.median,
+            "group": self.group, "what": self.what, "unit": self.unit.name(),
+            "samples": self.samples, "best": self.best, "median": self.median,
             "worst_of_twenty": self.bad, "ratio": self.ratio.map(|(ratio, _)| ratio),
             "against": self.ratio.map(|(_, of)| of),
-            "goal": (!self.goal.is_empty()).then_some(self.goal),
+            "goal": self.goal_text(), "met": self.met(), "promised": self.promised,
         })
     }
 }
 
 /// Writes the table for people.
-pub(crate) fn text(facts: &[(&str, String)], rows: &[Row]) -> String {
+pub(crate) fn text(facts: &[Fact], rows: &[Row]) -> String {
     let mut text = String::new();
     for (name, value) in facts {
         let _ = writeln!(text, "{name}: {value}");
     }
-    text.push('\n');
+    let promised: Vec<&Row> = rows.iter().filter(|row| row.promised).collect();
+    if !promised.is_empty() {
+        let met = promised
+            .iter()
+            .filter(|row| row.met() == Some(true))
+            .count();
+        let _ = writeln!(
+            text,
+            "\nGoals of the design: {met} of {} met",
+            promised.len()
+        );
+        lines(&mut text, &promised);
+    }
+    text.push_str("\nEverything\n");
+    lines(&mut text, &rows.iter().collect::<Vec<_>>());
+    text
+}
+
+fn lines(text: &mut String, rows: &[&Row]) {
     let head = ["what", "best", "median", "1 in 20", "ratio", "goal"].map(String::from);
-    let lines: Vec<[String; 6]> = std::iter::once(head)
-        .chain(rows.iter().map(Row::cells))
-        .collect();
+    let rows = rows.iter().map(|row| row.cells());
+    let lines: Vec<[String; 6]> = std::iter::once(head).chain(rows).collect();
     let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max();
     let widths: [usize; 6] = std::array::from_fn(|column| width(column).unwrap_or(0));
     for [what, best, median, bad, ratio, goal] in &lines {
@@ -171,14 +248,13 @@ pub(crate) fn text(facts: &[(&str, String)], rows: &[Row]) -> String {
             format!("{what:w0$}  {best:>w1$}  {median:>w2$}  {bad:>w3$}  {ratio:w4$}  {goal}");
         let _ = writeln!(text, "{}", line.trim_end());
     }
-    text
 }
 
 /// Writes the table for programs.
-pub(crate) fn json(facts: &[(&str, String)], rows: &[Row]) -> Value {
+pub(crate) fn json(facts: &[Fact], rows: &[Row]) -> Value {
     let facts: serde_json::Map<String, Value> = facts
         .iter()
-        .map(|(name, value)| ((*name).to_owned(), json!(value)))
+        .map(|(name, value)| (name.clone(), json!(value)))
         .collect();
     json!({ "machine": facts, "rows": rows.iter().map(Row::json).collect::<Vec<_>>() })
 }

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use super::{Copies, DIRECT, PAUSE, bare, order, walled};
 use crate::server::Server;
-use crate::table::{Row, Samples, Unit};
+use crate::table::{Goal, Row, Samples, Unit};
 use crate::{Effort, Result};
 
 /// Crates that the program consists of, and functions in each: some seconds.
@@ -59,10 +59,10 @@ pub(crate) fn measure(effort: &Effort) -> Result<Vec<Row>> {
         row("the same behind walls, no copy", walls).against("bare", bare),
         row("the same on a copy", copy)
             .against("walls", walls)
-            .goal("at most 1.1x"),
+            .goal(Goal::AtMost(1.1)),
         row("  until its changes are asked about", asked)
             .against("walls", walls)
-            .goal("at most 1.1x"),
+            .goal(Goal::AtMost(1.1)),
     ])
 }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::{Copies, PAUSE, bare, order, plant};
-use crate::table::{Row, Samples, Unit};
+use crate::table::{Goal, Row, Samples, Unit};
 use crate::{Effort, Result};
 
 const SMALL: usize = 10_000;
@@ -71,7 +71,7 @@ fn apply(copies: &mut Copies, effort: &Effort) -> Result<Vec<Row>> {
         row("`true` over the socket", run),
         row("4 changes in 10,000 files, until asked about", preview),
         row("  and until they are applied", commit),
-        row("  both", both).goal("under 25x"),
+        row("  both", both).promise(Goal::AtMost(25.0)),
     ])
 }
 
@@ -106,7 +106,7 @@ fn see(small: &mut Copies, large: &mut Copies, effort: &Effort) -> Result<Vec<Ro
         row("10 changes in 10,000 files, seen", small).against("by hand", hand_small),
         row("10 changes in 100,000 files, seen", large)
             .against("10,000 files", small)
-            .goal("about 1x"),
+            .promise(Goal::Alike),
         row("the same, against by hand", large).against("by hand", hand_large),
     ])
 }

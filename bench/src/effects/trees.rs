@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::{Copies, DIRECT, PAUSE, bare, order, plant, walled};
 use crate::server::Server;
-use crate::table::{Row, Samples, Unit};
+use crate::table::{Goal, Row, Samples, Unit};
 use crate::{Effort, Result};
 
 const UNPACKED: usize = 5_000;
@@ -99,7 +99,7 @@ fn search(effort: &Effort) -> Result<Vec<Row>> {
         row("`grep -r` in 10,000 files, bare", bare),
         row("the same behind walls", plain)
             .against("bare", bare)
-            .goal("at most 1.1x"),
+            .goal(Goal::AtMost(1.1)),
         row("the same over undecided changes", draft).against("walls", plain),
     ])
 }

@@ -8,7 +8,7 @@ use super::stdio::Client;
 use super::{ECHO, Turn, by_turns, of, our_tool, ours, peers, streamable};
 use crate::one::bare;
 use crate::server::Server;
-use crate::table::{Row, Samples, Unit};
+use crate::table::{Goal, Row, Samples, Unit};
 use crate::{Effort, Result};
 
 /// Rounds before the first that counts.
@@ -49,17 +49,15 @@ fn rows(samples: &[(&'static str, Samples)], peers: &[Peer]) -> Result<Vec<Row>>
     let (shell, spawn) = (of(samples, SHELL)?, of(samples, SPAWN)?);
     let mut rows = vec![];
     for (name, taken) in samples {
-        let row = |what: &str| Row::new(what, Unit::Millis, taken);
-        rows.push(row(name).against("sh -c 'echo hi'", shell));
+        let row = || Row::new(*name, Unit::Millis, taken);
+        rows.push(row().against("sh -c 'echo hi'", shell));
         if ![STDIO, HTTP].contains(name) {
             continue;
         }
-        let same = row("  the same, against bare `true`");
-        rows.push(same.against("bare true", spawn).goal("at most 3x"));
+        rows.push(row().against("bare true", spawn).promise(Goal::AtMost(3.0)));
         for peer in peers {
-            let same = row("  the same, against one without walls");
-            let same = same.against(peer.name(), of(samples, peer.name())?);
-            rows.push(same.goal("under 1x"));
+            let same = row().against(peer.name(), of(samples, peer.name())?);
+            rows.push(same.promise(Goal::AtMost(1.0)));
         }
     }
     Ok(rows)

@@ -12,7 +12,7 @@ use super::pty::Bare;
 use super::{close, closed, open};
 use crate::http::Client;
 use crate::server::Server;
-use crate::table::{Row, Samples, Unit};
+use crate::table::{Goal, Row, Samples, Unit};
 use crate::web_socket::Viewer;
 use crate::{Effort, Result, say};
 
@@ -65,7 +65,7 @@ pub(crate) fn measure(effort: &Effort) -> Result<Vec<Row>> {
     for (count, samples) in COUNTS.into_iter().zip(&written).skip(1) {
         rows.push(row(format!("watched by {count}"), samples));
     }
-    rows.push(row("watched by one who has stalled".into(), &stalled).goal("about 1x"));
+    rows.push(row("watched by one who has stalled".into(), &stalled).goal(Goal::Alike));
     for (count, samples) in COUNTS.into_iter().zip(&sent).skip(1) {
         let what = format!("output sent to {count} who watch, snapshots aside");
         rows.push(Row::new(what, Unit::MegabytesPerSecond, samples));

@@ -12,7 +12,7 @@ use rustix::process::geteuid;
 
 pub(crate) use rounds::{VERB, serve};
 
-use crate::table::{Row, Samples, Unit};
+use crate::table::{Goal, Row, Samples, Unit};
 use crate::{Effort, Result, programs};
 
 /// Measurements by name, as they come back from the process that made them.
@@ -63,7 +63,7 @@ fn rows(who: &str, found: &Found) -> Vec<Row> {
     let row = |name: &str| {
         let row = Row::new(format!("{name}{who}"), Unit::Millis, &samples(name)?);
         Some(match name {
-            rounds::WALLS => row.against("bare true", &spawn).goal("at most 2x"),
+            rounds::WALLS => row.against("bare true", &spawn).promise(Goal::AtMost(2.0)),
             rounds::WALLED_SHELL => row.against("sh -c true", &shell),
             _ => row.against("bare true", &spawn),
         })
