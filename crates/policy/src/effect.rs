@@ -63,11 +63,6 @@ impl Effect {
             Self::Shell => "shell",
         }
     }
-
-    /// Returns the class with this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|effect| effect.name() == name)
-    }
 }
 
 impl Effects {

@@ -109,6 +109,8 @@ pub(crate) enum Style {
 pub(crate) enum Role {
     #[serde(rename = "TEXT")]
     Text,
+    #[serde(rename = "FORMAT")]
+    Format,
     #[serde(rename = "N")]
     Number,
     #[serde(rename = "REV")]

@@ -58,8 +58,6 @@ pub enum LayerKind {
     Sandbox,
     /// For one agent.
     Agent,
-    /// For one session of an agent.
-    Session,
 }
 
 impl LayerKind {
@@ -70,7 +68,6 @@ impl LayerKind {
             Self::Server => "server",
             Self::Sandbox => "sandbox",
             Self::Agent => "agent",
-            Self::Session => "session",
         }
     }
 

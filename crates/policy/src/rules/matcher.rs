@@ -171,15 +171,13 @@ impl PartMatcher {
     /// Returns whether it tells what commands do, and nothing that is written in
     /// them.
     pub(crate) fn names_classes(&self) -> bool {
-        let about_classes = Self {
-            access: self.access.clone(),
-            places: self.places.clone(),
-            effects: self.effects.clone(),
-            effects_only: self.effects_only,
-            tags: self.tags.clone(),
-            ..Self::default()
-        };
-        self.about() == about_classes.about()
+        self.programs.about().is_empty()
+            && self.subcommands.is_empty()
+            && self.options.is_empty()
+            && self.args.is_empty()
+            && self.kinds.is_empty()
+            && self.paths.is_empty()
+            && self.hosts.is_empty()
     }
 
     /// Returns in short what it is about.

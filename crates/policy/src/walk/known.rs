@@ -109,7 +109,11 @@ impl Walk<'_> {
             }
         };
         match used.role {
-            Role::Text | Role::Number | Role::Revision | Role::Any => {}
+            // A repository names the program that verifies them.
+            Role::Format if arg.text.as_deref().is_none_or(verifies_signatures) => {
+                part.effects.add(Effect::Execute);
+            }
+            Role::Text | Role::Format | Role::Number | Role::Revision | Role::Any => {}
             Role::File => place(self, part, Access::Read, deep),
             Role::List => {
                 let mut path = self.path(arg, Access::Read, false);
@@ -356,4 +360,10 @@ fn sentence(does: &str, part: &Part) -> String {
         .any(|path| path.deep && path.access == Access::Delete);
     let deep = if deep { " and everything in it" } else { "" };
     format!("{before}{object}{deep}{after}")
+}
+
+/// Whether a format of git's has signatures verified.
+fn verifies_signatures(format: &str) -> bool {
+    let signs = ["%G", "%+G", "%-G", "% G", "(signature", "(*signature"];
+    signs.iter().any(|sign| format.contains(sign))
 }
