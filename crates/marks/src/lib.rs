@@ -2,8 +2,7 @@
 //!
 //! A shell gets start-up code ([`Integration`]) and then says, by marks that
 //! no screen shows, where prompts, commands and outputs begin and end.
-//! [`Marks`] finds them, [`Spans`] says which bytes each command wrote, and
-//! [`Strip`] takes them out of what people see.
+//! [`Marks`] finds them, and [`Spans`] says which bytes each command wrote.
 //!
 //! ```
 //! use weighlock_marks::{Nonce, Spans};
@@ -26,14 +25,14 @@
 //!   what a process started with) nor in what the shell exports.
 //! - The start-up file removes itself before anything of the user's runs.
 //!   Where it cannot (a read-only mount), the caller has to, at the first mark.
-//! - It is only ever written to the terminal, and only the master's owner
-//!   reads that. [`Strip`] takes it out before anyone else sees the bytes.
+//! - It is only ever written to the terminal, and a screen does not show it.
 //!
 //! What does not keep it:
 //!
 //! - The shell knows it. Whoever may type, or writes the user's start-up
-//!   files, can have it with `set`. [`Strip`] masks it when it is shown as it
-//!   is; `set | base64` is not recognised.
+//!   files, can have it with `set`.
+//! - The output is kept with the marks in it. Whoever may read it as it was
+//!   written, or its recording, can read the nonce there.
 //! - A program of the same user can read the shell's memory
 //!   (`/proc/…/mem`) unless Yama, a PID namespace or a wall forbids; that is
 //!   not ptrace(2), and forbidding that call does not forbid this.
@@ -46,12 +45,10 @@ mod error;
 mod integration;
 mod mark;
 mod marks;
-mod mask;
 mod nonce;
 mod recording;
 mod scan;
 mod span;
-mod strip;
 
 pub use error::Error;
 pub use integration::{File, Integration, Shell};
@@ -59,7 +56,6 @@ pub use mark::{Command, Mark, Sign};
 pub use marks::Marks;
 pub use nonce::Nonce;
 pub use recording::{
-    Event, Frame, Frames, Header, Idle, Index, Kind, Reader, Recorder, Size, Spacing, first_line,
+    Event, Frame, Frames, Header, Index, Kind, Reader, Recorder, Size, Spacing, first_line,
 };
 pub use span::{Span, Spans};
-pub use strip::Strip;

@@ -6,7 +6,6 @@
 
 mod event;
 mod header;
-mod idle;
 mod index;
 mod read;
 mod text;
@@ -14,7 +13,6 @@ mod write;
 
 pub use event::{Event, Kind};
 pub use header::{Header, Size};
-pub use idle::Idle;
 pub use index::{Frame, Frames, Index, Spacing};
 pub use read::{Reader, first_line};
 pub use write::Recorder;

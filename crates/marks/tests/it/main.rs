@@ -6,6 +6,5 @@ mod bash;
 mod marks;
 mod recording;
 mod sh;
-mod strip;
 mod support;
 mod zsh;
