@@ -43,6 +43,7 @@ test('pictures', async ({ page, server }) => {
   await shoot(page, 'run');
 
   const shell = await owner(page, 'POST', '/terminals', { name: 'dev-server', command: 'bash', description: 'Watch the tests' });
+  await owner(page, 'POST', '/terminals/dev-server/exec', { command: 'cat README.md; ls -l; wc -l src/*' });
   await page.goto(`${server.address}/terminals/${shell.terminal_id ?? shell.command_id ?? 'dev-server'}`);
   await expect(page.getByText('dev-server').first()).toBeVisible();
   await page.waitForTimeout(1500);
