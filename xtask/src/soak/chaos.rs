@@ -7,7 +7,7 @@ use rustix::process::Signal;
 
 use super::dice::Dice;
 use super::ledger::Ledger;
-use super::world::{World, processes, send};
+use super::world::{World, parent, processes, send};
 use crate::Result;
 
 /// Seconds from the true time that the wall clock jumps to.
@@ -104,10 +104,4 @@ impl Chaos<'_> {
         }
         Ok(())
     }
-}
-
-fn parent(pid: u32) -> Option<u32> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let mut fields = stat.rsplit_once(") ")?.1.split(' ');
-    fields.nth(1)?.parse().ok()
 }

@@ -92,6 +92,11 @@ impl Ledger {
         *lock(&self.counts).entry(what).or_default() += 1;
     }
 
+    /// How often that was.
+    pub(super) fn counted(&self, what: &str) -> u64 {
+        lock(&self.counts).get(what).copied().unwrap_or(0)
+    }
+
     pub(super) fn counts(&self) -> Vec<(&'static str, u64)> {
         let counts = lock(&self.counts);
         counts.iter().map(|(what, count)| (*what, *count)).collect()

@@ -258,6 +258,12 @@ pub(super) fn processes() -> impl Iterator<Item = u32> {
     all.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
+pub(super) fn parent(pid: u32) -> Option<u32> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let mut fields = stat.rsplit_once(") ")?.1.split(' ');
+    fields.nth(1)?.parse().ok()
+}
+
 pub(super) fn cmdline(pid: u32) -> Vec<u8> {
     fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default()
 }

@@ -1,18 +1,19 @@
-//! Whose work is in the program, under which terms, and that nobody's is there
-//! twice without a reason.
+//! Whose work is in the program, under which terms, and that nobody's is there,
+//! or is there twice, without a reason.
 //!
 //! Cargo knows all of it without a network and in less than a second, so this
 //! is a test and no further tool that would have to be built first.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
 
+use crate::generated::{assert_current, read, root};
+
 /// Terms that a program under Apache-2.0 may be made of without further duties
-/// than to name them.
+/// than to pass their texts on, which `cargo xtask third-party` gathers for
+/// packages.
 const ALLOWED: &[&str] = &[
     "0BSD",
     "Apache-2.0",
@@ -61,10 +62,6 @@ const TWICE: &[(&str, &str)] = &[
 /// The list that the pages show.
 const SHOWN: &str = "ui/src/screens/settings/packages.json";
 
-fn root() -> &'static Path {
-    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
-}
-
 fn metadata() -> Value {
     let done = Command::new(env!("CARGO"))
         .args(["metadata", "--format-version", "1", "--locked", "--offline"])
@@ -81,8 +78,7 @@ fn metadata() -> Value {
 }
 
 fn lock() -> BTreeMap<String, Value> {
-    let lock: Value =
-        serde_json::from_slice(&fs::read(root().join("ui/package-lock.json")).unwrap()).unwrap();
+    let lock: Value = serde_json::from_str(&read("ui/package-lock.json")).unwrap();
     let packages = lock["packages"].as_object().unwrap();
     let named = packages.iter().filter_map(|(path, package)| {
         let (_, name) = path.rsplit_once("node_modules/")?;
@@ -192,16 +188,40 @@ fn nothing_is_there_twice_without_a_reason() {
 fn the_pages_list_every_package_with_its_terms() {
     let found = metadata();
     let made = serde_json::to_string_pretty(&packages(&found)).unwrap() + "\n";
-    let path = root().join(SHOWN);
-    if std::env::var_os("WEIGHLOCK_WRITE").is_some() {
-        fs::write(&path, &made).unwrap();
+    assert_current(SHOWN, &made);
+}
+
+#[test]
+fn every_dependency_says_what_it_is_for() {
+    let manifest = read("Cargo.toml");
+    let (_, rest) = manifest.split_once("[workspace.dependencies]\n").unwrap();
+    let (list, _) = rest.split_once("\n[").unwrap();
+    let mut named = 0;
+    for pair in list.lines().collect::<Vec<_>>().windows(2) {
+        let (above, line) = (pair[0], pair[1]);
+        if line.is_empty() || line.starts_with('#') || line.contains("path = ") {
+            continue;
+        }
+        assert!(above.starts_with("# "), "nothing says what for: {line}");
+        named += 1;
     }
-    let shown = fs::read_to_string(path).unwrap_or_default();
-    let how = "WEIGHLOCK_WRITE=1 cargo nextest run -p weighlock licences::the_pages";
-    assert!(
-        shown == made,
-        "{SHOWN} is not what is used; make it anew: {how}"
-    );
+    // What is not in that list is seen by nobody who reads it.
+    let found = metadata();
+    let all = found["packages"].as_array().unwrap();
+    let ours = all.iter().filter(|one| one["source"].is_null());
+    let direct: BTreeSet<_> = ours
+        .flat_map(|one| one["dependencies"].as_array().unwrap())
+        .filter(|need| !need["source"].is_null())
+        .map(|need| need["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(named, direct.len(), "{direct:?}");
+    let manifest: Value = serde_json::from_str(&read("ui/package.json")).unwrap();
+    let reasons = read("ui/README.md");
+    assert!(manifest["dependencies"].is_null());
+    for name in manifest["devDependencies"].as_object().unwrap().keys() {
+        let row = format!("| `{name}` |");
+        assert!(reasons.contains(&row), "ui/README.md does not name {name}");
+    }
 }
 
 /// Everything that the program and its pages are made of: name, version, terms.

@@ -28,6 +28,10 @@ const TOP: [&str; 10] = [
     "weighlock.db",
 ];
 
+/// What a home has where no command writes to it: what the server puts there, and
+/// what shells of terminals leave.
+const IN_HOMES: [&str; 2] = [".bash_history", ".gitconfig"];
+
 /// Mounts, as they are now.
 pub(crate) fn mounts() -> BTreeSet<String> {
     let all = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
@@ -73,8 +77,18 @@ pub(crate) fn check_mounts(before: &BTreeSet<String>, ledger: &Ledger) {
     }
 }
 
-/// Control groups carry the namespace that they were made in.
-pub(crate) fn check_cgroups(ledger: &Ledger) {
+/// Control groups carry the namespace that they were made in. Where none can be
+/// made, there is nothing to look for, which is no proof of anything.
+pub(crate) fn check_cgroups(rows: &[Value], ledger: &Ledger) {
+    let layers = rows
+        .iter()
+        .flat_map(|row| row["sandbox"]["layers"].as_array().into_iter().flatten());
+    let made = layers
+        .filter_map(|layer| layer["how"].as_str())
+        .any(|how| how.starts_with("cgroup"));
+    if !made {
+        println!("SKIPPED: no run had a control group here, so none can be left.");
+    }
     let own = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
     let own = own.to_string_lossy();
     let own: String = own.chars().filter(char::is_ascii_digit).collect();
@@ -131,6 +145,60 @@ pub(crate) fn check_state(world: &World, rows: &[Value], ledger: &Ledger) {
         let row = rows.get(run.as_str());
         if row.is_none() {
             ledger.fault(format!("undo/{run} is left, and nobody knows it"));
+        }
+    }
+}
+
+/// Files of tasks, homes and recordings belong to somebody who is on record.
+pub(crate) fn check_files(world: &World, rows: &[Value], ledger: &Ledger) {
+    let state = world.state();
+    for session in names(&state.join("tasks")) {
+        let dir = state.join("tasks").join(&session);
+        for name in names(&dir) {
+            let task = name.trim_start_matches("bash-").trim_end_matches(".log");
+            let of = |row: &&Value| {
+                row["short_id"].as_str() == Some(&*format!("r_{task}"))
+                    && row["session_id"] == *session
+            };
+            if rows.iter().any(|row| of(&row)) {
+                continue;
+            }
+            // Made before its run could be recorded; age removes it.
+            let bytes = fs::metadata(dir.join(&name)).map_or(0, |file| file.len());
+            match bytes {
+                0 => ledger.count("files of tasks that never came to be"),
+                _ => ledger.fault(format!("tasks/{session}/{name} is nobody's: {bytes} bytes")),
+            }
+        }
+    }
+    // Whoever was refused or cut off may have left one, and nobody else.
+    let nobodys = ledger.counted("files of tasks that never came to be");
+    let refused = ledger.counted("answers: storage full")
+        + ledger.counted("calls that the server's death cut off")
+        + ledger.counted("clients that vanished");
+    if nobodys > refused {
+        ledger.fault(format!(
+            "{nobodys} files of tasks are nobody's, and {refused} were refused"
+        ));
+    }
+    for sandbox in names(&state.join("homes")) {
+        let dir = state.join("homes").join(&sandbox);
+        if !["default", "copies"].contains(&sandbox.as_str()) {
+            ledger.fault(format!("homes/{sandbox} is of no sandbox"));
+        }
+        for user in names(&dir) {
+            let mut has = names(&dir.join(&user));
+            has.retain(|name| !IN_HOMES.contains(&name.as_str()));
+            if !has.is_empty() {
+                ledger.fault(format!("homes/{sandbox}/{user} has {has:?}"));
+            }
+        }
+    }
+    for name in names(&state.join("recordings")) {
+        let run = name.split('.').next().unwrap_or_default();
+        let known = rows.iter().any(|row| row["command_id"] == *run);
+        if !known {
+            ledger.fault(format!("recordings/{name} is of no run on record"));
         }
     }
 }

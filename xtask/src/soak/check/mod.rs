@@ -2,3 +2,4 @@
 
 pub(super) mod left;
 pub(super) mod records;
+pub(super) mod rest;

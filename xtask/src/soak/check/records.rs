@@ -1,6 +1,6 @@
 //! The record against what clients know and what really happened.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs;
 
 use serde_json::Value;
@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::Result;
 use crate::soak::client::Client;
 use crate::soak::ledger::{Kind, Ledger, Order, Told};
+use crate::soak::load::CLIENTS;
 use crate::soak::world::World;
 
 /// A shell that seems to wait for the rest of a command is interrupted. On a
@@ -176,8 +177,19 @@ impl<'a> Records<'a> {
         must(!taken(false) || !applied, || {
             "was not to be applied, and is".into()
         })?;
-        let cut_off = ["killed", "timed_out"].contains(&row["state"].as_str().unwrap_or(""));
-        match applied && cut_off {
+        let ended = row["changes"]["ended_as"]
+            .as_str()
+            .or(row["state"].as_str());
+        let cut_off = ["killed", "timed_out"].contains(&ended.unwrap_or(""));
+        // Copies are on the disk that fills; then a command itself fails.
+        let no_room = self.ledger.counted("disks filled") > 0
+            && row["exit_code"]
+                .as_i64()
+                .is_some_and(|exit| exit != order.exit);
+        if applied && no_room {
+            self.ledger.count("commands on a copy that had no room");
+        }
+        match applied && (cut_off || no_room) {
             true => self.check_part(order, &row["changes"]["paths"]),
             false => self.check_tree(order, applied),
         }
@@ -231,6 +243,57 @@ impl<'a> Records<'a> {
         let made = (1..=3).filter(|n| read(format!("{mark}/{n}")) == format!("{mark}\n"));
         let found = (lines, made.count(), read(format!("{mark}-gone")).is_empty());
         (found, place.join(mark).exists())
+    }
+
+    /// Says how everything ended. What is lost, somebody has killed.
+    pub(crate) fn check_states(&self) {
+        let mut states: BTreeMap<&str, u64> = BTreeMap::new();
+        let (mut never_began, mut lost) = (0, 0);
+        for row in &self.all {
+            let state = row["state"].as_str().unwrap_or_default();
+            *states.entry(state).or_default() += 1;
+            match row["reason"]["code"].as_str() {
+                _ if state != "lost" => {}
+                Some("never_began") => never_began += 1,
+                _ => lost += 1,
+            }
+        }
+        let states: Vec<_> = { states.iter() }
+            .map(|(state, count)| format!("{count} {state}"))
+            .collect();
+        println!("{:>8}  on record: {}", self.all.len(), states.join(", "));
+        println!("{lost:>8}  lost with their keepers, {never_began} that never began");
+        let counted = |what| self.ledger.counted(what);
+        // With a keeper go its run and, if that is a terminal, what is typed there.
+        let keepers = 2 * counted("keepers killed");
+        if lost > keepers {
+            self.ledger
+                .fault(format!("{lost} runs are lost; kills explain {keepers}"));
+        }
+        // Between the record of a start and the start, each client has one at most.
+        let ends = counted("servers killed") + counted("servers replaced");
+        let begun = CLIENTS as u64 * ends;
+        if never_began > begun {
+            self.ledger.fault(format!(
+                "{never_began} runs never began; servers that ended explain {begun}"
+            ));
+        }
+    }
+
+    /// Recordings are made of what is kept when somebody asks; some are, so that
+    /// there is something to be left behind.
+    pub(crate) fn check_recordings(&self) {
+        let kept = self
+            .all
+            .iter()
+            .filter(|row| row["output"]["kept_bytes"].as_u64() > Some(0));
+        for row in kept.take(5) {
+            let id = row["command_id"].as_str().unwrap_or_default();
+            let path = format!("/commands/{id}/recording/index");
+            if self.world.owner().get(&path).only(200).is_none() {
+                self.ledger.fault(format!("{id} has no recording"));
+            }
+        }
     }
 
     /// Nothing but what was asked for is in the directories.

@@ -50,6 +50,9 @@ const ALL: [(&str, Act); 9] = [
     ("mcp", mcp::act),
 ];
 
+/// How many of them there are.
+pub(super) const CLIENTS: usize = ALL.len();
+
 impl<'a> Stage<'a> {
     /// Lets everybody work until it is time.
     pub(super) fn play(&'a self) {
