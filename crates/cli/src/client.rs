@@ -15,6 +15,7 @@ use serde::de::DeserializeOwned;
 use tokio::net::UnixStream;
 use weighlock_engine::ShortPath;
 use weighlock_server::ProblemDocument;
+pub(crate) use weighlock_server::escape;
 
 pub(crate) use crate::failure::Failure;
 use crate::paths::Paths;
@@ -282,18 +283,6 @@ fn nobody_there(paths: &Paths) -> Failure {
     )
 }
 
-/// Makes a part of an address from any text.
-pub(crate) fn escape(text: &str) -> String {
-    text.bytes()
-        .map(|byte| match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' => {
-                char::from(byte).to_string()
-            }
-            other => format!("%{other:02X}"),
-        })
-        .collect()
-}
-
 /// Runs the client's part of a verb.
 pub(crate) fn block_on<T>(deed: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -355,7 +344,10 @@ async fn checked(response: Response<Incoming>) -> Result<Response<Incoming>, Fai
             hint: problem.hint.clone(),
             problem: Some(Box::new(problem)),
         }),
-        Err(_) => Err(Failure::new(format!("the server answered {status}"), "")),
+        Err(_) => Err(Failure::new(
+            format!("the server answered {status} and does not say why"),
+            "look at `weighlock runs` before asking again: it may have been done",
+        )),
     }
 }
 

@@ -49,8 +49,12 @@ impl Frames {
             return Ok(None);
         };
         let header = header.try_into().expect("as long as a header");
-        let (kind, length) = Frame::read(header)
-            .ok_or_else(|| Failure::new("the server's answer is not understood", ""))?;
+        let (kind, length) = Frame::read(header).ok_or_else(|| {
+            Failure::new(
+                "the server's answer is not understood; a run that was started goes on",
+                "restart the server if it is of another version",
+            )
+        })?;
         if self.buffer.len() < FRAME_HEADER + length {
             return Ok(None);
         }

@@ -313,7 +313,7 @@ fn next_step(judged: &Explanation) -> Vec<String> {
     };
     vec![match judged.verdict {
         Verdict::Auto => format!("Try it: weighlock run -- {command}{tail}"),
-        Verdict::Ask => format!("Try it: weighlock run -- {command}   (asks you first)"),
+        Verdict::Ask => format!("Try it: weighlock run -- {command}   (asks you)"),
         Verdict::Reject => "Use another command: no approval is possible for this one.".into(),
     }]
 }

@@ -9,14 +9,15 @@ use rustix::net::{AddressFamily, SocketType, socket};
 /// can talk to itself.
 pub(crate) fn raise_loopback() -> io::Result<()> {
     let socket = socket(AddressFamily::INET, SocketType::DGRAM, None)?;
-    // SAFETY: all fields are integers, for which zero is a valid value.
+    // SAFETY: the fields are integers and a union of integers and a pointer
+    // that nobody dereferences; zero is a valid value of each.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     for (to, &from) in request.ifr_name.iter_mut().zip(b"lo") {
         *to = from.cast_signed();
     }
     request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
-    // SAFETY: the request is one of the kind that this call reads, and
-    // outlives it.
+    // SAFETY: the request is one of the kind that this call reads, with its
+    // flags set, and outlives it.
     let done = unsafe {
         libc::ioctl(
             socket.as_raw_fd(),

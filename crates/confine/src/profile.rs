@@ -1,7 +1,10 @@
 //! What a run may see, reach and use: the order for its walls.
 
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
+use rustix::fs::Stat;
 use serde::{Deserialize, Serialize};
 
 /// The walls that are wanted around one run.
@@ -106,6 +109,24 @@ pub struct FileId {
     pub device: u64,
     /// Its number there.
     pub inode: u64,
+}
+
+impl From<&Stat> for FileId {
+    fn from(stat: &Stat) -> Self {
+        Self {
+            device: stat.st_dev,
+            inode: stat.st_ino,
+        }
+    }
+}
+
+impl From<&Metadata> for FileId {
+    fn from(meta: &Metadata) -> Self {
+        Self {
+            device: meta.dev(),
+            inode: meta.ino(),
+        }
+    }
 }
 
 /// What a run can reach.

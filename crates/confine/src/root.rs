@@ -270,7 +270,7 @@ impl Root {
         let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
         let source = openat2(&self.old, below(from), flags, Mode::empty(), resolve)?;
         let stat = fstat(&source)?;
-        if is.is_some_and(|is| is != file_id(&stat)) {
+        if is.is_some_and(|is| is != FileId::from(&stat)) {
             return Err(io::Error::other("it changed meanwhile"));
         }
         let is_dir = match FileType::from_raw_mode(stat.st_mode) {
@@ -401,7 +401,7 @@ pub(crate) fn enter(profile: &Profile) -> io::Result<()> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     let dir = openat2(CWD, &profile.cwd, flags, Mode::empty(), resolve)?;
-    let found = file_id(&fstat(&dir)?);
+    let found = FileId::from(&fstat(&dir)?);
     if profile.cwd_is.is_some_and(|is| is != found) {
         return Err(io::Error::other("it changed meanwhile"));
     }
@@ -498,13 +498,6 @@ fn covering(mounts: &[&Mount], at: &Path) -> Option<PathBuf> {
 /// A path as it is below a root.
 fn below(path: &Path) -> &Path {
     path.strip_prefix("/").unwrap_or(path)
-}
-
-fn file_id(stat: &rustix::fs::Stat) -> FileId {
-    FileId {
-        device: stat.st_dev,
-        inode: stat.st_ino,
-    }
 }
 
 pub(crate) fn failed<E: Into<io::Error>>(what: &str) -> impl FnOnce(E) -> Failed {

@@ -35,7 +35,7 @@ use weighlock_policy::CommitPermit;
 
 use crate::changes::Changes;
 
-pub use applied::{Applied, forget_images};
+pub use applied::{Applied, forget_images, is_applied};
 pub use error::CommitError;
 pub(crate) use images::Index;
 pub use recover::{Recovered, is_unfinished, recover};

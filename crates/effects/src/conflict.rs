@@ -230,10 +230,7 @@ fn open_live(root: &Root) -> Result<Option<OwnedFd>, Error> {
         return Ok(None);
     };
     let stat = fstat(&live).map_err(Error::read(&root.live))?;
-    let found = FileId {
-        device: stat.st_dev,
-        inode: stat.st_ino,
-    };
+    let found = FileId::from(&stat);
     Ok((found == root.is).then_some(live))
 }
 

@@ -189,10 +189,7 @@ fn open_live(root: &Root) -> Result<OwnedFd, Error> {
     let dir = openat2(CWD, &root.live, flags, Mode::empty(), resolve)
         .map_err(|error| unopened(&root.live, error))?;
     let stat = fstat(&dir).map_err(|error| unread(&root.live, error.into()))?;
-    let is = FileId {
-        device: stat.st_dev,
-        inode: stat.st_ino,
-    };
+    let is = FileId::from(&stat);
     if is == root.is {
         Ok(dir)
     } else {

@@ -32,7 +32,8 @@ mod secret;
 
 pub use changes::{Change, Changes, Kind, Refusal, Root, Source};
 pub use commit::{
-    Applied, CommitError, Place, Recovered, commit, forget_images, is_unfinished, recover,
+    Applied, CommitError, Place, Recovered, commit, forget_images, is_applied, is_unfinished,
+    recover,
 };
 pub use conflict::Conflict;
 pub use diff::{FileDiff, Hunk, Line, More, Page, Shape, Side, compare};

@@ -89,7 +89,7 @@ impl BlacklistFile {
         };
         match reset() {
             Err(source) if source.kind() != io::ErrorKind::NotFound => {
-                Err(Error::File { path, source })
+                Err(Error::file(&path)(source))
             }
             _ => Ok(()),
         }
@@ -97,10 +97,8 @@ impl BlacklistFile {
 
     /// Writes a list so that a reader sees the old one or the new one.
     pub(crate) fn save(base: &Path, list: &Blacklist) -> Result<(), Error> {
-        write_safely(base, &list.to_json()).map_err(|source| Error::File {
-            path: base.join(".agents/terminal.json"),
-            source,
-        })
+        write_safely(base, &list.to_json())
+            .map_err(Error::file(&base.join(".agents/terminal.json")))
     }
 }
 

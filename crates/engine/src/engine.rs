@@ -243,7 +243,11 @@ impl Engine {
     /// Finds a run by its id, or by an unambiguous beginning of its short id.
     /// What somebody may not see is not there.
     pub fn find(&self, id: &str, who: &Principal) -> Result<Run, Error> {
-        let id = run_of_task(id);
+        let id = &*run_of_task(id);
+        // The whole name of a terminal says more than how an id begins.
+        if let Some(run) = self.terminal_called(id, who)? {
+            return Ok(self.freshen(run));
+        }
         let mut found = match id.strip_prefix("r_") {
             // Every id begins like that.
             Some("") => vec![],
@@ -251,11 +255,7 @@ impl Engine {
         };
         found.retain(|command| who.sees(&command.requested_by, command.sandbox.as_deref()));
         match (found.pop(), found.pop()) {
-            // A terminal has a name as well.
-            (None, _) => match self.terminal_called(id, who)? {
-                Some(run) => Ok(self.freshen(run)),
-                None => Err(Error::NoSuchRun { id: brief(id) }),
-            },
+            (None, _) => Err(Error::NoSuchRun { id: brief(id) }),
             (Some(_), Some(_)) => Err(Error::Ambiguous { id: brief(id) }),
             (Some(command), None) => Ok(self.freshen(Run::from_command(command))),
         }
@@ -436,10 +436,9 @@ impl Engine {
     }
 
     fn trust(&self, saved: Option<String>) -> Result<(), Error> {
-        self.forgery.trust(saved).map_err(|source| Error::File {
-            path: self.forgery.dir().to_owned(),
-            source,
-        })
+        self.forgery
+            .trust(saved)
+            .map_err(Error::file(self.forgery.dir()))
     }
 
     /// Checks the audit's chain.
@@ -658,26 +657,20 @@ pub(crate) fn make_private(dir: &Path) -> Result<(), Error> {
         }
         Ok(())
     };
-    make().map_err(|source| Error::File {
-        path: dir.to_owned(),
-        source,
-    })
+    make().map_err(Error::file(dir))
 }
 
 /// Takes a state directory for ourselves, for as long as what is returned is
 /// kept.
 pub(crate) fn take(dir: &Path) -> Result<File, Error> {
     let path = dir.join("lock");
-    let file = |source| Error::File {
-        path: path.clone(),
-        source,
-    };
+    let file = Error::file(&path);
     let mut lock = File::options()
         .create(true)
         .write(true)
         .truncate(false)
         .open(&path)
-        .map_err(file)?;
+        .map_err(&file)?;
     match lock.try_lock() {
         Ok(()) => {
             // For people; the lock itself is what counts.

@@ -1,6 +1,7 @@
 //! What can go wrong, in words that a person and a program can act on.
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use weighlock_exec as exec;
 use weighlock_policy::nearest;
@@ -330,16 +331,19 @@ pub enum Error {
     /// The record could not be written or read.
     #[error(transparent)]
     Store(#[from] store::Error),
+    /// A start could not be recorded, so there was none.
+    #[error("the start cannot be recorded, so nothing was run")]
+    Unrecorded(#[source] store::Error),
     /// The command could not be started.
     #[error(transparent)]
     Start(#[from] exec::Error),
-    /// A file of ours could not be used.
+    /// A file could not be used.
     #[error("cannot use {}", .path.display())]
     File {
         /// Which.
         path: PathBuf,
         /// Why.
-        source: std::io::Error,
+        source: io::Error,
     },
     /// Another server has this state directory.
     #[error("another server uses {}", .dir.display())]
@@ -389,8 +393,10 @@ impl Error {
     /// Returns whether the same may well succeed later.
     pub(crate) fn is_passing(&self) -> bool {
         match self {
-            Self::Store(store::Error::Busy | store::Error::Full) => true,
-            Self::File { source, .. } => source.kind() == std::io::ErrorKind::StorageFull,
+            Self::Store(error) | Self::Unrecorded(error) => {
+                matches!(error, store::Error::Busy | store::Error::Full)
+            }
+            Self::File { source, .. } => source.kind() == io::ErrorKind::StorageFull,
             _ => false,
         }
     }
@@ -400,6 +406,27 @@ impl Error {
             code,
             detail,
             hint: hint.into(),
+        }
+    }
+
+    /// Says of an error of the system which file it is about.
+    pub(crate) fn file(path: &Path) -> impl Fn(io::Error) -> Self + use<> {
+        let path = path.to_owned();
+        move |source| Self::File {
+            path: path.clone(),
+            source,
+        }
+    }
+
+    /// Adds that nothing was run, where whoever was told of a file alone
+    /// could not know.
+    pub(crate) fn before_run(self) -> Self {
+        match self {
+            Self::File { path, source } => {
+                let why = format!("{source}; nothing was run");
+                Self::file(&path)(io::Error::new(source.kind(), why))
+            }
+            error => error,
         }
     }
 
@@ -437,10 +464,10 @@ impl Error {
             Self::KeyboardGivenBack => {
                 problem(Kind::Conflict, "keyboard_given_back", "take it again")
             }
-            Self::Ended { .. } => problem(
+            Self::Ended { id } => problem(
                 Kind::Conflict,
                 "run_ended",
-                "`weighlock show` tells how it ended",
+                &format!("`weighlock show {id}` tells how it ended"),
             ),
             Self::NoSuchAgent { name, known } => {
                 problem(Kind::NotFound, "no_such_agent", &agents_like(name, known))
@@ -543,7 +570,8 @@ impl Error {
             Self::EarlierFirst { .. } => problem(
                 Kind::Conflict,
                 "earlier_first",
-                "apply those first, or all at once with `weighlock draft commit`",
+                "apply those first, or all at once with `weighlock draft commit SESSION`; \
+                 `weighlock draft` lists them",
             ),
             Self::TooManyDrafts { .. } => problem(
                 Kind::TooMuch,
@@ -582,9 +610,14 @@ impl Error {
                 "disk_full",
                 "make room, and apply it again; it is kept",
             ),
+            Self::Commit(CommitError::Stuck { .. }) => problem(
+                Kind::Internal,
+                "commit_failed",
+                "mend what is in the way; the next start of the server brings it to an end",
+            ),
             Self::Commit(_) => problem(
                 Kind::Internal,
-                "not_applied",
+                "commit_failed",
                 "nothing was applied; see what is wrong and apply it again",
             ),
             Self::NoSuchApproval { .. } => problem(
@@ -623,10 +656,10 @@ impl Error {
                 "`weighlock people token NAME` makes one",
             ),
             Self::NameTaken { .. } => problem(Kind::Conflict, "name_taken", "choose another name"),
-            Self::Inactive { .. } => problem(
+            Self::Inactive { name } => problem(
                 Kind::Conflict,
                 "sandbox_inactive",
-                "an administrator can switch it on: `weighlock sandbox on`",
+                &format!("an administrator can switch it on: `weighlock sandbox on {name}`"),
             ),
             Self::Swapped { .. } => problem(
                 Kind::Conflict,
@@ -681,7 +714,7 @@ impl Error {
                 "too_many_runs",
                 "nothing was run; wait for one to end, or raise running_max",
             ),
-            Self::Store(error) => store_problem(error, detail),
+            Self::Store(error) | Self::Unrecorded(error) => store_problem(error, detail),
             Self::Start(exec::Error::Full) => problem(
                 Kind::Full,
                 "storage_full",
@@ -698,17 +731,18 @@ impl Error {
                 "cannot_start",
                 "nothing was run; `weighlock doctor` shows what this machine lacks",
             ),
-            Self::File { source, .. } if source.kind() == std::io::ErrorKind::StorageFull => {
-                problem(
-                    Kind::Full,
-                    "storage_full",
-                    "nothing was run; free some space",
-                )
-            }
-            Self::File { .. } => problem(
+            Self::File { path, source } if source.kind() == io::ErrorKind::StorageFull => problem(
+                Kind::Full,
+                "storage_full",
+                &format!("free some space where {} is", path.display()),
+            ),
+            Self::File { path, .. } => problem(
                 Kind::Internal,
                 "file_error",
-                "nothing was run; check the state directory and its permissions",
+                &format!(
+                    "see whether {} is there, and who may use it",
+                    path.display()
+                ),
             ),
             Self::Taken { .. } => problem(
                 Kind::Conflict,
@@ -729,7 +763,7 @@ fn store_problem(error: &store::Error, detail: String) -> Problem {
         store::Error::Busy => (
             Kind::Unavailable,
             "store_busy",
-            "nothing was run; another process holds the database, try again",
+            "another process holds the database; try again",
         ),
         store::Error::Corrupt { .. } => (
             Kind::Internal,
@@ -764,7 +798,7 @@ fn store_problem(error: &store::Error, detail: String) -> Problem {
         _ => (
             Kind::Internal,
             "store_error",
-            "nothing was run; check the state directory and its permissions",
+            "check the state directory and its permissions",
         ),
     };
     Problem {

@@ -151,11 +151,12 @@ pub struct RuleInForce {
     /// The rule.
     #[serde(flatten)]
     pub rule: RuleView,
-    /// How many commands of the last 7 days it is about, as the rules are now.
-    #[serde(default)]
-    pub hits: u64,
+    /// How many commands of the last 7 days it is about, as the rules are now;
+    /// counted when asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hits: Option<u64>,
     /// When the newest of them was asked for, of the last 30 days.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_hit: Option<String>,
 }
 
@@ -183,8 +184,8 @@ pub struct PolicyView {
     /// Every rule in force without a sandbox's or an agent's, in order.
     pub rules: Vec<RuleInForce>,
     /// In how many commands hits were counted: the newest of the last 7 days.
-    #[serde(default)]
-    pub looked_at: usize,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub looked_at: Option<usize>,
     /// Agents that have a file of their own.
     pub agents: Vec<String>,
     /// What people have allowed beforehand.
@@ -245,7 +246,7 @@ impl Engine {
 
     /// Returns the policy in force. Judges past commands: not for a thread that
     /// others wait for.
-    pub fn policy(&self, who: &Principal) -> Result<PolicyView, Error> {
+    pub fn policy(&self, hits: bool, who: &Principal) -> Result<PolicyView, Error> {
         who.check(Right::Look)?;
         let in_force = self.policy.current();
         let config = &self.config;
@@ -257,7 +258,17 @@ impl Engine {
         let rules = self.policy.rules(&in_force, None, &asker, None);
         // What is tried on nothing is everything there is.
         let rules = rules.decide(Facts::default(), &Subject::default()).tried();
-        let (rules, looked_at) = self.count_all(rules.into_iter().map(rule_view), who)?;
+        let mut rules: Vec<RuleInForce> = { rules.into_iter() }
+            .map(|tried| RuleInForce {
+                rule: rule_view(tried),
+                hits: None,
+                last_hit: None,
+            })
+            .collect();
+        let looked_at = match hits {
+            true => Some(self.count_all(&mut rules, who)?),
+            false => None,
+        };
         Ok(PolicyView {
             presets: config
                 .presets

@@ -83,7 +83,7 @@ impl Engine {
         let texts = (report.stdout.into_bytes(), report.stderr.into_bytes());
         let bound = self.grant_bytes();
         let written = exec::record(&dir, &texts.0, &texts.1, bound);
-        let totals = written.map_err(|source| Error::File { path: dir, source })?;
+        let totals = written.map_err(Error::file(&dir))?;
         let mut detail = Run::from_command(command.clone()).detail;
         detail.cwd_after = report.cwd;
         detail.warnings.extend(report.notes);

@@ -327,16 +327,9 @@ impl Engine {
         if survivors > 0 {
             text.push_str(&format!(" {survivors} processes left of it were ended."));
         }
-        let reason = Reason {
-            code: "lost".into(),
-            text,
-            rule: None,
-            layer: None,
-            part: None,
-            remedy: Some(
-                "Its output up to then is kept. Check what it did before running it again.".into(),
-            ),
-        };
+        let reason = Reason::new("lost", text).with_remedy(
+            "Its output up to then is kept. Check what it did before running it again.",
+        );
         self.settle(command, State::Lost, reason).await
     }
 }

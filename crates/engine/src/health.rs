@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::login::Answer;
 use crate::machine::PrimitiveView;
 use crate::principal::{Principal, Right};
-use crate::sandbox::DEFAULT as DEFAULT_SANDBOX;
+use crate::sandbox::{DEFAULT as DEFAULT_SANDBOX, Review};
 use crate::view::SandboxView;
 
 /// Whether the engine serves, at a glance.
@@ -127,7 +127,14 @@ impl Engine {
         let engine = std::sync::Arc::clone(self);
         let tried = tokio::task::spawn_blocking(move || {
             let sandbox = engine.sandbox_called(DEFAULT_SANDBOX)?;
-            engine.why_no_copy(&sandbox, &engine.config.base)
+            let why = engine.why_no_copy(&sandbox, &engine.config.base)?;
+            let wanted = sandbox.review.or(engine.config.effects.review);
+            Some(match wanted {
+                None | Some(Review::Before) => {
+                    format!("{why}, so people are asked before commands")
+                }
+                Some(_) => format!("{why}, but `review` wants one, so nothing is changed there"),
+            })
         });
         let why = tried.await.expect("trying does not panic");
         let kept = || {

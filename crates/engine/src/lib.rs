@@ -33,7 +33,9 @@
 //!
 //! ```no_run
 //! # use std::sync::Arc;
-//! use weighlock_engine::{Engine, Error, Outcome, Principal, Request};
+//! use weighlock_engine::{
+//!     Decision, DecisionKind, Engine, Error, Outcome, Principal, Request,
+//! };
 //!
 //! # async fn edit(engine: Arc<Engine>) -> Result<(), Error> {
 //! let who = Principal::library("example");
@@ -42,11 +44,19 @@
 //!     Outcome::Refused(run) => println!("refused: {:?}", run.detail.reason),
 //!     Outcome::Running(run) => println!("{} goes on", run.short_id),
 //!     Outcome::Ended(run) => println!("exit code {:?}", run.exit_code),
-//!     Outcome::Waiting(run) => {
+//!     // It has run on a copy.
+//!     Outcome::Waiting(run) if run.detail.changes.is_some() => {
 //!         let patch = engine.patch(&run.command_id, &who)?;
 //!         print!("{}", String::from_utf8_lossy(&patch));
 //!         engine.commit_changes(&run.command_id, None, &who).await?;
 //!         engine.undo(&[run.command_id], &who).await?;
+//!     }
+//!     // It has not run, and a person is asked whether it may.
+//!     Outcome::Waiting(run) => {
+//!         if let Some(approval) = run.approval_id {
+//!             let yes = Decision::new(DecisionKind::ApproveOnce);
+//!             engine.decide(&approval, yes, &who).await?;
+//!         }
 //!     }
 //! }
 //! # Ok(())
@@ -55,10 +65,11 @@
 //!
 //! # Who asks
 //!
-//! Every method takes the [`Principal`] that asks, and what they may not see is
-//! not there for them ([`Kind::NotFound`]). An agent never decides,
-//! whatever it calls. [`Engine::events`] tells what happens, [`Engine::inbox`]
-//! what waits, [`Engine::verify`] whether the record is whole.
+//! What finds or changes something takes the [`Principal`] that asks, and what
+//! they may not see is not there for them ([`Kind::NotFound`]); what only reads
+//! takes the [`Run`] that was found. An agent never decides, whatever it calls.
+//! [`Engine::events`] tells what happens, [`Engine::inbox`] what waits,
+//! [`Engine::verify`] whether the record is whole.
 
 #![warn(missing_docs)]
 
@@ -96,6 +107,7 @@ mod past;
 mod pause;
 mod people;
 mod place;
+mod plan;
 mod policies;
 mod policy;
 mod principal;
@@ -162,7 +174,7 @@ pub use policies::{
 pub use policy::PolicyFiles;
 pub use principal::{Principal, Role, Via};
 pub use recordings::{Recording, RecordingIndex, RecordingMark};
-pub use request::{Input, Request};
+pub use request::{Input, Request, Terminal};
 pub use run::Outcome;
 pub use safe::{safe_command, safe_text};
 pub use sandbox::{DEFAULT as DEFAULT_SANDBOX, Review, Sandbox, Source, is_label, is_whole};
@@ -186,9 +198,11 @@ pub use weighlock_confine::{Access, Limits, Network, Rung};
 pub use weighlock_effects::{
     Hunk, Line as DiffLine, More, Page, Shape, Side, compare as compare_texts,
 };
+/// Only as the first deed of a program, before it opens anything.
+pub use weighlock_exec::close_inherited;
 pub use weighlock_exec::{
     Excerpt, Item, LeftOut, Line, Lines, Log, Nursery, Piece, Shell, ShortPath, Size, Stream, Text,
-    close_inherited, die_of_broken_pipes, raise_open_files, serve_nursery,
+    die_of_broken_pipes, raise_open_files, serve_nursery,
 };
 pub use weighlock_policy::{
     Blacklist, Cut, Link, LoadError, PartKind, Preset, Scope, Settings, Times, TokenKind, Verdict,

@@ -149,10 +149,7 @@ impl Engine {
     }
 
     fn unreadable(&self, run: &Run, source: std::io::Error) -> Error {
-        Error::File {
-            path: self.dir_of(&run.command_id),
-            source,
-        }
+        Error::file(&self.dir_of(&run.command_id))(source)
     }
 }
 

@@ -36,7 +36,7 @@ pub(crate) fn resolve(base: &Path, asked: Option<&str>) -> Result<Place, Error> 
                 path.display(),
                 base.display()
             ),
-            "use a directory below it, another sandbox, or `weighlock serve --replace --base DIR`",
+            "use a directory below it or another sandbox, or `weighlock serve --replace --base DIR`",
         ));
     }
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;

@@ -4,12 +4,13 @@
 //! What is made is kept for a while beside its key frames, so that somebody
 //! who jumps about in it need not wait. It can always be made again.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, Weak};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -158,26 +159,18 @@ impl Engine {
     fn happened(&self, run: &Run) -> Result<Vec<Happened>, Error> {
         let dir = self.dir_of(&run.command_id);
         let happened = Diary::default().news(&dir);
-        happened.map_err(|source| Error::File { path: dir, source })
+        happened.map_err(Error::file(&dir))
     }
 
     fn no_recording(&self, run: &Run, error: marks::Error) -> Error {
-        Error::File {
-            path: self.dir_of(&run.command_id),
-            source: io::Error::other(error),
-        }
+        Error::file(&self.dir_of(&run.command_id))(io::Error::other(error))
     }
 
     /// Removes recordings that nobody has asked for in a while.
     pub(crate) fn tidy_recordings(&self) {
         let dir = self.config.state_dir.join("recordings");
-        let old = |path: &Path| {
-            let made = path.metadata().and_then(|meta| meta.modified());
-            let age = made.map(|made| SystemTime::now().duration_since(made));
-            matches!(age, Ok(Ok(age)) if age > KEPT_FOR)
-        };
         for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
-            if old(&entry.path()) {
+            if self.is_old(&entry.path(), KEPT_FOR) {
                 let _ = fs::remove_file(entry.path());
             }
         }
@@ -352,7 +345,7 @@ impl Writing {
                 };
                 let bytes = match reveal {
                     true => bytes,
-                    false => masked(bytes),
+                    false => masked(&bytes),
                 };
                 self.last = Duration::from_micros(piece.micros);
                 self.recorder.output(self.last, &bytes)?;
@@ -423,19 +416,28 @@ fn with_returns(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// Masks what seems to be a secret, line by line.
-fn masked(bytes: Vec<u8>) -> Vec<u8> {
-    let Ok(text) = str::from_utf8(&bytes) else {
-        return bytes;
-    };
-    let lines = text.split_inclusive('\n');
-    let mut hidden = String::with_capacity(text.len());
-    for line in lines {
-        match mask(line) {
-            Some(line) => hidden.push_str(&line),
-            None => hidden.push_str(line),
+fn masked(bytes: &[u8]) -> Vec<u8> {
+    let mut hidden = Vec::with_capacity(bytes.len());
+    for line in bytes.split_inclusive(|&byte| byte == b'\n') {
+        match masked_line(line) {
+            Some(line) => hidden.extend_from_slice(line.as_bytes()),
+            None => hidden.extend_from_slice(line),
         }
     }
-    hidden.into_bytes()
+    hidden
+}
+
+/// Masks one line; `None` where there is nothing to mask. A byte that is no
+/// text must not hide a secret from us: it counts as a strange character, and
+/// then as nothing.
+fn masked_line(line: &[u8]) -> Option<String> {
+    let text = String::from_utf8_lossy(line);
+    let masked = mask(&text);
+    if let Cow::Borrowed(_) = text {
+        return masked;
+    }
+    let seen = masked.as_deref().unwrap_or(&text);
+    mask(&seen.replace('\u{fffd}', "")).or(masked)
 }
 
 fn kind_of(what: &What) -> &str {
@@ -469,4 +471,37 @@ fn end_of_run(run: &Run, time: f64) -> Option<RecordingMark> {
         kind: "exit".into(),
         text,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TOKEN: &str = "ghp_16C7e42F292c6912E7710c838347Ae178B4a";
+
+    #[test]
+    fn a_byte_that_is_no_text_does_not_switch_masking_off() {
+        let attacks = [
+            format!("\u{1}\nGITHUB_TOKEN={TOKEN}\n"),
+            format!("GITHUB_TOKEN={TOKEN} \u{1}\n"),
+            format!("GITHUB_TOKEN=\u{1}{TOKEN}\n"),
+            format!("GITHUB_TOKEN={}\u{1}{}\n", &TOKEN[..4], &TOKEN[4..]),
+            format!("GITHUB_TOKEN={TOKEN}\u{1}"),
+            format!("PASSWORD=x {}\u{1}{}\n", &TOKEN[..4], &TOKEN[4..]),
+        ];
+        for attack in attacks {
+            let bytes: Vec<u8> = { attack.bytes() }
+                .map(|byte| if byte == 1 { 0xff } else { byte })
+                .collect();
+            let shown = String::from_utf8_lossy(&masked(&bytes)).into_owned();
+            assert!(shown.contains("•••"), "{attack:?}: {shown:?}");
+            assert!(!shown.contains(&TOKEN[4..]), "{attack:?}: {shown:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_secret_stays_as_it_is() {
+        let bytes = b"one\xff\ntw\xc3\xb6\r\n\xc3";
+        assert_eq!(masked(bytes), bytes);
+    }
 }

@@ -76,10 +76,9 @@ impl Engine {
     }
 
     fn suspect(&self) -> Result<Maker, Error> {
-        self.forgery.suspect().map_err(|source| Error::File {
-            path: self.forgery.dir().to_owned(),
-            source,
-        })
+        self.forgery
+            .suspect()
+            .map_err(Error::file(self.forgery.dir()))
     }
 
     async fn find_keeper(self: Arc<Self>, mut command: Command) {

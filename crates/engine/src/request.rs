@@ -127,7 +127,8 @@ pub struct Request {
 }
 
 impl Request {
-    /// A plain request: `sh`, in the base directory, with the default limits.
+    /// A plain request: in the directory of its principal's sandbox, with the
+    /// default limits, and read by the shell that its text wants.
     pub fn new(principal: Principal, command: impl Into<String>) -> Self {
         Self {
             principal,
@@ -318,7 +319,8 @@ impl Request {
     }
 
     /// Returns the request's key, with what tells the same request from
-    /// another.
+    /// another: all that is asked for, but not how it is waited for, and not
+    /// where the shell of a terminal is by now.
     pub(crate) fn keyed(&self) -> Option<Key> {
         let key = self.key.clone()?;
         let input = match &self.input {
@@ -344,6 +346,8 @@ impl Request {
                 self.external,
                 self.input == Input::Open
             ],
+            [self.review, self.preview],
+            [self.terminal(), &self.in_terminal],
         ]);
         Some(Key {
             principal: self.principal.name().to_owned(),
@@ -394,6 +398,8 @@ fn said(millis: i64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
 
     fn request(command: &str) -> Request {
@@ -431,6 +437,39 @@ mod tests {
         for millis in [0, -1, i64::MIN, i64::MAX] {
             assert_eq!(hard(Some(millis)), Err("invalid_time"), "{millis}");
         }
+    }
+
+    #[test]
+    fn a_key_stands_for_all_that_is_asked_for() {
+        let keyed = || Request {
+            key: Some("k".into()),
+            ..request("true")
+        };
+        let hash = |request: Request| request.keyed().map(|key| key.hash);
+        let terminal = |name: &str| {
+            Input::Terminal(Terminal {
+                name: name.into(),
+                size: Size {
+                    columns: 80,
+                    rows: 24,
+                },
+            })
+        };
+        let mut others: Vec<Request> = (0..6).map(|_| keyed()).collect();
+        others[1].review = Some(Review::Before);
+        others[2].preview = true;
+        others[3].input = terminal("one");
+        others[4].input = terminal("two");
+        others[5].in_terminal = Some("r_1".into());
+        let hashes: HashSet<_> = others.into_iter().map(hash).collect();
+        assert_eq!(hashes.len(), 6);
+        // How long somebody waits is not what is asked for.
+        let patient = Request {
+            wait_ms: Some(1),
+            attended: true,
+            ..keyed()
+        };
+        assert_eq!(hash(patient), hash(keyed()));
     }
 
     #[test]

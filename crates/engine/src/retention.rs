@@ -1,6 +1,8 @@
 //! Keeping the output of all runs together within bounds.
 
+use std::path::Path;
 use std::sync::atomic::Ordering;
+use std::time::{Duration, UNIX_EPOCH};
 
 use serde_json::json;
 use weighlock_store::{Command, Entry};
@@ -46,7 +48,7 @@ impl Engine {
             self.store.forget_logins(now).await?;
             self.tidy_effects().await?;
             self.tidy_recordings();
-            self.tidy_output_files();
+            self.tidy_output_files()?;
         }
         let oldest = self.steady_now() - self.output_age().as_micros() as i64;
         // Many runs that end at once would each remove the same, and count it
@@ -130,6 +132,16 @@ impl Engine {
     pub(crate) fn steady_now(&self) -> i64 {
         let steady = self.began_at + self.began.elapsed().as_micros() as i64;
         self.clock.micros().min(steady)
+    }
+
+    /// Returns whether a file was last written to longer ago than that.
+    pub(crate) fn is_old(&self, file: &Path, age: Duration) -> bool {
+        let written = file.metadata().and_then(|meta| meta.modified());
+        let written = written.map(|written| written.duration_since(UNIX_EPOCH));
+        let Ok(Ok(written)) = written else {
+            return false;
+        };
+        self.steady_now() - written.as_micros() as i64 > age.as_micros() as i64
     }
 }
 

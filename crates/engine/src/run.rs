@@ -1,19 +1,14 @@
 //! The journey: one command from request to record.
 
-use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use tokio::sync::OwnedSemaphorePermit;
-use weighlock_confine::{Access, Network};
-use weighlock_exec::{self as exec, Job, Limits, Nursery, Ordered, Shell, Spec};
-use weighlock_marks::Nonce;
-use weighlock_policy::{Permit, Settled, Times, Verdict};
+use weighlock_exec::{self as exec, Job, Nursery, Ordered, Spec};
+use weighlock_policy::{Permit, Settled, Verdict};
 use weighlock_store::{Command, Inserted, Key, State};
 
-use crate::effects::Comes;
 use crate::engine::Engine;
 use crate::env;
 use crate::error::Error;
@@ -22,21 +17,21 @@ use crate::follow::{RETRY_EVERY, follow};
 use crate::judge::{Judged, Where};
 use crate::live::Live;
 use crate::place::Place;
+use crate::plan::{Files, Plan};
 use crate::principal::{Principal, Right, Via};
-use crate::request::{Input, Request};
-use crate::sandbox::Sandbox;
+use crate::request::Request;
 use crate::sandboxes::Known;
-use crate::terminals::{is_plain_shell, keep_nonce, show_from, startup};
-use crate::view::{Detail, LimitsView, Run, SandboxView, TerminalDetail, stored};
-use crate::walls::Guarded;
+use crate::terminals::{keep_nonce, show_from};
+use crate::view::{Run, SandboxView, stored};
 
 /// What became of a request.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
-    /// The policy, a person or a clock said no, or it was taken back; nothing
-    /// was run.
+    /// The policy, a person or a clock said no, or it was taken back. It was
+    /// not run, or only on a copy that was thrown away.
     Refused(Run),
-    /// A person has been asked, or everything is paused; nothing was run yet.
+    /// A person has been asked, or everything is paused. It was not run yet, or
+    /// only on a copy, and then its changes are in the run's detail.
     Waiting(Run),
     /// It ended while the caller waited.
     Ended(Run),
@@ -118,7 +113,7 @@ impl Engine {
             Ok(outcome) => Ok(outcome),
             // The store that could not take the start takes no refusal either;
             // trying would only make the caller wait twice.
-            Err(error @ Error::Store(_)) => Err(error),
+            Err(error @ (Error::Store(_) | Error::Unrecorded(_))) => Err(error),
             Err(error) => {
                 self.record_refusal(&asked.0, &asked.1, &error).await;
                 Err(error)
@@ -132,7 +127,7 @@ impl Engine {
             return Ok(outcome);
         }
         let since = self.clock.micros();
-        let case = self.case(request).await?;
+        let case = self.case(request).await.map_err(Error::before_run)?;
         let judged = self.clock.micros();
         let outcome = self.pursue(case, wait).await?;
         self.trace_judged(outcome.run(), since, judged);
@@ -162,7 +157,7 @@ impl Engine {
         let begun = self.begin_case(case, permit, Beginning::New).await;
         let run = match begun {
             Err(Error::Repeated { command_id, same }) => self.repeated(&command_id, same)?,
-            begun => begun?,
+            begun => begun.map_err(Error::before_run)?,
         };
         if run.executor == "external" {
             // It is up to the requester now.
@@ -295,116 +290,6 @@ impl Engine {
         env::path(self.login.answer().await.path(), &self.server_env)
     }
 
-    /// Works out everything that running a permitted request takes.
-    fn plan(&self, case: Case, permit: &Permit, beginning: Beginning) -> Result<Plan, Error> {
-        let room = Arc::clone(&self.places).try_acquire_owned();
-        let room = room.map_err(|_| Error::TooMany {
-            running: self.config.max_running,
-        })?;
-        let manner = self.manner(&case, permit)?;
-        let limited = match permit.read_only() {
-            true => Some(case.known.sandbox.read_only()),
-            false => permit.on_copy().then(|| case.known.sandbox.offline()),
-        };
-        let sandbox = limited.as_ref().unwrap_or(&case.known.sandbox);
-        let request = &case.request;
-        let mut times = self.times();
-        if request.terminal().is_some() {
-            let age = self.config.terminal_age;
-            times = Times {
-                default: age,
-                max: age,
-            };
-        }
-        if let Some(timeout) = case.judged.timeout {
-            times.default = timeout.min(times.max);
-        }
-        if let Some(time) = sandbox.time.filter(|_| request.terminal().is_none()) {
-            times.max = times.max.min(time);
-            times.default = times.default.min(time);
-        }
-        let output = self.grant_bytes();
-        let output = sandbox.output_bytes.map_or(output, |most| output.min(most));
-        let (limits, mut warnings) = request.limits(times, self.config.keep, output)?;
-        warnings.extend(case.judged.warnings.iter().cloned());
-        let mut command = self.command(&case, permit, &beginning);
-        let mut layers = self.layers(&case, &manner, &command.id)?;
-        let mut walls = self.walls(sandbox, &case.place, &case.path, &mut layers)?;
-        let tasks = self.show_tasks(&case.session, walls.for_root);
-        walls.profile.files.extend(tasks);
-        let (below, comes) = (layers.below(), layers.comes.take());
-        self.keep_copy(&case, permit, layers)?;
-        warnings.extend(walls.warnings);
-        let before = Run::from_command(command.clone()).detail;
-        warnings.extend(before.warnings);
-        let (startup, nonce) = startup(request).unzip();
-        let output_file = match request.background && request.terminal().is_none() {
-            true => self.make_output_file(&command.id, &case.session).ok(),
-            false => None,
-        };
-        let spec = Spec {
-            dir: self.dir_of(&command.id),
-            shell: case.judged.shell,
-            env: env::build(&env::Parts {
-                server: &self.server_env,
-                person: &walls.env,
-                path: &case.path,
-                sandbox: &variables(sandbox, permit),
-                asked: &request.env,
-                cwd: &walls.profile.cwd.to_string_lossy(),
-                run: &command.id,
-                read_only: sandbox.files == Access::Read,
-                offline: sandbox.network == Network::Off,
-                terminal: request.terminal().is_some(),
-                shell: is_plain_shell(&request.command),
-            }),
-            profile: walls.profile,
-            stdin: request.stdin(),
-            limits,
-            run: command.id.clone(),
-            startup,
-            output_file,
-        };
-        command.detail = stored(&Detail {
-            sandbox: Some(walls.view.clone()),
-            limits: Some(LimitsView::from(&spec.profile.limits)),
-            original: before.original,
-            token: before.token,
-            policy_version: before.policy_version,
-            background: request.background,
-            output_file: { spec.output_file.as_ref() }
-                .map(|path| path.to_string_lossy().into_owned()),
-            without_shell: permit.argv().is_some(),
-            ..detail(request, case.judged.shell, &limits, warnings)
-        });
-        command.started_at = Some(self.clock.micros());
-        command.open = true;
-        Ok(Plan {
-            still: beginning.still(),
-            key: request.keyed(),
-            env: request.env.iter().map(|(name, _)| name.clone()).collect(),
-            verdict: match permit.person() {
-                None if !permit.on_copy() => "auto",
-                _ => "ask",
-            },
-            files: Files {
-                input: match &request.input {
-                    Input::Text(text) => Some(text.clone()),
-                    Input::None | Input::Open | Input::Terminal(_) => None,
-                },
-                nonce,
-            },
-            command,
-            spec,
-            room,
-            guarded: walls.guarded,
-            sandbox: walls.view,
-            below,
-            comes,
-            cwd: case.place.fd,
-        })
-    }
-
     /// The record of a permitted command.
     pub(crate) fn command(&self, case: &Case, permit: &Permit, beginning: &Beginning) -> Command {
         let mut fresh = self.unrun(case, State::Running);
@@ -509,16 +394,17 @@ impl Engine {
     ) -> Result<(), Error> {
         let id = command.id.clone();
         let begun = match still {
-            Still::In(from) => self.store.begin(command, from, vec![entry]).await?,
-            Still::Asked => self.store.try_out(command, vec![entry]).await?,
-            Still::New => match self.store.insert(command, key, vec![entry]).await? {
-                Inserted::New => true,
-                Inserted::Before { command_id, same } => {
+            Still::In(from) => self.store.begin(command, from, vec![entry]).await,
+            Still::Asked => self.store.try_out(command, vec![entry]).await,
+            Still::New => match self.store.insert(command, key, vec![entry]).await {
+                Ok(Inserted::New) => Ok(true),
+                Ok(Inserted::Before { command_id, same }) => {
                     return Err(Error::Repeated { command_id, same });
                 }
+                Err(error) => Err(error),
             },
         };
-        match begun {
+        match begun.map_err(Error::Unrecorded)? {
             true => Ok(()),
             false => Err(Error::NotWaiting { id }),
         }
@@ -580,21 +466,6 @@ impl OutputRoom {
     }
 }
 
-/// Returns what a sandbox sets for a command. What is secret is for those that a
-/// person or a rule has allowed: whoever asks reads the output of what is only
-/// tried, or proved to read, without anybody being asked.
-fn variables(sandbox: &Sandbox, permit: &Permit) -> Vec<(String, String)> {
-    let mut set = env::of_server(&sandbox.pass);
-    let own = sandbox.set.iter();
-    let secret = !permit.read_only() && !permit.on_copy();
-    let secrets = sandbox.secrets.iter().filter(|_| secret);
-    set.extend(
-        own.chain(secrets)
-            .map(|(name, value)| (name.clone(), value.clone())),
-    );
-    set
-}
-
 async fn launch(
     nursery: &Nursery,
     keeper: Ordered,
@@ -611,54 +482,6 @@ async fn launch(
             None => Ok(()),
         }
     };
-    prepare().map_err(|source| Error::File {
-        path: dir.to_owned(),
-        source,
-    })?;
+    prepare().map_err(Error::file(dir))?;
     Ok(exec::start(nursery, keeper).await?)
-}
-
-fn detail(request: &Request, shell: Shell, limits: &Limits, warnings: Vec<String>) -> Detail {
-    Detail {
-        description: request.description.clone(),
-        shell: shell.name().into(),
-        timeout_ms: limits.hard.as_millis() as u64,
-        idle_ms: limits.idle.map(|idle| idle.as_millis() as u64),
-        terminal: request.terminal().map(TerminalDetail::from),
-        warnings,
-        ..Detail::default()
-    }
-}
-
-/// What running a request takes.
-struct Plan {
-    command: Command,
-    /// What must still be true of it.
-    still: Still,
-    key: Option<Key>,
-    /// Names of the variables that the request sets; values may be secret.
-    env: Vec<String>,
-    /// What the policy said.
-    verdict: &'static str,
-    spec: Spec,
-    room: OwnedSemaphorePermit,
-    /// Its sandbox as it is shown.
-    sandbox: SandboxView,
-    /// What is protected in the directory that it may write.
-    guarded: Option<Guarded>,
-    /// Runs whose copies it sees.
-    below: Vec<String>,
-    /// Keeps them and its own there until it has begun.
-    comes: Option<Comes>,
-    /// Keeps the working directory what it is until the walls stand.
-    cwd: OwnedFd,
-    files: Files,
-}
-
-/// What is in a run's directory before it begins.
-struct Files {
-    /// All that it will read, where that is known.
-    input: Option<Vec<u8>>,
-    /// The secret by which its shell tells where it is.
-    nonce: Option<Nonce>,
 }

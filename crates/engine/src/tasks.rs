@@ -1,12 +1,13 @@
 //! Tasks: runs that go on while nobody waits for them, and what they use.
 
-use std::collections::HashMap;
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
 use std::fs::OpenOptions;
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Mutex;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -148,9 +149,17 @@ pub(crate) fn task_id(run: &str) -> String {
     format!("{PREFIX}{}", crate::id::short(run).trim_start_matches("r_"))
 }
 
-/// Returns the run's id that a task's id stands for.
-pub(crate) fn run_of_task(id: &str) -> &str {
-    id.strip_prefix(PREFIX).unwrap_or(id)
+/// Returns the name of the file that a task's output is also written to.
+fn output_file_name(run: &str) -> String {
+    format!("{}.log", task_id(run))
+}
+
+/// Returns the run's id that a task's id stands for; any other is as it was.
+pub(crate) fn run_of_task(id: &str) -> Cow<'_, str> {
+    match id.strip_prefix(PREFIX) {
+        Some(run) => format!("r_{run}").into(),
+        None => id.into(),
+    }
 }
 
 impl Engine {
@@ -251,10 +260,7 @@ impl Engine {
             OutputFrom::LastCall(_) => self.read_to.get(&key),
         };
         let items = self.log(run).read(from, STEP);
-        let items = items.map_err(|source| Error::File {
-            path: self.dir_of(&run.command_id),
-            source,
-        })?;
+        let items = items.map_err(Error::file(&self.dir_of(&run.command_id)))?;
         let (mut bytes, mut lost_bytes) = (vec![], 0);
         for item in &items {
             match item {
@@ -288,7 +294,7 @@ impl Engine {
     pub(crate) fn make_output_file(&self, run: &str, session: &str) -> io::Result<PathBuf> {
         let dir = self.tasks_dir(session);
         make_private(&dir).map_err(io::Error::other)?;
-        let path = dir.join(format!("{}.log", task_id(run)));
+        let path = dir.join(output_file_name(run));
         let mut how = OpenOptions::new();
         how.write(true).create_new(true).mode(0o600).open(&path)?;
         Ok(path)
@@ -311,24 +317,27 @@ impl Engine {
         self.config.state_dir.join("tasks").join(session)
     }
 
-    /// Removes the files that no output is kept for any more: of tasks that
-    /// wrote nothing, or never began.
-    pub(crate) fn tidy_output_files(&self) {
-        let old = |path: &Path| {
-            let written = path.metadata().and_then(|meta| meta.modified());
-            let age = written.map(|written| SystemTime::now().duration_since(written));
-            matches!(age, Ok(Ok(age)) if age > self.output_age().max(self.times().max))
-        };
+    /// Removes the files that nothing was written to for as long as output is
+    /// kept and a task may take. What goes on keeps its own, whatever the
+    /// clock says.
+    pub(crate) fn tidy_output_files(&self) -> Result<(), Error> {
+        let age = self.output_age().max(self.times().max);
+        let open = self.store.open_commands()?;
+        let open: HashSet<String> = { open.iter() }
+            .map(|command| output_file_name(&command.id))
+            .collect();
         let below = |dir: PathBuf| std::fs::read_dir(dir).into_iter().flatten().flatten();
         for session in below(self.config.state_dir.join("tasks")) {
             for file in below(session.path()) {
-                if old(&file.path()) {
+                let name = file.file_name().to_string_lossy().into_owned();
+                if !open.contains(&name) && self.is_old(&file.path(), age) {
                     let _ = std::fs::remove_file(file.path());
                 }
             }
             // Only where nothing is left.
             let _ = std::fs::remove_dir(session.path());
         }
+        Ok(())
     }
 
     /// Removes the file that a run's output was also written to.

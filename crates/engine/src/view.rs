@@ -319,7 +319,8 @@ pub struct OutputView {
 }
 
 impl Run {
-    /// Returns what the policy said: `auto`, `ask` or `reject`.
+    /// Returns what it came to: `reject` if the rules refused it, `ask` if a
+    /// person was asked, `auto` if nobody was.
     pub fn verdict(&self) -> &'static str {
         match (self.state, &self.approval_id) {
             (State::Blocked, _) => "reject",
@@ -458,14 +459,7 @@ impl Detail {
             count => format!("{count} processes were ended"),
         };
         let reason = |code: &str, text: String, remedy: &str| {
-            Some(Reason {
-                code: code.into(),
-                text,
-                rule: None,
-                layer: None,
-                part: None,
-                remedy: Some(remedy.into()),
-            })
+            Some(Reason::new(code, text).with_remedy(remedy))
         };
         match cause {
             Cause::Own => None,
@@ -537,14 +531,7 @@ impl Detail {
             ),
             _ => return None,
         };
-        Some(Reason {
-            code: code.into(),
-            text,
-            rule: None,
-            layer: None,
-            part: None,
-            remedy: Some(remedy.into()),
-        })
+        Some(Reason::new(code, text).with_remedy(remedy))
     }
 
     fn exceeded(&self, what: Exceeded, ended: &str) -> Option<Reason> {

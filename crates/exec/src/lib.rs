@@ -30,7 +30,9 @@ pub use protocol::check as check_protocol;
 pub use short::ShortPath;
 pub use spec::{Limits, Shell, Spec, Startup, Stdin, write_input};
 pub use status::{Cause, End, Fate, Leftover, Status, StreamTotals, Terminal, Totals};
+/// Only as the first deed of a program, before it opens anything.
+pub use weighlock_confine::close_inherited;
 pub use weighlock_confine::{
-    Exceeded, Exit, Patience, Primitive, Size, Unheard, Usage, close_inherited,
-    die_of_broken_pipes, hear, kill_tagged, raise_open_files,
+    Exceeded, Exit, Patience, Primitive, Size, Unheard, Usage, die_of_broken_pipes, hear,
+    kill_tagged, raise_open_files,
 };

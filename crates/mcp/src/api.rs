@@ -8,6 +8,7 @@ use hyper::Method;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use weighlock_server::ProblemDocument;
+pub(crate) use weighlock_server::escape;
 
 use crate::say::to_agent;
 
@@ -195,20 +196,6 @@ pub(crate) fn brief(text: &str) -> String {
         brief.push('…');
     }
     brief
-}
-
-/// Makes a part of an address from any text.
-pub(crate) fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' => {
-                escaped.push(char::from(byte));
-            }
-            other => escaped.push_str(&format!("%{other:02X}")),
-        }
-    }
-    escaped
 }
 
 /// A name that nobody else has.

@@ -358,7 +358,8 @@ pub(crate) fn no_token() -> Problem {
         StatusCode::UNAUTHORIZED,
         "no_token",
         "no valid token was given; nothing was done".into(),
-        "send `Authorization: Bearer TOKEN`; `weighlock people token NAME` makes one",
+        "send `Authorization: Bearer TOKEN`, or set WEIGHLOCK_TOKEN for the command line; \
+         `weighlock people token NAME` makes one",
     )
 }
 

@@ -324,13 +324,9 @@ pub(crate) async fn approve(
     Optional(yes): Optional<ApproveRequest>,
 ) -> Result<Json<CommandView>, Problem> {
     let decision = Decision {
-        kind: DecisionKind::ApproveOnce,
         fingerprint: yes.fingerprint,
         reason: yes.reason,
-        through: None,
-        command: None,
-        grants: vec![],
-        blocks: vec![],
+        ..Decision::new(DecisionKind::ApproveOnce)
     };
     decided(&engine, &id, decision, &who).await
 }
@@ -348,13 +344,8 @@ pub(crate) async fn reject(
     Optional(no): Optional<RejectRequest>,
 ) -> Result<Json<CommandView>, Problem> {
     let decision = Decision {
-        kind: DecisionKind::Reject,
-        fingerprint: None,
         reason: no.reason,
-        through: None,
-        command: None,
-        grants: vec![],
-        blocks: vec![],
+        ..Decision::new(DecisionKind::Reject)
     };
     decided(&engine, &id, decision, &who).await
 }

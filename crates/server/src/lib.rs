@@ -1,5 +1,7 @@
-//! The doors: REST over a Unix socket and TCP. The only crate that knows HTTP.
+//! The doors: REST over a Unix socket and TCP. The only crate that answers over
+//! HTTP, but for `/mcp`, which it is handed.
 
+mod address;
 mod api;
 mod approvals;
 mod audit;
@@ -31,6 +33,7 @@ mod terminals;
 mod waits;
 mod webhooks;
 
+pub use address::escape;
 pub use api::{Within, openapi};
 pub use approvals::{ApprovalList, DecisionRequest, ExtendRequest, Through};
 pub use auth::Peer;

@@ -16,7 +16,7 @@ use weighlock_engine::{
 use crate::commands::ShellName;
 use crate::output::blocking;
 use crate::problem::Problem;
-use crate::system::{Body, Id, Who};
+use crate::system::{Body, Id, Params, Who};
 
 /// A command to say something about. Nothing is run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -80,6 +80,16 @@ pub(crate) struct RuleError {
     hint: String,
 }
 
+/// What to say of the policy.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ShowParams {
+    /// Also how many commands each rule was about, for which the newest thousand
+    /// are judged again.
+    #[serde(default)]
+    hits: bool,
+}
+
 /// What a person allows beforehand.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -138,8 +148,9 @@ pub(crate) fn explain_docs(op: TransformOperation<'_>) -> TransformOperation<'_>
 pub(crate) async fn show(
     Shared(engine): Shared<Arc<Engine>>,
     Who(who): Who,
+    Params(asked): Params<ShowParams>,
 ) -> Result<Json<PolicyView>, Problem> {
-    blocking(move || Ok(Json(engine.policy(&who)?))).await
+    blocking(move || Ok(Json(engine.policy(asked.hits, &who)?))).await
 }
 
 pub(crate) fn show_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {

@@ -46,6 +46,7 @@ pub(crate) const CODES: &[&str] = &[
     "changes_blocked",
     "changes_unreadable",
     "command_too_long",
+    "commit_failed",
     "conflict",
     "disk_full",
     "earlier_first",

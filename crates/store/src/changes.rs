@@ -147,22 +147,6 @@ impl Store {
             .await
     }
 
-    /// Remembers a new command that is over already, with its changes.
-    pub async fn insert_changes(
-        &self,
-        command: Command,
-        changes: Vec<ChangesRow>,
-        entries: Vec<Entry>,
-    ) -> Result<(), Error> {
-        self.writer
-            .write(move |to| {
-                command::insert(to, &command)?;
-                changes.iter().try_for_each(|row| put(to, row))?;
-                Ok(((), entries))
-            })
-            .await
-    }
-
     /// Remembers what became of changes.
     pub async fn update_changes(
         &self,

@@ -4,7 +4,7 @@ use rusqlite::types::Value as Sql;
 use rusqlite::{Connection, params, params_from_iter};
 
 use crate::approval::{Approval, ApprovalState, COLUMNS, read};
-use crate::command::{self, Command, ID_TAIL, State};
+use crate::command::{ID_TAIL, State};
 use crate::cursor::{Cursor, rows};
 use crate::open::{Error, Store};
 use crate::visible::{Lane, Visible};
@@ -117,19 +117,8 @@ impl Store {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// Lists the commands that wait or waited for an approval, oldest first.
-    pub fn commands_of(&self, approval: &str) -> Result<Vec<Command>, Error> {
-        let reader = self.lock_reader();
-        let sql = format!(
-            "SELECT {} FROM terminal_commands WHERE approval_id = ?1 ORDER BY command_id",
-            command::COLUMNS
-        );
-        let mut query = reader.prepare_cached(&sql)?;
-        let rows = query.query_map([approval], command::read)?;
-        Ok(rows.collect::<Result<_, _>>()?)
-    }
-
-    /// Lists the ids and states of those commands, oldest first.
+    /// Lists the ids and states of the commands that wait or waited for an
+    /// approval, oldest first.
     pub fn runs_of(&self, approval: &str) -> Result<Vec<(String, State)>, Error> {
         let reader = self.lock_reader();
         let mut query = reader.prepare_cached(

@@ -80,12 +80,6 @@ impl Store {
         Ok(self.tokens_where("WHERE token_id = ?1", [id])?.pop())
     }
 
-    /// Returns whether there is any token that was not revoked.
-    pub fn has_tokens(&self) -> Result<bool, Error> {
-        let sql = "SELECT EXISTS (SELECT 1 FROM tokens WHERE revoked_at IS NULL)";
-        Ok(self.lock_reader().query_row(sql, [], |row| row.get(0))?)
-    }
-
     /// Lets a token end at a time, or when it would have anyway; false when
     /// there is none that could.
     pub async fn expire_token(

@@ -16,18 +16,13 @@ pub(crate) fn lines(asked: &Asked, put: Put, width: usize) -> Vec<String> {
     let id = one_line(&asked.short_id, 20);
     if let Some(effect) = asked.effect.as_ref().filter(|_| put.own) {
         // Whoever has asked for it knows the rest.
-        let head = safe(&effect.header);
-        let fits = head.chars().count() + id.len() + 2 <= width;
-        let mut lines = match fits {
-            true => vec![aligned(&head, &id, width)],
-            false => judged::wrap(&head, width),
-        };
+        let mut lines = headed(&safe(&effect.header), &id, width);
         let files = files(asked, effect, put).into_iter();
         lines.extend(files.map(|file| format!("  {file}")));
         lines.extend(judged::why("Why    ", &asked.reasons, width));
         return lines;
     }
-    let mut lines = vec![aligned(&header(asked, put), &id, width)];
+    let mut lines = headed(&header(asked, put), &id, width);
     lines.push(safe(&asked.summary));
     lines.extend(claim(asked, width));
     lines.push(conditions(asked, put));
@@ -97,12 +92,12 @@ fn files(asked: &Asked, effect: &Tried, put: Put) -> Vec<String> {
     if lines.is_empty() {
         lines.push("changes nothing".into());
     }
-    lines.extend(built_on(&effect.after, put));
+    lines.extend(built_on(asked, &effect.after, put));
     lines
 }
 
 /// Says what has to be decided before, and how.
-fn built_on(first: &[String], put: Put) -> Vec<String> {
+fn built_on(asked: &ApprovalView, first: &[String], put: Put) -> Vec<String> {
     let comes = match first {
         [] => return vec![],
         [_] => "comes",
@@ -114,7 +109,14 @@ fn built_on(first: &[String], put: Put) -> Vec<String> {
     )];
     // Whoever goes through all of them has just passed by it.
     if put.place.is_none() {
-        lines.push("weighlock approve puts it; weighlock draft commit applies all of it".into());
+        let session = asked.session.as_deref().unwrap_or_default();
+        lines.push(format!(
+            "weighlock approve {} asks about that",
+            first.join(" ")
+        ));
+        lines.push(format!(
+            "weighlock draft commit {session} applies all of it"
+        ));
     }
     lines
 }
@@ -141,6 +143,14 @@ fn parts(asked: &Explanation, width: usize) -> Vec<String> {
             "       {} parts: [x] explains each",
             asked.parts.len()
         )],
+    }
+}
+
+/// The first line, with the id behind it where there is room.
+fn headed(head: &str, id: &str, width: usize) -> Vec<String> {
+    match head.chars().count() + id.len() + 2 <= width {
+        true => vec![aligned(head, id, width)],
+        false => judged::wrap(head, width),
     }
 }
 

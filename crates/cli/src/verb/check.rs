@@ -140,7 +140,12 @@ fn request(args: &Args, command: String, cwd: Option<String>) -> Result<Request,
 
 /// Answers each line as it comes, in its order.
 fn batch(args: &Args, judge: &Judge) -> Result<ExitCode, Failure> {
-    let broken = |error: std::io::Error| Failure::new(format!("cannot go on: {error}"), "");
+    let broken = |error: std::io::Error| {
+        Failure::new(
+            format!("cannot read lines or write answers: {error}; the rest was not checked"),
+            "give the lines that have no answer again",
+        )
+    };
     let mut input = std::io::stdin().lock();
     let mut output = BufWriter::new(std::io::stdout().lock());
     let mut all_well = true;

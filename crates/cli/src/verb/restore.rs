@@ -62,8 +62,9 @@ pub(crate) fn restore(args: &Args, paths: &Paths) -> Result<ExitCode, Failure> {
         }
     }
     eprintln!(
-        "tokens that were revoked since then count again: `weighlock people`; settings and rules \
-         are in {}, for you to compare",
+        "tokens that were revoked since then count again: `weighlock --state-dir {} people`; \
+         settings and rules are in {}, for you to compare",
+        text::safe(&paths.state_dir.display().to_string()),
         text::safe(&args.directory.join("settings").display().to_string())
     );
     Ok(ExitCode::SUCCESS)

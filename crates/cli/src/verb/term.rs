@@ -100,6 +100,9 @@ enum What {
 }
 
 #[derive(clap::Args)]
+#[command(before_help = "Examples:
+  weighlock term exec shell -- 'cd src && make'
+  weighlock term exec shell --wait 30s -- make test     it goes on after that")]
 struct Exec {
     /// The terminal: its name, or its id
     name: String,
@@ -115,6 +118,10 @@ struct Exec {
 }
 
 #[derive(clap::Args)]
+#[command(before_help = "Examples:
+  weighlock term open shell -- bash
+  weighlock term open dev-server -d 'The site' -- npm run dev
+  weighlock term open shell --size 120x40 --env LANG=C.UTF-8 -- bash")]
 struct Open {
     /// What it is called
     name: String,
@@ -142,6 +149,10 @@ struct Open {
 }
 
 #[derive(clap::Args)]
+#[command(before_help = "Examples:
+  weighlock term send shell 'ls -l' --enter
+  weighlock term send editor --key Esc --key C-c
+  weighlock term send cat --eof")]
 struct Send {
     /// The terminal: its name, or its id
     name: String,
@@ -419,14 +430,19 @@ async fn ended(client: &mut Client, id: &str, time: Option<Duration>) -> Result<
     };
     let waited: WaitView = client.post("/wait", &request).await?;
     let run = waited.runs.into_iter().next();
-    run.ok_or_else(|| Failure::new("the server does not say how it is", ""))
+    run.ok_or_else(|| {
+        Failure::new(
+            format!("the server does not say what became of {id}; it was not stopped"),
+            "`weighlock show` tells how it is",
+        )
+    })
 }
 
 fn print_exec(view: &CommandView) {
     let said = view.text.iter().chain(&view.stdout);
-    said.for_each(|text| print!("{}", weighlock_engine::safe_text(text)));
+    said.for_each(|text| print!("{}", shown(text)));
     let errors = view.stderr.iter();
-    errors.for_each(|text| eprint!("{}", weighlock_engine::safe_text(text)));
+    errors.for_each(|text| eprint!("{}", shown(text)));
     let run = &view.run;
     let notes = run.detail.warnings.iter().flat_map(|note| note.lines());
     notes.for_each(|note| say!("! {}", safe(note)));
@@ -438,6 +454,13 @@ fn print_exec(view: &CommandView) {
         (Some(reason), _) => say!("⛔ {}", safe(&reason.text)),
         (None, _) => {}
     }
+}
+
+/// What a command said, without what would move about in the terminal. Tabs
+/// are text.
+fn shown(text: &str) -> String {
+    let parts: Vec<String> = text.split('\t').map(weighlock_engine::safe_text).collect();
+    parts.join("\t")
 }
 
 fn size(text: &str) -> Result<TerminalSize, String> {
@@ -469,5 +492,16 @@ fn print(screen: &ScreenView, history: bool) {
     let blank = lines.iter().rev().take_while(|line| line.is_empty());
     for line in &lines[..lines.len() - blank.count()] {
         println!("{}", safe(line));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tabs_are_text_and_escapes_are_not() {
+        let said = shown("a\tb\u{1b}[31mc\n");
+        assert_eq!(said, "a\tb⟦U+001B⟧[31mc\n");
     }
 }

@@ -1,16 +1,20 @@
 //! What was applied, and how it is taken back.
 
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufWriter, Seek, Write};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use super::images::{self, Index};
+use super::journal;
 use super::work::{Work, gone_ok};
 use crate::changes::{Change, Changes, Kind, Root, Source};
 
 const RECORD: &str = "applied";
+
+/// The record while it is written, and the room for it before that.
+pub(crate) const NEW: &str = "applied.new";
 
 /// Changes that are in the live tree.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -90,12 +94,16 @@ impl Applied {
     }
 
     pub(crate) fn save(&self, dir: &Path, durable: bool) -> io::Result<()> {
-        let new = dir.join("applied.new");
-        let mut file = BufWriter::new(File::create(&new)?);
+        let new = dir.join(NEW);
+        // Not emptied: room was kept for it.
+        let mut file = BufWriter::new(open_new(&new)?);
         serde_json::to_writer(&mut file, self)?;
         file.flush()?;
+        let mut file = file.into_inner()?;
+        let end = file.stream_position()?;
+        file.set_len(end)?;
         if durable {
-            file.get_ref().sync_data()?;
+            file.sync_data()?;
         }
         std::fs::rename(new, dir.join(RECORD))?;
         if durable {
@@ -103,6 +111,25 @@ impl Applied {
         }
         Ok(())
     }
+}
+
+/// Returns whether what a directory is for is in the live tree.
+pub fn is_applied(dir: &Path) -> bool {
+    dir.join(RECORD).exists()
+}
+
+/// Keeps room for the record of what a journal of so many bytes describes. It
+/// says the same once more, and of each file which one it has become.
+pub(crate) fn reserve(dir: &Path, journal: u64) -> io::Result<()> {
+    journal::reserve(&open_new(&dir.join(NEW))?, 2 * journal)
+}
+
+fn open_new(path: &Path) -> io::Result<File> {
+    OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(path)
 }
 
 /// Removes the before-images: what was applied cannot be taken back then.

@@ -66,10 +66,7 @@ impl Handle {
 
     pub(crate) fn id(&self) -> io::Result<FileId> {
         let stat = fstat(&self.fd)?;
-        Ok(FileId {
-            device: stat.st_dev,
-            inode: stat.st_ino,
-        })
+        Ok(FileId::from(&stat))
     }
 
     /// Reads all but hashes.

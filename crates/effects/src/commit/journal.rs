@@ -10,15 +10,21 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{FallocateFlags, fallocate};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use weighlock_confine::FileId;
 
+use super::applied::NEW;
 use super::handle::Traits;
 use crate::changes::Changes;
 use crate::node::{Node, Raw, Time};
 
 const JOURNAL: &str = "journal";
 const PROGRESS: &str = "progress";
+
+/// What one line of the progress takes at the most.
+const SIGN_BYTES: u64 = 32;
 
 /// One line of the journal.
 #[derive(Debug, Serialize, Deserialize)]
@@ -97,10 +103,7 @@ impl Mark {
     pub(crate) fn of(node: &Node) -> Self {
         let ctime = (node.links == 1).then_some(node.ctime);
         Self {
-            id: FileId {
-                device: node.device,
-                inode: node.inode,
-            },
+            id: super::images::id(node),
             size: node.size,
             mtime: node.mtime,
             ctime,
@@ -196,6 +199,11 @@ impl Writer {
         self.0.write_all(b"\n")
     }
 
+    /// Returns how much was written so far.
+    pub(crate) fn bytes(&self) -> io::Result<u64> {
+        Ok(self.0.get_ref().metadata()?.len())
+    }
+
     pub(crate) fn flush(&mut self, durable: bool) -> io::Result<()> {
         self.0.flush()?;
         if durable {
@@ -241,6 +249,16 @@ impl Progress {
             }
         }
         Ok(found)
+    }
+
+    /// Keeps room for all that will be said: without it, a disk that fills up
+    /// leaves no way forward and none back.
+    pub(crate) fn reserve(&self, steps: usize) -> io::Result<()> {
+        let file = OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(&self.path)?;
+        reserve(&file, (steps as u64 + 8) * SIGN_BYTES)
     }
 
     pub(crate) fn has_begun(&self, step: usize) -> bool {
@@ -292,9 +310,18 @@ impl Progress {
     }
 }
 
-/// Removes both; the progress last, since without a journal it says nothing.
+/// Keeps room behind the end of a file, where the file system can.
+pub(crate) fn reserve(file: &File, bytes: u64) -> io::Result<()> {
+    match fallocate(file, FallocateFlags::KEEP_SIZE, 0, bytes.max(1)) {
+        Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
+        done => Ok(done?),
+    }
+}
+
+/// Removes all of them; the journal first, since without it the others say
+/// nothing.
 pub(crate) fn remove(dir: &Path) -> io::Result<()> {
-    for name in [JOURNAL, PROGRESS] {
+    for name in [JOURNAL, PROGRESS, NEW] {
         absent_ok(std::fs::remove_file(dir.join(name)))?;
     }
     Ok(())

@@ -10,6 +10,7 @@ use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::applied;
 use super::check::unchanged;
 use super::error::{CommitError, cannot};
 use super::handle::{Handle, Traits};
@@ -86,6 +87,9 @@ impl Stager<'_> {
         let mut done = || {
             self.journal.flush(durable)?;
             self.work.sync()?;
+            // From here on, nothing may want more room than there is.
+            self.work.progress.reserve(self.work.steps.len())?;
+            applied::reserve(&place, self.journal.bytes()?)?;
             self.journal.write(&Line::Ready)?;
             self.journal.flush(durable)
         };

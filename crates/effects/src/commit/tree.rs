@@ -65,10 +65,7 @@ impl Tree {
 
     pub(crate) fn id(&self) -> io::Result<FileId> {
         let stat = fstat(&self.root)?;
-        Ok(FileId {
-            device: stat.st_dev,
-            inode: stat.st_ino,
-        })
+        Ok(FileId::from(&stat))
     }
 
     /// Returns where a path is. Its directories must be there, itself need not.

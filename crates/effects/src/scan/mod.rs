@@ -105,10 +105,7 @@ impl<'a> Scan<'a> {
     fn open(index: usize, root: &'a Root, upper: &Path, since: Time) -> Result<Self, Error> {
         let trees = Trees::open(root)?;
         let stat = fstat(trees.live()).map_err(Error::read(&root.live))?;
-        let found = FileId {
-            device: stat.st_dev,
-            inode: stat.st_ino,
-        };
+        let found = FileId::from(&stat);
         if found != root.is {
             return Err(Error::Replaced {
                 path: root.live.clone(),

@@ -8,12 +8,13 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 use weighlock_store::{Store, Verified};
 
-use super::files::{self, What, hex};
+use super::damaged;
+use super::files::{self, What};
 use super::list::{self, Kind, Named};
 use super::tree::Tree;
 use super::{DATABASE, FILES, FORMAT, HEAD, Hashed, LIST, MANIFEST, Manifest, SETTINGS};
-use super::{cannot, damaged};
 use crate::error::Error;
+use crate::people::hex;
 
 /// The largest manifest. It has a line for each rule file.
 const MANIFEST_BYTES: u64 = 1 << 20;
@@ -88,7 +89,7 @@ pub fn check_backup(dir: &Path, expected: Option<&str>) -> Result<Checked, Error
 pub(super) fn open_backup(dir: &Path) -> Result<Tree, Error> {
     Tree::open(dir).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => no_backup(dir),
-        _ => cannot(dir)(error),
+        _ => Error::file(dir)(error),
     })
 }
 
@@ -105,7 +106,7 @@ pub(super) fn read_manifest(
     };
     let mut text = vec![];
     let read = file.take(MANIFEST_BYTES).read_to_end(&mut text);
-    read.map_err(cannot(&path))?;
+    read.map_err(Error::file(&path))?;
     let sha256 = hex(&Sha256::digest(&text));
     if let Some(expected) = expected.filter(|hash| !hash.eq_ignore_ascii_case(&sha256)) {
         return Err(damaged(format!(
@@ -159,7 +160,7 @@ pub(super) fn open(from: &Tree, name: &str) -> Result<File, Error> {
     from.read(name).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => damaged(format!("{name} is missing")),
         io::ErrorKind::InvalidData => damaged(format!("{name} is no file")),
-        _ => cannot(&from.path(name))(error),
+        _ => Error::file(&from.path(name))(error),
     })
 }
 
@@ -178,7 +179,7 @@ fn compare(from: &Tree, name: &str, listed: &Hashed) -> Result<(), Error> {
 fn check_nothing_else(from: &Tree, manifest: &Manifest, named: &Named) -> Result<(), Error> {
     let mut dirs = vec![PathBuf::new()];
     while let Some(dir) = dirs.pop() {
-        let names = from.names(&dir).map_err(cannot(&from.path(&dir)))?;
+        let names = from.names(&dir).map_err(Error::file(&from.path(&dir)))?;
         for (name, is_dir) in names {
             let path = dir.join(name);
             if !is_known(&path, is_dir, manifest, named) {

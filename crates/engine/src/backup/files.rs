@@ -11,9 +11,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use super::Hashed;
 use super::tree::{Found, Tree};
-use super::{Hashed, cannot};
 use crate::error::Error;
+use crate::people::hex;
 
 /// Bytes that are read at a time.
 const STEP: usize = 256 * 1024;
@@ -82,7 +83,7 @@ impl Copier<'_> {
                 self.content(path, found, but)
             }
             kind if kind.is_symlink() => {
-                let target = found.target().map_err(cannot(&self.from.path(path)))?;
+                let target = found.target().map_err(Error::file(&self.from.path(path)))?;
                 let target = hex(&target);
                 self.note(path, &found.meta, What::Link { target })
             }
@@ -98,13 +99,13 @@ impl Copier<'_> {
 
     fn dir(&mut self, path: &Path, meta: &Metadata) -> Result<(), Error> {
         let made = self.to.make_dir(path);
-        made.map_err(cannot(&self.to.path(path)))?;
+        made.map_err(Error::file(&self.to.path(path)))?;
         self.note(path, meta, What::Dir)
     }
 
     fn content(&mut self, path: &Path, found: &Found, but: Option<&str>) -> Result<(), Error> {
-        let cannot_read = |error| cannot(&self.from.path(path))(error);
-        let opened = found.open().map_err(cannot_read)?;
+        let cannot_read = Error::file(&self.from.path(path));
+        let opened = found.open().map_err(&cannot_read)?;
         let mut names = opened.names().map_err(cannot_read)?;
         // What tells of other files comes before them: an index of output that
         // grows meanwhile must not name what was not copied.
@@ -127,8 +128,8 @@ impl Copier<'_> {
 
     fn file(&mut self, path: &Path, found: &Found) -> Result<Hashed, Error> {
         let at = (self.from.path(path), self.to.path(path));
-        let source = found.open().map_err(cannot(&at.0))?.file;
-        let target = self.to.create(path).map_err(cannot(&at.1))?;
+        let source = found.open().map_err(Error::file(&at.0))?.file;
+        let target = self.to.create(path).map_err(Error::file(&at.1))?;
         let source = WhileOpen {
             source,
             closing: self.closing,
@@ -148,7 +149,7 @@ impl Copier<'_> {
         let mut line = serde_json::to_vec(&thing).expect("a thing is plain data");
         line.push(b'\n');
         let written = self.list.write_all(&line);
-        written.map_err(cannot(self.to.root()))
+        written.map_err(Error::file(self.to.root()))
     }
 
     /// What is gone meanwhile is no error; nor is there a name that is no text,
@@ -157,7 +158,7 @@ impl Copier<'_> {
         match found {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Ok(_) if path.to_str().is_none() => Ok(None),
-            found => found.map(Some).map_err(cannot(&self.from.path(path))),
+            found => found.map(Some).map_err(Error::file(&self.from.path(path))),
         }
     }
 }
@@ -189,13 +190,13 @@ pub(super) fn pump(
     loop {
         let read = match source.read(&mut buffer) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            read => read.map_err(cannot(from))?,
+            read => read.map_err(Error::file(from))?,
         };
         if read == 0 {
             break;
         }
         hasher.update(&buffer[..read]);
-        target.write_all(&buffer[..read]).map_err(cannot(to))?;
+        target.write_all(&buffer[..read]).map_err(Error::file(to))?;
         bytes += read as u64;
     }
     Ok(Hashed {
@@ -207,10 +208,6 @@ pub(super) fn pump(
 /// Has the disk keep what was written below a directory.
 pub(super) fn sync(dir: &Path) -> io::Result<()> {
     rustix::fs::syncfs(File::open(dir)?).map_err(io::Error::from)
-}
-
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 pub(super) fn unhex(text: &str) -> Option<PathBuf> {

@@ -1,15 +1,17 @@
 //! The list of files in a backup, read by whoever does not trust it.
 
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Component, Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use super::files::{Thing, What, hex};
+use super::files::{Thing, What};
 use super::tree::Tree;
-use super::{Hashed, LIST, PARTS, cannot, damaged};
+use super::{Hashed, LIST, PARTS, UNDO_NAMES, damaged};
 use crate::error::Error;
+use crate::people::hex;
 
 /// The longest path that Linux takes. State directories have much shorter ones.
 const PATH_BYTES: usize = 4096;
@@ -52,7 +54,7 @@ impl Named {
             Some(around) if around != Path::new("") => self.kind(around) == Some(Kind::Dir),
             _ => kind == Kind::Dir && PARTS.contains(&thing.path.as_str()),
         };
-        if !fine || !within {
+        if !fine || !within || !is_kept(path, kind) {
             return Err(damaged(format!(
                 "{LIST} names `{}`, which belongs to no backup",
                 crate::error::brief(&thing.path)
@@ -63,6 +65,18 @@ impl Named {
             Some(_) => Err(damaged(format!("{LIST} names `{}` twice", thing.path))),
         }
     }
+}
+
+/// Whether a backup has such a thing there. Signs of an apply that is under way
+/// would be believed by whoever finds them, and lead anywhere; so would links,
+/// but for those that are kept of before.
+fn is_kept(path: &Path, kind: Kind) -> bool {
+    let names: Vec<&OsStr> = path.iter().collect();
+    let in_undo = names.first().is_some_and(|part| *part == "undo");
+    let what = names.get(2).filter(|_| in_undo);
+    let known = what.is_none_or(|name| UNDO_NAMES.iter().any(|known| name == known));
+    let image = names.len() > 3 && what.is_some_and(|name| *name == "images");
+    known && (kind != Kind::Link || image)
 }
 
 /// Calls `deed` with everything that the list has, and returns what that was.
@@ -82,7 +96,7 @@ pub(super) fn each(
         let mut bounded = list.by_ref().take(LINE_BYTES);
         let read = bounded
             .read_until(b'\n', &mut line)
-            .map_err(cannot(&path))?;
+            .map_err(Error::file(&path))?;
         if read == 0 {
             break;
         }
@@ -143,10 +157,27 @@ mod tests {
     }
 
     #[test]
+    fn what_undoing_needs_has_no_signs_of_an_apply_under_way() {
+        let mut named = Named::default();
+        for (path, what) in [
+            ("undo", What::Dir),
+            ("undo/r_x", What::Dir),
+            ("undo/r_x/applied", file()),
+            ("undo/r_x/images", What::Dir),
+            ("undo/r_x/images/1", link()),
+        ] {
+            named.take(&thing(path, what)).unwrap();
+        }
+        for name in ["journal", "progress", "applied.new"] {
+            let path = format!("undo/r_x/{name}");
+            assert!(named.take(&thing(&path, file())).is_err(), "{path}");
+        }
+    }
+
+    #[test]
     fn a_list_names_each_thing_once_and_nothing_below_a_link() {
         let nowhere = "belongs to no backup";
-        refused(&[("tasks/l", link()), ("tasks/l/owned", file())], nowhere);
-        refused(&[("tasks/l", link()), ("tasks/l", What::Dir)], "twice");
+        refused(&[("tasks/f", file()), ("tasks/f", What::Dir)], "twice");
         refused(&[("tasks/f", file()), ("tasks/f/g", file())], nowhere);
         refused(&[("tasks/no/such", file())], nowhere);
         for path in [
@@ -162,6 +193,7 @@ mod tests {
             refused(&[(path, What::Dir)], nowhere);
         }
         refused(&[("runs", link())], nowhere);
+        refused(&[("tasks/l", link())], nowhere);
         refused(&[(&format!("tasks/{}", "x".repeat(5000)), file())], nowhere);
     }
 }

@@ -14,7 +14,7 @@ use weighlock_store::{Copied, CopiedRun};
 
 use super::files::{self, Copier};
 use super::tree::Tree;
-use super::{BackupView, Hashed, Manifest, cannot};
+use super::{BackupView, Hashed, Manifest, UNDO_NAMES};
 use super::{DATABASE, FILES, FORMAT, HEAD, LIST, MANIFEST, OWN_DIR, SETTINGS};
 use crate::engine::Engine;
 use crate::error::Error;
@@ -91,9 +91,9 @@ impl Engine {
         let around = to.parent().unwrap_or(to);
         sweep(around);
         sweep(&self.config.state_dir.join(OWN_DIR));
-        let partial = Partial::make(to).map_err(cannot(to))?;
+        let partial = Partial::make(to).map_err(Error::file(to))?;
         let view = self.fill_backup(&partial.tree, to)?;
-        partial.put(to).map_err(cannot(to))?;
+        partial.put(to).map_err(Error::file(to))?;
         Ok(view)
     }
 
@@ -117,8 +117,8 @@ impl Engine {
         };
         let text = serde_json::to_vec_pretty(&manifest).expect("a manifest is plain data");
         let written = { dir.create(MANIFEST) }.and_then(|mut file| file.write_all(&text));
-        written.map_err(cannot(&dir.path(MANIFEST)))?;
-        files::sync(dir.root()).map_err(cannot(dir.root()))?;
+        written.map_err(Error::file(&dir.path(MANIFEST)))?;
+        files::sync(dir.root()).map_err(Error::file(dir.root()))?;
         Ok(BackupView {
             directory: to.to_string_lossy().into_owned(),
             made_at: manifest.made_at,
@@ -133,9 +133,9 @@ impl Engine {
     /// Copies the database and the files that the copy speaks of, and nothing
     /// that came later.
     fn copy_record(&self, dir: &Tree) -> Result<(Copied, u64, u64), Error> {
-        let list = dir.create(LIST).map_err(cannot(&dir.path(LIST)))?;
-        dir.make_dir(FILES).map_err(cannot(&dir.path(FILES)))?;
-        let open = |path: &Path| Tree::open(path).map_err(cannot(path));
+        let list = dir.create(LIST).map_err(Error::file(&dir.path(LIST)))?;
+        dir.make_dir(FILES).map_err(Error::file(&dir.path(FILES)))?;
+        let open = |path: &Path| Tree::open(path).map_err(Error::file(path));
         let (from, to) = (open(&self.config.state_dir)?, open(&dir.path(FILES))?);
         let mut copier = Copier {
             from: &from,
@@ -157,7 +157,9 @@ impl Engine {
             let _still = self.copying.blocking_write();
             let copied = self.store.copy_to(dir.root())?;
             for run in &copied.undo {
-                copier.tree(&Path::new("undo").join(run), None)?;
+                for name in UNDO_NAMES {
+                    copier.tree(&Path::new("undo").join(run).join(name), None)?;
+                }
             }
             for run in copied.runs.iter().filter(|run| run.waiting) {
                 copy_run(&mut copier, run)?;
@@ -166,19 +168,20 @@ impl Engine {
         };
         for name in [DATABASE, HEAD] {
             let path = dir.path(name);
-            fs::set_permissions(&path, Permissions::from_mode(0o600)).map_err(cannot(&path))?;
+            fs::set_permissions(&path, Permissions::from_mode(0o600))
+                .map_err(Error::file(&path))?;
         }
         for run in copied.runs.iter().filter(|run| !run.waiting) {
             copy_run(&mut copier, run)?;
         }
         copier.tree(Path::new("tasks"), None)?;
-        copier.list.flush().map_err(cannot(&dir.path(LIST)))?;
+        copier.list.flush().map_err(Error::file(&dir.path(LIST)))?;
         Ok((copied, copier.files, copier.bytes))
     }
 
     fn copy_settings(&self, dir: &Tree) -> Result<BTreeMap<String, Hashed>, Error> {
         dir.make_dir(SETTINGS)
-            .map_err(cannot(&dir.path(SETTINGS)))?;
+            .map_err(Error::file(&dir.path(SETTINGS)))?;
         let mut copied = BTreeMap::new();
         let rules = self.config.policy.rules.iter();
         for file in self.config.settings_file.iter().chain(rules) {
@@ -189,8 +192,8 @@ impl Engine {
             };
             let path = Path::new(SETTINGS).join(name);
             let at = dir.path(&path);
-            let source = File::open(file).map_err(cannot(file))?;
-            let target = dir.create(&path).map_err(cannot(&at))?;
+            let source = File::open(file).map_err(Error::file(file))?;
+            let target = dir.create(&path).map_err(Error::file(&at))?;
             let hashed = files::pump((file, source), (&at, target))?;
             copied.insert(name.to_owned(), hashed);
         }
@@ -266,6 +269,6 @@ fn sweep(dir: &Path) {
 
 fn hash(dir: &Tree, name: &str) -> Result<Hashed, Error> {
     let path = dir.path(name);
-    let file = dir.read(name).map_err(cannot(&path))?;
+    let file = dir.read(name).map_err(Error::file(&path))?;
     files::pump((&path, file), (&path, io::sink()))
 }

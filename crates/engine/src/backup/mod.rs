@@ -13,7 +13,6 @@ mod restore;
 mod tree;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -51,6 +50,9 @@ const FORMAT: u32 = 1;
 /// are made of output when they are asked for; copies that nobody has decided
 /// about, and homes of sandboxes, belong to a tree that is not in here.
 const PARTS: [&str; 3] = ["runs", "undo", "tasks"];
+
+/// What is kept of what undoing a run needs.
+const UNDO_NAMES: [&str; 3] = ["applied", "images", "undo.json"];
 
 /// What a backup says of itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -109,9 +111,4 @@ fn damaged(what: String) -> Error {
         format!("the backup is not what was made: {what}"),
         "take another backup; this one was changed or cut off since it was made",
     )
-}
-
-fn cannot(path: &Path) -> impl FnOnce(std::io::Error) -> Error + use<> {
-    let path: PathBuf = path.to_owned();
-    move |source| Error::File { path, source }
 }

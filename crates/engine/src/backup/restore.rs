@@ -17,7 +17,7 @@ use super::check::{Checked, check_audit, check_backup, open, open_backup, read_m
 use super::files::{self, Thing, What};
 use super::list;
 use super::tree::Tree;
-use super::{DATABASE, FILES, HEAD, Hashed, cannot, damaged};
+use super::{DATABASE, FILES, HEAD, Hashed, damaged};
 use crate::clock::Clock;
 use crate::engine::{make_private, take};
 use crate::error::Error;
@@ -67,7 +67,7 @@ pub async fn restore(
         let _ = fs::remove_dir_all(&coming);
         return put;
     }
-    fs::rename(&coming, state_dir.join(THERE)).map_err(cannot(&coming))?;
+    fs::rename(&coming, state_dir.join(THERE)).map_err(Error::file(&coming))?;
     finish(state_dir)?;
     put
 }
@@ -87,14 +87,14 @@ pub(crate) fn finish(state_dir: &Path) -> Result<(), Error> {
     };
     match moved() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        moved => moved.map_err(cannot(&there)),
+        moved => moved.map_err(Error::file(&there)),
     }
 }
 
 fn check_empty(state_dir: &Path) -> Result<(), Error> {
     let found = match fs::read_dir(state_dir) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        found => found.map_err(cannot(state_dir))?,
+        found => found.map_err(Error::file(state_dir))?,
     };
     let mut names = found.flatten().map(|entry| entry.file_name());
     match names.find(|name| !NOTHING.iter().any(|none| name == none)) {
@@ -116,7 +116,7 @@ async fn put(from: &Path, to: &Path, backup: Checked, by: &str) -> Result<Restor
     let source = open_backup(from)?;
     let (manifest, _) = read_manifest(&source, Some(&backup.sha256))?;
     make_private(to)?;
-    let target = Tree::open(to).map_err(cannot(to))?;
+    let target = Tree::open(to).map_err(Error::file(to))?;
     // What is written here is compared, and not what was read before.
     copy((&source, DATABASE), (&target, DATABASE), &manifest.database)?;
     copy((&source, HEAD), (&target, HEAD), &manifest.audit_head)?;
@@ -132,11 +132,11 @@ async fn put(from: &Path, to: &Path, backup: Checked, by: &str) -> Result<Restor
     // needs its mode.
     for thing in dirs.iter().rev() {
         let dressed = target.dress(thing);
-        dressed.map_err(cannot(&target.path(&thing.path)))?;
+        dressed.map_err(Error::file(&target.path(&thing.path)))?;
     }
     check_audit(to, &manifest)?;
     let unfinished = settle(to, &backup, by).await?;
-    files::sync(to).map_err(cannot(to))?;
+    files::sync(to).map_err(Error::file(to))?;
     Ok(Restored {
         backup,
         lost: unfinished.running,
@@ -148,7 +148,7 @@ async fn put(from: &Path, to: &Path, backup: Checked, by: &str) -> Result<Restor
 fn put_thing(thing: &Thing, from: &Tree, to: &Tree) -> Result<(), Error> {
     let path = Path::new(&thing.path);
     let made = match &thing.what {
-        What::Dir => return to.make_dir(path).map_err(cannot(&to.path(path))),
+        What::Dir => return to.make_dir(path).map_err(Error::file(&to.path(path))),
         What::Link { target } => {
             let target = files::unhex(target).ok_or(io::ErrorKind::InvalidData);
             target
@@ -166,7 +166,7 @@ fn put_thing(thing: &Thing, from: &Tree, to: &Tree) -> Result<(), Error> {
         }
     };
     made.and_then(|()| to.dress(thing))
-        .map_err(cannot(&to.path(path)))
+        .map_err(Error::file(&to.path(path)))
 }
 
 fn copy(
@@ -176,7 +176,7 @@ fn copy(
 ) -> Result<(), Error> {
     let source = open(from, name)?.take(listed.bytes.saturating_add(1));
     let at = to.path(path);
-    let target = to.create(path).map_err(cannot(&at))?;
+    let target = to.create(path).map_err(Error::file(&at))?;
     match files::pump((&from.path(name), source), (&at, target))? == *listed {
         true => Ok(()),
         false => Err(damaged(format!("{name} was changed"))),

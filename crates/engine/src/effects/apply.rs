@@ -5,7 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::json;
-use weighlock_effects::{Applied, Changes, CommitError, Place, commit, is_unfinished, recover};
+use weighlock_effects::{
+    Applied, Changes, CommitError, Place, commit, is_applied, is_unfinished, recover,
+};
 use weighlock_policy::{ChangesSettled, CommitPermit};
 use weighlock_store::{ApprovalState, ChangesRow, ChangesState, Command, Durability, State};
 
@@ -14,6 +16,7 @@ use super::question::Looked;
 use super::view::ChangesView;
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::follow::RETRY_EVERY;
 use crate::id;
 use crate::inbox::{Decision, DecisionKind};
 use crate::measures::SETTLED;
@@ -22,7 +25,8 @@ use crate::view::{Reason, Run, stored};
 
 impl Engine {
     /// Applies changes, or nothing of them. Whoever calls it holds
-    /// `committing` until what became of them is on record.
+    /// `committing`, and where somebody else could settle them, until what
+    /// became of them is on record.
     pub(super) async fn commit_now(
         &self,
         run: &str,
@@ -105,13 +109,7 @@ impl Engine {
             if !dir.exists() || is_unfinished(&dir) {
                 continue;
             }
-            let applied = apart(move || applied_before(&dir)).await?;
-            let command = self.store.named(&row.run)?.pop();
-            if let (Some(applied), Some(command)) = (applied, command) {
-                let by = command.approved_by.clone();
-                let by = by.as_deref().unwrap_or("weighlock");
-                self.record_held_applied(command, row, &applied, by).await?;
-            }
+            self.note_applied(row).await?;
         }
         self.sweep_copies().await;
         Ok(())
@@ -258,20 +256,49 @@ impl Engine {
             looked.check()?;
             self.renew_changes(&approval, &looked).await?;
             let decision = Decision {
-                kind: DecisionKind::ApplyEffect,
                 fingerprint: Some(looked.fingerprint),
-                reason: None,
-                through: None,
-                command: None,
-                grants: vec![],
-                blocks: vec![],
+                ..Decision::new(DecisionKind::ApplyEffect)
             };
             self.decide(&approval.id, decision, who).await?;
         } else {
-            self.check_late_yes(&command, who).await?;
-            self.apply_held(command, who.name()).await?;
+            // Whoever says yes may leave. What is applied is on record all the same.
+            let (engine, who) = (Arc::clone(self), who.clone());
+            let applied = tokio::spawn(async move { engine.apply_late(command, &who).await });
+            applied.await.expect("applying does not panic")?;
         }
         self.find(&run.command_id, who)
+    }
+
+    /// Applies what is held without a question, and records it as soon as that
+    /// can be.
+    async fn apply_late(&self, command: Command, who: &Principal) -> Result<(), Error> {
+        let dir = self.undo_dir(&command.id);
+        if !is_applied(&dir) {
+            self.check_late_yes(&command, who).await?;
+        }
+        loop {
+            match self.apply_held(command.clone(), who.name()).await {
+                Err(error) if error.is_passing() && is_applied(&dir) => {
+                    tokio::time::sleep(RETRY_EVERY).await;
+                }
+                done => return done,
+            }
+        }
+    }
+
+    /// Records what was applied and is not on record yet. Returns whether there
+    /// was any.
+    async fn note_applied(&self, row: ChangesRow) -> Result<bool, Error> {
+        let dir = self.undo_dir(&row.run);
+        let applied = apart(move || applied_before(&dir)).await?;
+        let command = self.store.named(&row.run)?.pop();
+        let (Some(applied), Some(command)) = (applied, command) else {
+            return Ok(false);
+        };
+        let by = command.approved_by.clone();
+        let by = by.as_deref().unwrap_or("weighlock");
+        self.record_held_applied(command, row, &applied, by).await?;
+        Ok(true)
     }
 
     /// Makes sure that a yes which comes after the question was closed is as
@@ -306,18 +333,15 @@ impl Engine {
         let (run, command) = self.held_by(id, who).await?;
         if let Some(approval) = self.open_question(&command)? {
             let decision = Decision {
-                kind: DecisionKind::Reject,
-                fingerprint: None,
                 reason,
-                through: None,
-                command: None,
-                grants: vec![],
-                blocks: vec![],
+                ..Decision::new(DecisionKind::Reject)
             };
             self.decide(&approval.id, decision, who).await?;
-        } else if command.state == State::Waiting {
+        } else if command.state == State::Waiting
+            && let Some(approval) = &command.approval
+        {
             // Somebody has said yes, and it is being applied.
-            return Err(Error::AnsweredAlready);
+            return Err(self.how_it_ended(approval, who)?);
         } else if !self.throw_away(&command.id, who.name()).await? {
             return Err(Error::NoChanges { id: run.short_id });
         }
@@ -357,17 +381,17 @@ impl Engine {
     /// still asked about those is answered. Says no if they are decided about.
     pub(crate) async fn throw_away(&self, run: &str, by: &str) -> Result<bool, Error> {
         let _one = self.committing.lock().await;
-        if !self.holds_changes(run)? {
+        let held = self.store.changes(run)?;
+        let Some(row) = held.filter(|row| row.state == ChangesState::Held) else {
+            return Ok(false);
+        };
+        if self.note_applied(row.clone()).await? {
             return Ok(false);
         }
         for row in self.built_on(run)? {
             self.throw_one(row, by, Some(run)).await?;
         }
-        if let Some(row) = self.store.changes(run)?
-            && row.state == ChangesState::Held
-        {
-            self.throw_one(row, by, None).await?;
-        }
+        self.throw_one(row, by, None).await?;
         self.sweep_copies().await;
         Ok(true)
     }
@@ -418,8 +442,5 @@ impl Engine {
 /// been brought to an end.
 pub(super) fn applied_before(dir: &Path) -> Result<Option<Applied>, Error> {
     recover(dir)?;
-    Applied::load(dir).map_err(|source| Error::File {
-        path: dir.to_owned(),
-        source,
-    })
+    Applied::load(dir).map_err(Error::file(dir))
 }

@@ -3,7 +3,6 @@
 use std::convert::Infallible;
 use std::fs;
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -76,10 +75,7 @@ impl Layers {
     /// Returns the mount that shows a directory through layers.
     pub(crate) fn over(&mut self, at: &Path, owner: Identity, lent: bool) -> io::Result<Mount> {
         let meta = at.symlink_metadata()?;
-        let is = FileId {
-            device: meta.dev(),
-            inode: meta.ino(),
-        };
+        let is = FileId::from(&meta);
         let below = self.below.iter().filter_map(|(_, copy)| copy.upper(at));
         let below: Vec<PathBuf> = below.collect();
         let mut layer = None;
@@ -167,7 +163,8 @@ impl Engine {
         match (self.why_no_copy(sandbox, &case.place.path), said) {
             (None, said) => Ok((said.unwrap_or(Review::Effects), None)),
             (Some(why), None) => {
-                let instead = "a person is asked before commands instead of about their changes";
+                let instead = "a person is asked before commands instead of about their changes; \
+                               `weighlock doctor` says more";
                 Ok((Review::Before, Some(format!("{why}, so {instead}"))))
             }
             (Some(why), Some(_)) => Err(no_copy(&why)),
@@ -271,10 +268,7 @@ impl Engine {
         if let Manner::Copy = manner {
             let dir = self.copy_dir(run);
             let made = fs::create_dir_all(&dir);
-            made.map_err(|source| Error::File {
-                path: dir.clone(),
-                source,
-            })?;
+            made.map_err(Error::file(&dir))?;
             layers.dir = Some(dir);
         }
         Ok(layers)
@@ -306,7 +300,7 @@ impl Engine {
             card: card_of(case),
         };
         let saved = copied.save(&dir);
-        saved.map_err(|source| Error::File { path: dir, source })
+        saved.map_err(Error::file(&dir))
     }
 
     fn is_reviewed_never(&self, case: &Case) -> bool {
@@ -330,13 +324,11 @@ impl Engine {
             .and_then(|_| self.nursery.try_layer(dir, &place));
         let _ = Layer::remove(&place);
         drop(comes);
-        tried.err().map(|why| {
-            format!(
-                "{} cannot be shown as a copy ({why}), so a person is asked before commands \
-                 instead of about their changes; `weighlock doctor` says more",
-                dir.display()
-            )
-        })
+        let why = tried.err()?;
+        Some(format!(
+            "{} cannot be shown as a copy ({why})",
+            dir.display()
+        ))
     }
 }
 

@@ -204,7 +204,7 @@ impl Engine {
         for run in runs {
             let file = self.copy_dir(&run.command_id).join(CHANGES);
             let loaded = Changes::load(&file);
-            all.push(loaded.map_err(|source| Error::File { path: file, source })?);
+            all.push(loaded.map_err(Error::file(&file))?);
         }
         let changes = as_one(all);
         Ok(Looking {

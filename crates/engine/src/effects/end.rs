@@ -99,22 +99,16 @@ impl Engine {
         let (dir, undo) = (self.copy_dir(run), self.undo_dir(run));
         let durable = self.config.durability == Durability::Power;
         let looked = apart(move || {
-            let missing = || Error::File {
-                path: dir.clone(),
-                source: std::io::ErrorKind::NotFound.into(),
-            };
-            let copied = Copied::load(&dir).map_err(|source| Error::File {
-                path: dir.clone(),
-                source,
-            })?;
-            let copied = copied.ok_or_else(missing)?;
+            let lost = Error::file(&dir);
+            let copied = Copied::load(&dir).map_err(&lost)?;
+            let copied = copied.ok_or_else(|| lost(std::io::ErrorKind::NotFound.into()))?;
             if let Some(applied) = applied_before(&undo)? {
                 return Ok((copied, Err(applied)));
             }
             let changes = Changes::scan(copied.roots.clone(), copied.since)?;
             let file = dir.join(CHANGES);
             let saved = changes.save(&file, durable);
-            saved.map_err(|source| Error::File { path: file, source })?;
+            saved.map_err(Error::file(&file))?;
             Ok::<_, Error>((copied, Ok(changes)))
         });
         let (copied, found) = looked.await?;

@@ -295,11 +295,8 @@ impl Engine {
     async fn read_held(&self, run: &str) -> Result<(Copied, Changes), Error> {
         let dir = self.copy_dir(run);
         apart(move || {
-            let lost = |source| Error::File {
-                path: dir.clone(),
-                source,
-            };
-            let copied = Copied::load(&dir).map_err(lost)?;
+            let lost = Error::file(&dir);
+            let copied = Copied::load(&dir).map_err(&lost)?;
             let copied = copied.ok_or_else(|| lost(std::io::ErrorKind::NotFound.into()))?;
             let changes = Changes::load(&dir.join(CHANGES)).map_err(lost)?;
             Ok((copied, changes))

@@ -37,7 +37,11 @@ impl Engine {
         let kept = self.store.pending_request(run)?.ok_or_else(gone)?;
         let mut case = self.case(self.revive(&kept)?).await?;
         if case.request.external {
-            return Err(no_copy("its requester runs it itself"));
+            return Err(Error::invalid(
+                "no_copy",
+                "whoever asked for it runs it, so it cannot be tried here; nothing was run".into(),
+                "approve or reject it by its text",
+            ));
         }
         case.for_question = true;
         if let Some(why) = self.why_no_copy(&case.known.sandbox, &case.place.path) {
@@ -46,7 +50,13 @@ impl Engine {
         let permit = match case.judged.judgement.settle() {
             Settled::Asked(question) => question.tried(),
             Settled::Allowed(permit) => permit,
-            Settled::Refused => return Err(Error::ChangesBlocked),
+            Settled::Refused => {
+                return Err(Error::invalid(
+                    "blocked",
+                    format!("{} Nothing was run.", case.refusal().text),
+                    "reject it: the rules do not let it run any more",
+                ));
+            }
         };
         let there = self.copying.read().await;
         self.forget_try(&command.id).await?;

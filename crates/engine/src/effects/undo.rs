@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use weighlock_effects::Applied;
+use weighlock_effects::{Applied, Changes};
 use weighlock_policy::ChangeQuestion;
 use weighlock_store::{ChangesRow, ChangesState, Command, Entry, State};
 
@@ -66,10 +66,7 @@ impl Engine {
         }
         let dir = self.undo_dir(&row.run);
         let changes = apart(move || {
-            let applied = Applied::load(&dir).map_err(|source| Error::File {
-                path: dir.clone(),
-                source,
-            })?;
+            let applied = Applied::load(&dir).map_err(Error::file(&dir))?;
             let applied = applied.ok_or(Error::NoUndo { id: short })?;
             let changes = applied.inverse(&dir);
             let conflicts = changes.conflicts()?;
@@ -79,12 +76,30 @@ impl Engine {
             }
         });
         let changes = changes.await?;
+        // Whoever asked may leave. What is taken back is on record all the same.
+        let (engine, who) = (Arc::clone(self), who.clone());
+        let taken = tokio::spawn(async move { engine.undo_now(row, &changes, &who).await });
+        taken.await.expect("taking back does not panic")
+    }
+
+    async fn undo_now(
+        self: &Arc<Self>,
+        row: ChangesRow,
+        changes: &Changes,
+        who: &Principal,
+    ) -> Result<Run, Error> {
         let _there = self.copying.read().await;
         let _one = self.committing.lock().await;
         let command = self.record_undo(&row, who).await?;
         let permit = ChangeQuestion::about(&changes.hash()).approved_by(who.name());
-        match self.commit_now(&command.id, &changes, permit).await {
-            Ok(applied) => self.record_undone(command, row, &applied, who.name()).await,
+        match self.commit_now(&command.id, changes, permit).await {
+            Ok(applied) => {
+                let of = Of {
+                    run: row.run,
+                    by: who.name().to_owned(),
+                };
+                self.record_taken_back(&command, &of, &applied).await
+            }
             Err(error) => {
                 let error = Error::from(error);
                 let reason = Reason::new("not_undone", format!("{}.", error.problem().detail));
@@ -136,10 +151,7 @@ impl Engine {
         let text = serde_json::to_vec(&of).expect("a name is plain data");
         let written = fs::create_dir_all(&dir)
             .and_then(|()| fs::write(dir.join(UNDO), text))
-            .map_err(|source| Error::File {
-                path: dir.clone(),
-                source,
-            });
+            .map_err(Error::file(&dir));
         let told = json!({ "undoes": row.run });
         let entry = self.entry_of("changes.undo", who.name(), &command, told);
         let recorded = match written {
@@ -177,7 +189,7 @@ impl Engine {
         applied: &Applied,
         by: &str,
     ) -> Result<Run, Error> {
-        let changes = weighlock_effects::Changes {
+        let changes = Changes {
             roots: applied.roots.clone(),
             entries: applied.entries.clone(),
             refused: vec![],
@@ -199,7 +211,10 @@ impl Engine {
         let own = self.row(&command, ChangesState::Applied, &view, &[], applied.bytes);
         let told = json!({ "undoes": row.run, "summary": view.summary, "paths": view.paths });
         let entry = self.entry_of("changes.undone", by, &command, told);
-        self.mark_undone(row, &command.id, entry.clone()).await?;
+        // Where this is tried again, that may be done.
+        if row.state == ChangesState::Applied {
+            self.mark_undone(row, &command.id, entry.clone()).await?;
+        }
         self.store
             .settle_changes(command.clone(), None, own, vec![entry])
             .await?;
@@ -242,23 +257,70 @@ impl Engine {
         else {
             return false;
         };
-        let recovered = apart(move || applied_before(&dir)).await;
-        let row = self.store.changes(&of.run).ok().flatten();
-        let done = match (recovered, row) {
-            (Ok(Some(applied)), Some(row)) => self
-                .record_undone(command.clone(), row, &applied, &of.by)
-                .await
-                .is_ok(),
-            _ => false,
+        let (state, reason) = match apart(move || applied_before(&dir)).await {
+            Ok(Some(applied)) => match self.record_taken_back(command, &of, &applied).await {
+                Ok(_) => return true,
+                Err(error) => (State::Lost, unrecorded(&error)),
+            },
+            Ok(None) => (State::Failed, not_undone()),
+            Err(error) => (State::Lost, cut_off(&error)),
         };
-        if !done {
-            let reason = Reason::new(
-                "not_undone",
-                "The server ended before anything was taken back. Nothing was changed.",
-            )
-            .with_remedy("Undo it again.");
-            self.settle(command.clone(), State::Failed, reason).await;
-        }
+        self.settle(command.clone(), state, reason).await;
         true
     }
+
+    /// Records what was taken back, as soon as it can be.
+    async fn record_taken_back(
+        &self,
+        command: &Command,
+        of: &Of,
+        applied: &Applied,
+    ) -> Result<Run, Error> {
+        loop {
+            match self.record_again(command, of, applied).await {
+                Err(error) if error.is_passing() => tokio::time::sleep(RETRY_EVERY).await,
+                done => return done,
+            }
+        }
+    }
+
+    async fn record_again(
+        &self,
+        command: &Command,
+        of: &Of,
+        applied: &Applied,
+    ) -> Result<Run, Error> {
+        let row = self.store.changes(&of.run)?;
+        let row = row.ok_or_else(|| Error::NoSuchRun {
+            id: id::short(&of.run),
+        })?;
+        self.record_undone(command.clone(), row, applied, &of.by)
+            .await
+    }
+}
+
+fn not_undone() -> Reason {
+    Reason::new(
+        "not_undone",
+        "The server ended before anything was taken back. Nothing was changed.",
+    )
+    .with_remedy("Undo it again.")
+}
+
+/// Files were taken back, and the record does not say so.
+fn unrecorded(error: &Error) -> Reason {
+    let text = format!(
+        "The files were taken back, but that cannot be recorded: {}.",
+        error.problem().detail
+    );
+    Reason::new("lost", text).with_remedy("Look at the files before undoing anything else.")
+}
+
+/// Nobody knows which files were taken back.
+fn cut_off(error: &Error) -> Reason {
+    let text = format!(
+        "The server ended while files were taken back, and it is not known how far that came: {}.",
+        error.problem().detail
+    );
+    Reason::new("lost", text).with_remedy("Look at the files before undoing anything else.")
 }

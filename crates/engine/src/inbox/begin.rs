@@ -10,6 +10,7 @@ use super::is_about_changes;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::follow::RETRY_EVERY;
+use crate::id;
 use crate::run::Beginning;
 use crate::view::Reason;
 
@@ -107,7 +108,8 @@ impl Engine {
             Err(
                 error @ (Error::TooMany { .. }
                 | Error::Paused { .. }
-                | Error::Store(StoreError::Busy | StoreError::Full)),
+                | Error::Store(StoreError::Busy | StoreError::Full)
+                | Error::Unrecorded(StoreError::Busy | StoreError::Full)),
             ) => {
                 tracing::warn!(run = id, %error, "it cannot begin yet");
                 return Err(error);
@@ -173,11 +175,11 @@ impl Engine {
         code: &str,
         detail: &str,
     ) -> Result<(), StoreError> {
-        let reason = Reason::new(
-            code,
-            format!("It could not begin: {detail}. Nothing was run."),
-        )
-        .with_remedy("Ask for it again.");
+        let reason = match (command.started_at, self.holds_changes(&command.id)) {
+            (None, _) => not_begun(code, detail, "Nothing was run."),
+            (Some(_), Ok(false)) => not_begun(code, detail, "It ran only on a copy."),
+            (Some(_), Ok(true) | Err(_)) => not_applied(code, detail, &id::short(&command.id)),
+        };
         let entry = self.entry_of(
             "run.ended",
             "weighlock",
@@ -189,4 +191,22 @@ impl Engine {
         self.store.end_unbegun(command, was, vec![entry]).await?;
         Ok(())
     }
+}
+
+fn not_begun(code: &str, detail: &str, so_far: &str) -> Reason {
+    // Many an error says it, too.
+    let detail = detail.trim_end_matches("; nothing was run");
+    Reason::new(code, format!("It could not begin: {detail}. {so_far}"))
+        .with_remedy("Ask for it again.")
+}
+
+/// What a person has approved is what a command did on a copy.
+fn not_applied(code: &str, detail: &str, short: &str) -> Reason {
+    let text = format!(
+        "It ran on a copy, and what it changed could not be applied: {detail}. Its changes are \
+         kept."
+    );
+    Reason::new(code, text).with_remedy(format!(
+        "`weighlock commit {short}` tries again, `weighlock discard {short}` throws them away."
+    ))
 }

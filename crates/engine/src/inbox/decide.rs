@@ -29,7 +29,7 @@ pub enum DecisionKind {
     ApproveOnce,
     /// What it did on a copy is applied, and nothing is run again.
     ApplyEffect,
-    /// It may run, and what its like is allowed from now on.
+    /// It may run, and what is like it may from now on.
     ApproveAlways,
     /// Another text runs instead, once. What the first did on a copy is thrown
     /// away.
@@ -66,6 +66,19 @@ pub struct Decision {
 const MAX_REASON: usize = 4000;
 
 impl Decision {
+    /// The plain answer.
+    pub fn new(kind: DecisionKind) -> Self {
+        Self {
+            kind,
+            fingerprint: None,
+            reason: None,
+            through: None,
+            command: None,
+            grants: vec![],
+            blocks: vec![],
+        }
+    }
+
     fn check_reason(&self) -> Result<(), Error> {
         let long = self
             .reason

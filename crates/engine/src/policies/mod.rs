@@ -18,7 +18,7 @@ pub use self::compare::{Compared, ComparedCommand};
 pub use self::save::Save;
 use crate::engine::Engine;
 use crate::error::{Error, brief};
-use crate::explain::{RuleInForce, RuleView};
+use crate::explain::RuleInForce;
 use crate::policy::{RuleDraft, RuleFile};
 use crate::principal::{Principal, Right};
 use crate::view::time;
@@ -277,10 +277,7 @@ impl Engine {
     }
 
     fn text_of(&self, file: &RuleFile) -> Result<String, Error> {
-        file.text().map_err(|source| Error::File {
-            path: file.path.clone(),
-            source,
-        })
+        file.text().map_err(Error::file(&file.path))
     }
 
     /// Counts what each rule was about in the last days. Returns in how many
@@ -316,24 +313,26 @@ impl Engine {
     /// The same for rules of any origin.
     pub(crate) fn count_all(
         &self,
-        rules: impl Iterator<Item = RuleView>,
+        rules: &mut [RuleInForce],
         who: &Principal,
-    ) -> Result<(Vec<RuleInForce>, usize), Error> {
+    ) -> Result<usize, Error> {
         let now = self.clock.micros();
         let past = self.lately(None, now, who)?;
         let hits = self.hits(&past, now, |judgement| {
             let met = judgement.tried().into_iter().filter(|rule| rule.matched);
             met.map(|rule| (rule.layer, rule.name)).collect()
         });
-        let counted = rules.map(|rule| {
-            let hits = hits.get(&(rule.layer.clone(), rule.name.clone()));
-            RuleInForce {
-                rule,
-                hits: hits.map_or(0, |(count, _)| *count),
-                last_hit: hits.map(|(_, last)| time(*last)),
-            }
-        });
-        Ok((counted.collect(), of_the_week(&past, now)))
+        for RuleInForce {
+            rule,
+            hits: counted,
+            last_hit,
+        } in rules
+        {
+            let met = hits.get(&(rule.layer.clone(), rule.name.clone()));
+            *counted = Some(met.map_or(0, |(count, _)| *count));
+            *last_hit = met.map(|(_, last)| time(*last));
+        }
+        Ok(of_the_week(&past, now))
     }
 
     /// Returns the newest commands of the last days.

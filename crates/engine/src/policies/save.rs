@@ -116,11 +116,8 @@ impl Engine {
         save: Save,
         who: &Principal,
     ) -> Result<(), Error> {
-        let failed = |source| Error::File {
-            path: file.path.clone(),
-            source,
-        };
-        let written = beside(&file.path, &save.text).map_err(failed)?;
+        let failed = Error::file(&file.path);
+        let written = beside(&file.path, &save.text).map_err(&failed)?;
         let versions = self.versions(file, before, &save, who)?;
         let detail = json!({ "policy": file.id, "file": file.path, "note": save.note,
                              "bytes": save.text.len(), "origin": who.origin() });

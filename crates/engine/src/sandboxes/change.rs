@@ -10,7 +10,7 @@ use weighlock_confine::FileId;
 use weighlock_store::{Changed, SandboxRow};
 
 use super::guard::{Guard, merged};
-use super::{Known, SandboxInfo, id_of, is_called};
+use super::{Known, SandboxInfo, is_called};
 use crate::engine::Engine;
 use crate::env;
 use crate::error::{Error, brief};
@@ -89,12 +89,9 @@ impl Engine {
         self.check_guard(&new.label, &new.guard)?;
         let owner = self.owner_of(new.owner_principal_id, who)?;
         let dir = self.check_directory(&new.path, &owner)?;
-        let meta = dir.metadata().map_err(|source| Error::File {
-            path: dir.clone(),
-            source,
-        })?;
+        let meta = dir.metadata().map_err(Error::file(&dir))?;
         let now = self.clock.micros();
-        let FileId { device, inode } = id_of(&meta);
+        let FileId { device, inode } = FileId::from(&meta);
         let row = SandboxRow {
             id: self.ids.next_as("sb", now),
             owner,

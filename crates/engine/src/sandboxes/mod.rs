@@ -5,7 +5,7 @@ mod change;
 mod folders;
 mod guard;
 
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, chown};
+use std::os::unix::fs::{DirBuilderExt, chown};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -261,7 +261,7 @@ impl Engine {
             .canonicalize()
             .map_err(|error| swapped(error.to_string()))?;
         let meta = now.metadata().map_err(|error| swapped(error.to_string()))?;
-        if now != dir || id_of(&meta) != pin {
+        if now != dir || FileId::from(&meta) != pin {
             return Err(swapped("another directory is in its place".into()));
         }
         Ok(())
@@ -416,13 +416,6 @@ fn private_id(who: &Principal) -> String {
     format!("user-{}", who.name())
 }
 
-fn id_of(meta: &std::fs::Metadata) -> FileId {
-    FileId {
-        device: meta.dev(),
-        inode: meta.ino(),
-    }
-}
-
 /// The directory of somebody who is no administrator, made when it is first
 /// used.
 fn private_to(who: &Principal, above: &Path) -> Result<Known, Error> {
@@ -430,7 +423,7 @@ fn private_to(who: &Principal, above: &Path) -> Result<Known, Error> {
     make_private(above, 0o711)?;
     if make_private(&dir, 0o700)? && weighlock_confine::is_root() {
         // Root's commands run as nobody, and must be able to work there.
-        chown(&dir, Some(NOBODY), Some(NOBODY)).map_err(cannot_use(&dir))?;
+        chown(&dir, Some(NOBODY), Some(NOBODY)).map_err(Error::file(&dir))?;
     }
     Ok(Known::of_settings(&Sandbox {
         id: private_id(who),
@@ -445,18 +438,11 @@ fn private_to(who: &Principal, above: &Path) -> Result<Known, Error> {
 fn make_private(dir: &Path, mode: u32) -> Result<bool, Error> {
     let made = match std::fs::DirBuilder::new().mode(mode).create(dir) {
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => false,
-        made => made.map(|()| true).map_err(cannot_use(dir))?,
+        made => made.map(|()| true).map_err(Error::file(dir))?,
     };
     // A link in its place would lead somewhere else.
     match dir.canonicalize().is_ok_and(|real| real == dir) {
         true => Ok(made),
         false => Err(place::violation()),
-    }
-}
-
-fn cannot_use(path: &Path) -> impl FnOnce(std::io::Error) -> Error + '_ {
-    |source| Error::File {
-        path: path.to_owned(),
-        source,
     }
 }

@@ -163,7 +163,7 @@ impl Engine {
         let (log, dir) = (self.log(run), self.dir_of(&run.command_id));
         match last_picture(&log, &dir, terminal.size()) {
             Ok(picture) => Ok(screen_view(&picture, lines)),
-            Err(source) => Err(Error::File { path: dir, source }),
+            Err(source) => Err(Error::file(&dir)(source)),
         }
     }
 }

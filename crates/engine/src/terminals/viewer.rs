@@ -226,7 +226,7 @@ impl Viewer {
             None => {
                 let terminal = self.run.detail.terminal.clone().unwrap_or_default();
                 let picture = last_picture(&self.engine.log(&self.run), &dir, terminal.size());
-                taken(&mut picture.map_err(|source| Error::File { path: dir, source })?)
+                taken(&mut picture.map_err(Error::file(&dir))?)
             }
         };
         self.size_at(offset);

@@ -107,7 +107,7 @@ impl Engine {
             if layers.is_wanted() {
                 let own = person.for_root && is_roots(dir);
                 let shown = layers.over(dir, person.identity, own);
-                files.push(shown.map_err(cannot_use(dir))?);
+                files.push(shown.map_err(Error::file(dir))?);
             } else {
                 files.push(show_territory(sandbox, dir, &person)?);
             }
@@ -133,11 +133,8 @@ impl Engine {
                  in an empty home directory. Go to a directory below it, or set up a sandbox",
                 place.path.display()
             ));
-            let meta = layer.metadata().map_err(cannot_use(&layer))?;
-            let layer_is = FileId {
-                device: meta.dev(),
-                inode: meta.ino(),
-            };
+            let meta = layer.metadata().map_err(Error::file(&layer))?;
+            let layer_is = FileId::from(&meta);
             (person.home.clone(), Some(layer_is))
         };
         let mut view = self.view(sandbox);
@@ -237,15 +234,15 @@ impl Engine {
         }
         let mut private = std::fs::DirBuilder::new();
         let private = private.recursive(true).mode(0o700);
-        private.create(&layer).map_err(cannot_use(&layer))?;
+        private.create(&layer).map_err(Error::file(&layer))?;
         // There, so that git writes settings to it and not where the person's
         // are shown.
         let settings = layer.join(".gitconfig");
-        std::fs::write(&settings, "").map_err(cannot_use(&settings))?;
+        std::fs::write(&settings, "").map_err(Error::file(&settings))?;
         if weighlock_confine::is_root() {
             for made in [&layer, &settings] {
                 chown(made, Some(person.identity.uid), Some(person.identity.gid))
-                    .map_err(cannot_use(made))?;
+                    .map_err(Error::file(made))?;
             }
         }
         Ok(layer)
@@ -271,7 +268,7 @@ impl Engine {
                 {
                     let lent = person.for_root && is_roots(&from);
                     let shown = layers.over(&from, person.identity, lent);
-                    found.push(shown.map_err(cannot_use(&from))?);
+                    found.push(shown.map_err(Error::file(&from))?);
                 }
                 Some(Mount::Show { from, at, .. }) => found.push(Mount::Show {
                     lent: person.for_root && wanted == Access::Write && is_roots(&from),
@@ -312,7 +309,7 @@ impl Engine {
             if entry.guard == Guard::Outside && !self.is_anothers(&at, sandbox) {
                 let lent = person.for_root && is_roots(&at);
                 let shown = layers.over(&at, person.identity, lent);
-                files.push(shown.map_err(cannot_use(&at))?);
+                files.push(shown.map_err(Error::file(&at))?);
             }
         }
         Ok(Guarded {
@@ -418,7 +415,7 @@ impl Engine {
             return Ok(None);
         }
         let maker = self.forgery.suspect_where_absent();
-        let maker = maker.map_err(cannot_use(rules))?;
+        let maker = maker.map_err(Error::file(rules))?;
         if self.config.base != dir && rules.symlink_metadata().is_ok() {
             // What holds it stays where it is.
             let above = rules.ancestors().skip(1).take_while(|at| *at != dir);
@@ -500,15 +497,12 @@ impl Guarded {
 }
 
 fn show_territory(sandbox: &Sandbox, dir: &Path, person: &Person) -> Result<Mount, Error> {
-    let meta = dir.symlink_metadata().map_err(cannot_use(dir))?;
+    let meta = dir.symlink_metadata().map_err(Error::file(dir))?;
     Ok(Mount::Show {
         from: dir.to_owned(),
         at: dir.to_owned(),
         access: sandbox.files,
-        is: Some(FileId {
-            device: meta.dev(),
-            inode: meta.ino(),
-        }),
+        is: Some(FileId::from(&meta)),
         lent: person.for_root && meta.uid() == 0,
         required: true,
     })
@@ -553,14 +547,6 @@ fn is_roots(path: &Path) -> bool {
 }
 
 fn file_id(fd: &OwnedFd) -> Result<FileId, Error> {
-    let stat = fstat(fd).map_err(|error| cannot_use(Path::new("."))(error.into()))?;
-    Ok(FileId {
-        device: stat.st_dev,
-        inode: stat.st_ino,
-    })
-}
-
-fn cannot_use(path: &Path) -> impl FnOnce(std::io::Error) -> Error {
-    let path = path.to_owned();
-    move |source| Error::File { path, source }
+    let stat = fstat(fd).map_err(|error| Error::file(Path::new("."))(error.into()))?;
+    Ok(FileId::from(&stat))
 }

@@ -18,7 +18,7 @@ async fn an_approved_command_still_waits_to_begin() {
         store.approvals_named("ap_tail000001").unwrap(),
         [question(1, "f")]
     );
-    let waiting = store.commands_of(&approval_id(1)).unwrap();
+    let waiting = store.named(&id(1)).unwrap();
     let expected = Command {
         approval: Some(approval_id(1)),
         ..unbegun(1, State::Waiting)
@@ -113,7 +113,7 @@ async fn what_asks_the_same_shares_an_answer() {
         .map(|(command, _)| command.id)
         .collect();
     assert_eq!(commands, [id(1), id(3)], "not the one that was withdrawn");
-    assert_eq!(store.commands_of(&approval_id(1)).unwrap().len(), 3);
+    assert_eq!(store.runs_of(&approval_id(1)).unwrap().len(), 3);
     assert_eq!(
         asked(&store, ask(6, "f")).await,
         Asked::New,

@@ -214,7 +214,7 @@ async fn questions(store: &Store, text: &str) {
     let (found, _) = store.approvals(&filter).unwrap();
     assert_eq!(found, std::slice::from_ref(&approval));
     assert_eq!(store.count_pending(&filter.visible).unwrap(), 1);
-    assert_eq!(store.commands_of(text).unwrap().len(), 1);
+    assert_eq!(store.runs_of(text).unwrap().len(), 1);
     let renewed = store.renew(some(), some(), approval.clone(), vec![]);
     assert!(renewed.await.unwrap());
     let answer = Answer {

@@ -73,7 +73,7 @@ async fn what_is_held_counts_as_pending_once() {
     ask.max_pending = 1;
     assert_eq!(asked(&store, ask.clone()).await, Asked::New);
     assert_eq!(asked(&store, ask).await, Asked::Over, "it is asked about");
-    assert_eq!(store.commands_of(&approval_id(1)).unwrap().len(), 1);
+    assert_eq!(store.runs_of(&approval_id(1)).unwrap().len(), 1);
 }
 
 #[tokio::test]

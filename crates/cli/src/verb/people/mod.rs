@@ -65,14 +65,15 @@ enum Deed {
 }
 
 #[derive(clap::Args)]
+#[command(group = clap::ArgGroup::new("what").required(true))]
 struct Add {
     /// Small letters, digits, `.`, `-` and `_`
     name: String,
     /// An agent: it runs, and never decides
-    #[arg(long, conflicts_with_all = ["role", "uid"], required_unless_present = "role")]
+    #[arg(long, conflicts_with = "uid", group = "what")]
     agent: bool,
     /// A person: viewer, approver, operator or administrator
-    #[arg(long, value_parser = role)]
+    #[arg(long, value_parser = role, group = "what")]
     role: Option<Role>,
     /// The user of this machine who they are
     #[arg(long, value_name = "N")]

@@ -66,7 +66,9 @@ impl Show {
             return say!("{}", aligned(&said, id, WIDTH));
         }
         self.say(&match effect::is_asked_about(&view.run) {
-            true => format!("  weighlock diff {id}    weighlock show {id}"),
+            true => {
+                format!("  weighlock diff {id}    weighlock approve {id}    weighlock show {id}")
+            }
             false => format!("  weighlock show {id}    weighlock output {id} --follow"),
         });
         let _ = writeln!(std::io::stdout(), "{id}");

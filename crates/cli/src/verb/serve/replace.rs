@@ -30,10 +30,13 @@ pub(super) fn stop_running(paths: &Paths) -> Result<bool, Failure> {
     };
     match stop() {
         Ok(true) => Ok(true),
-        Ok(false) => Err(Failure::new("the server that runs did not end", "")),
+        Ok(false) => Err(Failure::new(
+            "the server that runs was asked to end and has not; no other was started",
+            "wait for it and try again, or end its process",
+        )),
         Err(error) => Err(Failure::new(
-            format!("cannot end the server that runs: {error}"),
-            "",
+            format!("cannot end the server that runs: {error}; no other was started"),
+            "whoever started it can end it",
         )),
     }
 }
