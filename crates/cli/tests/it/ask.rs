@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::support::{Home, eventually, signal};
+use crate::support::{Home, eventually, have, signal};
 use crate::tty::Tty;
 
 /// What follows the lines that say who asks, where and when.
@@ -243,6 +243,9 @@ fn a_run_that_hides_what_it_is_decides_nothing_either() {
 
 #[test]
 fn what_a_run_tries_to_decide_is_refused_and_on_record() {
+    if !have(&["curl"]) {
+        return;
+    }
     let mut home = Home::strict();
     let _server = home.serve(&[]);
     let (_, run) = home.ask("touch made", json!({}));

@@ -415,8 +415,14 @@ fn a_crafted_list_puts_nothing_outside_and_lends_no_rights() {
             vec![link("tasks/l"), file("tasks/l/owned")],
             "belongs to no backup",
         ),
-        (vec![link("tasks/l"), dir("tasks/l")], "twice"),
-        (vec![dir("tasks/l"), link("tasks/l")], "twice"),
+        (vec![dir("tasks/l"), file("tasks/l")], "twice"),
+        // Output would be written where it points.
+        (vec![link("runs/20774")], "belongs to no backup"),
+        // What it says would be brought to an end at the next start.
+        (
+            vec![dir("undo/r_x"), file("undo/r_x/journal")],
+            "belongs to no backup",
+        ),
         (
             vec![dir("tasks/l"), dir("tasks//l")],
             "belongs to no backup",

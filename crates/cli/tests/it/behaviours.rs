@@ -41,7 +41,7 @@ fn it_always_comes_back() {
         "01-comes-back",
         &[
             "Stopped after 1 s (limit). 3 processes were ended",
-            "|| true\n0\n",
+            "| wc -l\n0\n",
             "\ndone\n",
             "left running, was ended: sleep 4712",
             "\nrc=0\n",
@@ -177,9 +177,17 @@ fn secrets_are_not_there() {
             "\nnothing else\n",
             "\nmine: .\n",
             "No such file or directory",
+            "\nsign: .\n",
+            "✓ approved",
             "`cat` shows keys, passwords or the like",
         ],
     );
+    if is_installed("curl") {
+        // The hash of the secret: whoever was allowed had it.
+        let signed = "bf496b76b91b82820ee599d4f83ba3d87b0c9365666694241916c40843d2a524";
+        assert!(said.contains("\"secrets\":[\"SHOP_SIGN\"]\n"), "{said}");
+        assert!(said.contains(&format!("\n{signed}  -\n")), "{said}");
+    }
     assert!(
         !said.contains("PRIVATE KEY") && !said.contains("s3cret"),
         "{said}"

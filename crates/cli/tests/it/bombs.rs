@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::{Home, Server, all_processes, eventually, signal, skip};
+use crate::support::{Home, Server, all_processes, eventually, have, signal, skip};
 
 /// Past this the time limit would end it, and that is not what is tried.
 const SOON: Duration = Duration::from_secs(60);
@@ -82,6 +82,9 @@ fn a_fork_bomb_meets_the_process_limit() {
 
 #[test]
 fn a_python_fork_bomb_meets_the_process_limit() {
+    if !have(&["python3"]) {
+        return;
+    }
     let home = Home::new();
     let _server = serve(&home, "processes = 400");
     let bomb = "import os
@@ -93,6 +96,9 @@ while True:
 
 #[test]
 fn threads_count_as_processes() {
+    if !have(&["python3"]) {
+        return;
+    }
     let home = Home::new();
     let _server = serve(&home, "processes = 400");
     let bomb = "import threading, time
@@ -112,6 +118,9 @@ raise SystemExit(\"RuntimeError: can't start new thread\")";
 
 #[test]
 fn a_memory_bomb_meets_the_memory_limit() {
+    if !have(&["python3"]) {
+        return;
+    }
     let home = Home::new();
     let _server = serve(&home, "memory_mib = 128");
     let bomb = "import time
@@ -128,6 +137,9 @@ while True:
 
 #[test]
 fn many_small_processes_meet_the_memory_limit_together() {
+    if !have(&["python3"]) {
+        return;
+    }
     let home = Home::new();
     let _server = serve(&home, "memory_mib = 128");
     let bomb = "import os, time
@@ -141,6 +153,9 @@ time.sleep(60)";
 
 #[test]
 fn files_in_private_directories_count_as_memory() {
+    if !have(&["python3"]) {
+        return;
+    }
     for dir in ["/tmp", "/dev/shm", "/var/tmp", "/run"] {
         let home = Home::new();
         let _server = serve(&home, "memory_mib = 128");
@@ -163,6 +178,9 @@ while True:
 
 #[test]
 fn files_that_are_only_memory_count_as_memory() {
+    if !have(&["python3"]) {
+        return;
+    }
     let home = Home::new();
     let _server = serve(&home, "memory_mib = 128");
     let bomb = "import os, time
@@ -175,6 +193,9 @@ print('a gigabyte', flush=True); time.sleep(60)";
 
 #[test]
 fn shared_memory_counts_as_memory() {
+    if !have(&["python3"]) {
+        return;
+    }
     if !rustix::process::geteuid().is_root() {
         return skip("open: without a cgroup nobody counts System V segments that are not mapped");
     }
@@ -232,6 +253,9 @@ fn a_sleeper_that_wakes_up_and_fills_the_disk_is_noticed() {
 
 #[test]
 fn a_sleeper_that_wakes_up_and_takes_memory_is_noticed() {
+    if !have(&["python3"]) {
+        return;
+    }
     let home = Home::new();
     let _server = serve(&home, "memory_mib = 128");
     let bomb = format!(
@@ -274,6 +298,9 @@ fn a_file_that_is_too_large_is_refused_and_said() {
 
 #[test]
 fn too_many_open_files_are_refused_and_said() {
+    if !have(&["python3"]) {
+        return;
+    }
     let home = Home::new();
     let _server = serve(&home, "open_files = 256");
     let bomb = "import time; time.sleep(0.3)

@@ -96,10 +96,14 @@ struct Outside {
 fn bash(home: &Home, command: &str) -> Outside {
     let done = clean(home, "bash").args(["-c", command]).output().unwrap();
     let err = String::from_utf8_lossy(&done.stderr);
+    let out = String::from_utf8_lossy(&done.stdout);
     Outside {
         code: done.status.code(),
-        out: String::from_utf8_lossy(&done.stdout).into_owned(),
-        missing: done.status.code() == Some(127) || err.contains("command not found"),
+        missing: done.status.code() == Some(127)
+            || [&*err, &*out]
+                .iter()
+                .any(|said| said.contains("command not found")),
+        out: out.into_owned(),
     }
 }
 

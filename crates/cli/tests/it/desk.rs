@@ -251,13 +251,8 @@ impl Desk {
 /// A decision about what was shown.
 pub(crate) fn decision(kind: DecisionKind, card: &ApprovalView) -> Decision {
     Decision {
-        kind,
         fingerprint: Some(card.fingerprint.clone()),
-        reason: None,
-        through: None,
-        command: None,
-        grants: vec![],
-        blocks: vec![],
+        ..Decision::new(kind)
     }
 }
 

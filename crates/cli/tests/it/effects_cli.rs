@@ -277,7 +277,7 @@ fn without_a_terminal_changes_wait_and_nobody_is_asked() {
     assert_eq!(lines[3..5], ["  M README.md  +1 −1", "  R a → b"]);
     assert_eq!(
         lines[lines.len() - 1],
-        format!("  weighlock diff {id}    weighlock show {id}")
+        format!("  weighlock diff {id}    weighlock approve {id}    weighlock show {id}")
     );
     assert!(
         !done.err.contains('\x1b') && !done.err.contains("[o]"),
@@ -542,9 +542,10 @@ fn what_was_built_on_others_can_be_applied_once_they_are() {
     let mut tty = at_terminal(&home, &["run", "--", "echo more >> README.md"]);
     let shown = tty.expect("\n> ");
     let says = format!(
-        "\n  built on {}, which comes first\n  weighlock approve puts it; weighlock draft commit \
-         applies all of it\n",
-        short(&first)
+        "\n  built on {0}, which comes first\n  weighlock approve {0} asks about that\n  \
+         weighlock draft commit {1} applies all of it\n",
+        short(&first),
+        first["session_id"].as_str().unwrap()
     );
     assert!(shown.contains(&says), "{shown}");
     assert!(shown.contains("\n\n  [e] edit   [r] reject…\n"), "{shown}");
@@ -640,6 +641,7 @@ fn what_its_requester_runs_itself_is_not_tried() {
         (400, &json!("no_copy")),
         "{problem}"
     );
+    assert_eq!(problem["hint"], "approve or reject it by its text");
     // It has not been allowed by that, either.
     assert_eq!(
         home.get(run["command_id"].as_str().unwrap())["state"],

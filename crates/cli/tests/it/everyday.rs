@@ -9,12 +9,7 @@ mod python;
 mod sandboxes;
 mod shells;
 
-use std::path::Path;
-
-use crate::support::{Home, PATIENCE, skip};
-
-/// Where the system's own tools are. What a test finds here, everyone has.
-const SYSTEM: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+use crate::support::{Home, PATIENCE, SYSTEM, have};
 
 /// A person with a home directory and the system's tools.
 fn desk() -> Home {
@@ -40,7 +35,7 @@ fn check(home: &Home, cases: &[(&str, &str)]) {
 /// The same for commands that need a program, which is named first.
 fn check_with(home: &Home, cases: &[(&str, &str, &str)]) {
     for (program, command, said) in cases {
-        if has(program) {
+        if have(&[program]) {
             check(home, &[(command, said)]);
         }
     }
@@ -60,15 +55,4 @@ fn mistake(home: &Home, options: &[&str], command: &str, said: &str) -> Option<S
     let done = home.run(&[&["-q"], options].concat(), command);
     let right = done.code == Some(0) && done.out.trim() == said;
     (!right).then(|| format!("{command}\n  wanted {said:?}\n  {done:?}"))
-}
-
-/// Whether a program is installed for everyone; says so loudly when not.
-fn has(program: &str) -> bool {
-    let found = SYSTEM
-        .split(':')
-        .any(|dir| Path::new(dir).join(program).exists());
-    if !found {
-        skip(&format!("{program} is not installed"));
-    }
-    found
 }

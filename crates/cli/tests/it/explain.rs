@@ -18,7 +18,7 @@ Rules tried: 1 no-privileges  ·  2 no-root-delete  ·  3 no-root-change  ·  4 
              5 no-installs  ·  6 no-fork-bomb  ·  7 no-power  ·  8 no-disk-tools
              9 no-device-writes  ·  10 ask-for-secrets  ·  11 ask-for-secret-places  ·  12 reading
              otherwise ask  ← decides
-Try it: weighlock run -- 'git status && rm -rf build/'   (asks you first)
+Try it: weighlock run -- 'git status && rm -rf build/'   (asks you)
 ";
 
 const BLOCKED: &str = "\

@@ -1,4 +1,4 @@
-//! Pages of the documentation that are made from something else.
+//! Files of the repository that are made from something else.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ pub(crate) fn read(path: &str) -> String {
     text.unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// Checks that a page says what it would say if it were made now, or makes it
+/// Checks that a file says what it would say if it were made now, or makes it
 /// anew when `WEIGHLOCK_BLESS` is set.
 #[track_caller]
 pub(crate) fn assert_current(path: &str, page: &str) {

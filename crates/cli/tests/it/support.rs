@@ -666,6 +666,9 @@ pub(crate) fn signal(pid: u32, name: &str) {
         .status();
 }
 
+/// Where the system's own tools are. What a test finds here, everyone has.
+pub(crate) const SYSTEM: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
 /// So long that only what hangs takes longer, on the slowest machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -701,6 +704,21 @@ pub(crate) fn is_alive(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(") ")
         .is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+}
+
+/// Whether a program is installed for everyone.
+pub(crate) fn is_installed(program: &str) -> bool {
+    let mut dirs = SYSTEM.split(':');
+    dirs.any(|dir| Path::new(dir).join(program).exists())
+}
+
+/// Whether programs are; says so loudly when not.
+pub(crate) fn have(programs: &[&str]) -> bool {
+    let missing = programs.iter().find(|program| !is_installed(program));
+    if let Some(program) = missing {
+        skip(&format!("{program} is not installed"));
+    }
+    missing.is_none()
 }
 
 /// Says loudly that something was not tried here.

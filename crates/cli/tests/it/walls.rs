@@ -18,7 +18,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::{Home, skip};
+use crate::support::{Home, have, skip};
 
 /// What must not be seen.
 const CANARY: &str = "canary-8e1d";
@@ -298,6 +298,9 @@ fn private_directories_are_private_and_gone_with_the_run() {
 
 #[test]
 fn processes_outside_cannot_be_touched() {
+    if !have(&["python3"]) {
+        return;
+    }
     let home = Home::new();
     let server = home.serve(&[]);
     let mut victim = Bystander::start(beside("sleep", &["300"]));
@@ -328,6 +331,9 @@ attempt('init root', lambda: os.listdir('/proc/1/root/') is not None)"
 
 #[test]
 fn sockets_outside_cannot_be_reached() {
+    if !have(&["python3"]) {
+        return;
+    }
     let other = elsewhere();
     let home = Home::new();
     let _server = home.serve(&[]);
@@ -382,6 +388,9 @@ os.unlink('own')",
 
 #[test]
 fn shared_memory_and_queues_of_the_host_are_not_seen() {
+    if !have(&["python3"]) {
+        return;
+    }
     let home = Home::new();
     let _server = home.serve(&[]);
     let key = 0x5100_0000 + std::process::id() as i32;
@@ -418,6 +427,9 @@ assert libc.shmget({key}, 4096, 0o1600) >= 0, 'shared memory works inside'"
 
 #[test]
 fn a_command_has_three_descriptors_and_cannot_walk_out_of_its_directory() {
+    if !have(&["python3"]) {
+        return;
+    }
     let home = Home::new();
     let other = elsewhere();
     let own = home.base().parent().unwrap().join("own");

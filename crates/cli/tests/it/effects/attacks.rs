@@ -6,9 +6,9 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::{Place, has, is_root};
+use super::{Place, is_root};
 use crate::crew::text;
-use crate::support::{Home, eventually, skip};
+use crate::support::{Home, eventually, is_installed, skip};
 
 /// One that waits on a socket for a file of somebody else's and writes to it.
 const RECEIVER: &str = r#"
@@ -24,7 +24,7 @@ os.pwrite(fds[0], b"EVIL", 0)
 
 #[test]
 fn one_run_cannot_hand_its_files_to_another() {
-    if !has("python3") {
+    if !is_installed("python3") {
         return skip("there is no python3");
     }
     // Below a directory that is private anyway, no right can be taken back.

@@ -268,6 +268,34 @@ fn killed_while_undoing_many_files_undoes_all_or_nothing() {
 }
 
 #[test]
+fn nobody_is_told_that_an_undo_changed_nothing_where_that_is_not_known() {
+    let mut place = Place::new();
+    place.write("file", "one\n");
+    let run = place.apply(&place.held("echo two >> file", Value::Null));
+    let undone = place.with_run(&run, "revert", &Value::Null).expect(200);
+    let id = text(&undone, "command_id");
+    assert_eq!(place.read("file"), "one\n");
+
+    // As a server leaves it that ends between the files and the record.
+    place.kill();
+    let state = place.home.state();
+    let database = rusqlite::Connection::open(state.join("weighlock.db")).unwrap();
+    let sql = "UPDATE terminal_commands SET state = 'running', open = 1, ended_at = NULL \
+               WHERE command_id = ?1";
+    assert_eq!(database.execute(sql, [&id]), Ok(1));
+    drop(database);
+    fs::write(state.join("undo").join(&id).join("applied"), "{").unwrap();
+    place.restart();
+
+    eventually("it is settled", || place.run(&undone)["state"] != "running");
+    let settled = place.run(&undone);
+    assert_eq!(settled["state"], "lost", "{settled}");
+    let reason = text(&settled["reason"], "text");
+    assert!(reason.contains("it is not known how far"), "{reason}");
+    assert!(!reason.contains("Nothing was changed"), "{reason}");
+}
+
+#[test]
 fn killed_at_any_write_while_applying_applies_all_or_nothing() {
     let mut place = Place::new();
     place.write("file", "one\n");

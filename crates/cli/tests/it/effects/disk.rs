@@ -1,6 +1,9 @@
 //! A disk that is full: it is said, nothing is half done, and it works again
 //! when there is room.
 
+use std::sync::mpsc;
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use super::tree::Tree;
@@ -8,6 +11,9 @@ use super::{SYSTEM, is_root};
 use crate::caller::Caller;
 use crate::crew::text;
 use crate::support::{Home, Server, eventually, skip};
+
+/// How long there is no room for what wants to be recorded.
+const FULL_FOR: Duration = Duration::from_millis(300);
 
 /// A server whose state is on a small disk. Its commands and copies take room
 /// there.
@@ -106,6 +112,9 @@ fn a_full_disk_at_the_answer_applies_nothing_and_keeps_the_changes() {
         said.to_string().contains("full") || now.to_string().contains("full"),
         "{said}\n{now}"
     );
+    let reason = text(&now["reason"], "text");
+    assert!(reason.starts_with("It ran on a copy, "), "{reason}");
+    assert!(reason.ends_with("Its changes are kept."), "{reason}");
     std::fs::remove_file(filler).unwrap();
     let path = format!("/commands/{}/finalize", text(&run, "command_id"));
     Caller::owner(&home)
@@ -141,5 +150,44 @@ fn a_full_disk_at_an_undo_takes_nothing_back() {
     std::fs::remove_file(filler).unwrap();
     Caller::owner(&home).post(&path, &Value::Null).expect(200);
     assert_eq!(Tree::of(&base), before);
+    home.assert_audit_verifies();
+}
+
+#[test]
+fn an_undo_is_all_or_nothing_however_little_room_there_is() {
+    let Some((home, _server)) = small(64) else {
+        return;
+    };
+    let base = home.base();
+    std::fs::write(base.join("file"), "one\n").unwrap();
+    let before = Tree::of(&base);
+    let mut run = ask(&home, "mkdir new; touch new/{1..40}; echo two >> file");
+    assert_eq!(yes(&home, &run).0, 200);
+    let applied = Tree::of(&base);
+    let mut undone = 0;
+    for leave_kib in (0..320).step_by(8) {
+        let filler = fill(&home, leave_kib);
+        let path = format!("/commands/{}/revert", text(&run, "command_id"));
+        let (answer, answered) = mpsc::channel();
+        let said = std::thread::scope(|scope| {
+            scope.spawn(|| answer.send(Caller::owner(&home).post(&path, &Value::Null)));
+            // What is done and cannot be recorded is not answered before it is.
+            let early = answered.recv_timeout(FULL_FOR);
+            std::fs::remove_file(filler).unwrap();
+            early.or_else(|_| answered.recv()).unwrap()
+        });
+        let now = Tree::of(&base);
+        match said.status {
+            200 => {
+                assert_eq!(now, before, "{leave_kib} KiB: {}", said.json());
+                let path = format!("/commands/{}/revert", text(&said.json(), "command_id"));
+                run = Caller::owner(&home).post(&path, &Value::Null).expect(200);
+                undone += 1;
+            }
+            507 => assert_eq!(now, applied, "{leave_kib} KiB: {}", said.json()),
+            _ => panic!("{leave_kib} KiB: {}", said.json()),
+        }
+    }
+    assert!(undone > 0, "there was never enough room");
     home.assert_audit_verifies();
 }

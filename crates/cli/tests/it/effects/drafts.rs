@@ -1,11 +1,14 @@
 //! Changes of a session that wait: its later runs see them, they are applied in
 //! order, and go together.
 
+use std::io::Write;
+use std::os::unix::net::UnixStream;
+
 use serde_json::{Value, json};
 
-use super::{Place, has, sh};
+use super::{Place, sh};
 use crate::crew::text;
-use crate::support::{eventually, skip};
+use crate::support::{eventually, is_installed, skip};
 
 /// Runs that were built on one another, in one session.
 fn stacked(place: &Place) -> Vec<Value> {
@@ -221,7 +224,7 @@ fn an_expired_question_keeps_the_changes() {
 
 #[test]
 fn a_draft_is_a_patch_that_git_applies() {
-    if !has("git") {
+    if !is_installed("git") {
         return skip("git is not installed");
     }
     let place = Place::new();
@@ -270,4 +273,31 @@ fn a_draft_is_a_patch_that_git_applies() {
     assert!(done.status.success(), "{done:?}");
     let modes = String::from_utf8_lossy(&done.stdout).into_owned();
     assert_eq!(modes, "755\n755\n");
+}
+
+#[test]
+fn who_leaves_after_a_late_yes_has_it_applied_and_on_record() {
+    let place = Place::with("[approvals]\nexpire = \"1s\"\n");
+    let run = place.held("touch {1..2000}", json!({ "shell": "bash" }));
+    let run = place.until(&run, "expired");
+    let id = text(&run, "command_id");
+    let journal = place.home.state().join("undo").join(&id).join("journal");
+    let body = json!({ "changes": "commit" }).to_string();
+    let mut line = UnixStream::connect(place.home.state().join("weighlock.sock")).unwrap();
+    write!(
+        line,
+        "POST /agent/terminal/commands/{id}/finalize HTTP/1.1\r\nhost: localhost\r\n\
+         content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    )
+    .unwrap();
+    eventually("it is being applied", || journal.exists());
+    drop(line);
+    eventually("it is on record", || {
+        place.run(&run)["changes"]["state"] == "applied"
+    });
+    assert!(place.home.base().join("2000").exists());
+    place.with_run(&run, "revert", &json!({})).expect(200);
+    assert!(!place.home.base().join("2000").exists());
+    place.home.assert_audit_verifies();
 }

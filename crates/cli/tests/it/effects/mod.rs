@@ -20,10 +20,7 @@ use serde_json::{Value, json};
 
 use crate::caller::{Caller, Said, add};
 use crate::crew::text;
-use crate::support::{Home, Server};
-
-/// Where the system's own tools are.
-const SYSTEM: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+use crate::support::{Home, SYSTEM, Server};
 
 /// A server whose runs are tried on copies, an agent and people.
 struct Place {
@@ -252,12 +249,6 @@ fn sh(dir: &std::path::Path, home: &std::path::Path, script: &str) -> std::proce
         .stdin(Stdio::null())
         .output()
         .unwrap()
-}
-
-/// Whether a program is installed for everyone.
-fn has(program: &str) -> bool {
-    let mut dirs = SYSTEM.split(':');
-    dirs.any(|dir| std::path::Path::new(dir).join(program).exists())
 }
 
 fn is_root() -> bool {

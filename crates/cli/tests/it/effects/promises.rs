@@ -5,11 +5,11 @@ use std::fs;
 
 use serde_json::{Value, json};
 
+use super::Place;
 use super::tree::Tree;
-use super::{Place, has};
 use crate::caller::sandbox;
 use crate::crew::text;
-use crate::support::{Home, skip};
+use crate::support::{Home, is_installed, skip};
 
 #[test]
 fn whatever_deletes_the_home_directory_deletes_nothing_real() {
@@ -95,7 +95,7 @@ fn with_a_network_what_uses_it_is_asked_before_and_the_rest_is_tried_offline() {
     assert_eq!(run["changes"], Value::Null, "{run}");
     assert_eq!(run["started_at"], Value::Null, "{run}");
     place.decide(&place.card(&run), "reject").expect(200);
-    if !has("python3") {
+    if !is_installed("python3") {
         return skip("python3 is not installed");
     }
     // What is tried has no network, whatever it does.

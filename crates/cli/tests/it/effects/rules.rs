@@ -4,10 +4,10 @@ use std::os::unix::fs::MetadataExt;
 
 use serde_json::{Value, json};
 
-use super::{Place, has};
+use super::Place;
 use crate::caller::audit;
 use crate::crew::text;
-use crate::support::skip;
+use crate::support::{is_installed, skip};
 
 #[test]
 fn rules_on_changes_reject_ask_and_apply() {
@@ -111,7 +111,7 @@ fn what_would_be_dangerous_as_a_file_is_never_applied() {
     place.write("plain", "one\n");
     let before = place.tree();
     let mut cases = vec!["mkfifo pipe; echo x > plain"];
-    match has("python3") {
+    match is_installed("python3") {
         true => cases.push(
             "python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind(\"sock\")'; echo x > plain",
         ),

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{Place, has, sh};
+use super::{Place, sh};
 use crate::crew::text;
-use crate::support::skip;
+use crate::support::{is_installed, skip};
 
 const SESSION: &str = include_str!("session.txt");
 
@@ -119,7 +119,7 @@ fn asked(preset: &str) -> Vec<String> {
 fn five_hundred_commands_cost_a_handful_of_questions() {
     if let Some(program) = ["git", "make", "python3", "patch"]
         .iter()
-        .find(|name| !has(name))
+        .find(|name| !is_installed(name))
     {
         return skip(&format!("{program} is not installed for everyone"));
     }

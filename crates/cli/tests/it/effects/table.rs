@@ -32,9 +32,9 @@ use std::time::SystemTime;
 use serde_json::{Value, json};
 
 use super::tree::{Span, Tree};
-use super::{Place, SYSTEM, has, is_root, sh};
+use super::{Place, SYSTEM, is_root, sh};
 use crate::crew::text;
-use crate::support::{Home, skip};
+use crate::support::{Home, is_installed, skip};
 
 /// How many cases are tried at once.
 const AT_ONCE: usize = 4;
@@ -909,7 +909,7 @@ fn check(groups: &[&[Case]]) {
     let cases: Vec<&Case> = { groups.iter().copied().flatten() }
         .filter(|case| case.name.contains(&only))
         .filter(|case| {
-            let missing = case.needs.iter().find(|program| !has(program));
+            let missing = case.needs.iter().find(|program| !is_installed(program));
             if let Some(program) = missing {
                 skip(&format!(
                     "{}: {program} is not installed for everyone",

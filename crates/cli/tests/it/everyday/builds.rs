@@ -5,8 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::{SYSTEM, check, check_with, desk, has};
-use crate::support::{Home, skip};
+use super::{SYSTEM, check, check_with, desk};
+use crate::support::{Home, have, skip};
 
 /// Two crates, one beside the other and one vendored.
 const CRATES: &[(&str, &str)] = &[
@@ -112,7 +112,7 @@ fn rust_desk() -> Option<(Home, PathBuf)> {
 #[test]
 fn node_packages_are_installed_and_run() {
     let home = desk();
-    if !has("npm") {
+    if !have(&["npm"]) {
         return;
     }
     home.put(
@@ -143,7 +143,7 @@ fn node_packages_are_installed_and_run() {
 #[test]
 fn node_has_children_threads_and_watches() {
     let home = desk();
-    if !has("node") {
+    if !have(&["node"]) {
         return;
     }
     home.put(
@@ -207,7 +207,7 @@ fn programs_are_compiled_run_and_debugged() {
             ("java", "java X.java", "42"),
         ],
     );
-    if has("cc") {
+    if have(&["cc"]) {
         check_with(
             &home,
             &[
@@ -235,7 +235,7 @@ fn programs_are_compiled_run_and_debugged() {
 #[test]
 fn a_virtual_environment_elsewhere_is_found_through_path() {
     let mut home = desk();
-    if !has("python3") {
+    if !have(&["python3"]) {
         return;
     }
     let root = home.around().join("home/envs/x");

@@ -4,13 +4,13 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use super::{check, check_fails, desk, has};
-use crate::support::Home;
+use super::{check, check_fails, desk};
+use crate::support::{Home, have};
 
 #[test]
 fn a_repository_is_worked_in_as_usual() {
     let home = desk();
-    if !has("git") {
+    if !have(&["git"]) {
         return;
     }
     check(
@@ -76,7 +76,7 @@ fn a_repository_is_worked_in_as_usual() {
 #[test]
 fn settings_that_need_the_persons_keys_are_no_hindrance() {
     let home = desk();
-    if !has("git") {
+    if !have(&["git"]) {
         return;
     }
     let settings = "[user]\nname = Ana\nemail = a@x\nsigningKey = 123\n[commit]\ngpgSign = true\n\
@@ -103,7 +103,7 @@ fn settings_that_need_the_persons_keys_are_no_hindrance() {
 #[test]
 fn what_wants_an_editor_fails_and_changes_nothing() {
     let home = desk();
-    if !has("git") {
+    if !have(&["git"]) {
         return;
     }
     let begin = "git init -q && for i in 1 2 3; do echo $i > f; git add f; git commit -qm $i; done";
@@ -129,7 +129,7 @@ fn what_wants_an_editor_fails_and_changes_nothing() {
 #[test]
 fn a_linked_tree_is_committed_in_and_its_hooks_are_safe() {
     let home = desk();
-    if !has("git") {
+    if !have(&["git"]) {
         return;
     }
     let main = home.around().join("main");
@@ -185,7 +185,7 @@ fn a_linked_tree_is_committed_in_and_its_hooks_are_safe() {
 #[test]
 fn a_submodule_is_committed_in() {
     let home = desk();
-    if !has("git") {
+    if !have(&["git"]) {
         return;
     }
     // Git remembers a new one in its settings, which are not a command's.

@@ -1,6 +1,7 @@
 //! Python, which uses more of the system than most.
 
-use super::{check, desk, has};
+use super::{check, desk};
+use crate::support::have;
 
 const PROCESSES: &str = r#"
 import multiprocessing as m
@@ -86,7 +87,7 @@ for kind, bind, host in [
 #[test]
 fn processes_share_memory_and_queues() {
     let home = desk();
-    if has("python3") {
+    if have(&["python3"]) {
         home.put("base/x.py", PROCESSES);
         let each = "[1, 4, 9] 7 [16]";
         let said =
@@ -98,7 +99,7 @@ fn processes_share_memory_and_queues() {
 #[test]
 fn the_library_finds_what_it_needs() {
     let home = desk();
-    if has("python3") {
+    if have(&["python3"]) {
         home.put("base/x.py", LIBRARY);
         let said = "b'child\\n'\n/tmp /tmp\n1\n('wal',)\n(42,)\n0\nTrue True";
         check(&home, &[("python3 x.py", said)]);
@@ -108,7 +109,7 @@ fn the_library_finds_what_it_needs() {
 #[test]
 fn servers_are_reached_by_every_name_of_this_machine() {
     let home = desk();
-    if has("python3") {
+    if have(&["python3"]) {
         home.put("base/x.py", SERVERS);
         check(
             &home,
@@ -120,7 +121,7 @@ fn servers_are_reached_by_every_name_of_this_machine() {
 #[test]
 fn a_package_is_installed_into_a_virtual_environment() {
     let home = desk();
-    if !has("python3") {
+    if !have(&["python3"]) {
         return;
     }
     home.put("base/pkg/local/__init__.py", "answer = 42\n");

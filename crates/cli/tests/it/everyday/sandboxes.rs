@@ -5,8 +5,8 @@ use std::net::TcpListener;
 use std::os::unix::fs::MetadataExt;
 use std::process::Command;
 
-use super::{desk, has};
-use crate::support::{Done, Home, skip};
+use super::desk;
+use crate::support::{Done, Home, have, skip};
 
 #[test]
 fn each_sandbox_shows_what_it_says() {
@@ -69,7 +69,7 @@ fn each_sandbox_shows_what_it_says() {
 #[test]
 fn a_look_changes_nothing_and_runs_nothing() {
     let home = desk();
-    if !has("git") {
+    if !have(&["git"]) {
         return;
     }
     let base = home.base();

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::each_way;
-use crate::support::Home;
+use crate::support::{Home, have};
 
 #[test]
 fn what_takes_too_long_is_ended_and_says_so() {
@@ -142,6 +142,9 @@ fn what_is_no_text_is_not_shown() {
 
 #[test]
 fn what_goes_on_is_waited_for() {
+    if !have(&["python3"]) {
+        return;
+    }
     each_way(Home::new, "", |_, agent| {
         let serve = "echo one; echo two; exec python3 -m http.server 8123";
         let begun = agent.call("run", json!({ "command": serve, "background": true }));

@@ -210,7 +210,8 @@ fn current_state() {
         (&json!(kept('1')), &json!(kept('2')), &json!(true))
     );
     says("| **Container isolation** | In production (k3s), the container itself is the sandbox |");
-    // Here every run has walls of its own: walls.rs.
+    // Here every run has walls of its own: walls.rs, `files_outside_cannot_be_read`
+    // and `nothing_outside_is_changed`.
     says(
         "The tool is registered under the `coding` category and enabled only in `coder` and \
          `debugger` expert configs.",
@@ -275,9 +276,11 @@ BLOCKED_COMMANDS = frozenset([
     says("2. Production runs in containers — the container is the real sandbox");
     // See `security`.
     says("3. The blocklist prevents the most dangerous operations");
-    // See above.
+    let expected = "`dd` is on the list of blocked commands";
+    assert!(refused(&writer, "dd if=/dev/zero of=x").starts_with(expected));
     says("4. Timeout + output truncation prevent resource exhaustion");
-    // See `current_state`; and bombs.rs, for what they do not prevent.
+    // `current_state`; what they do not prevent meets other limits: bombs.rs,
+    // `a_memory_bomb_meets_the_memory_limit`, `a_disk_filler_meets_the_disk_limit`.
 }
 
 #[test]
@@ -383,7 +386,8 @@ fn steps() {
     // One that still has it may run commands as well.
     assert_eq!(run(&crew.agent("coder"), "echo hi").data["stdout"], "hi\n");
     says("6. **Update CLAUDE.md**: Add `shell` to the tool categories documentation");
-    // docs/toolsets.md.
+    let guide = crate::generated::read("docs/toolsets.md");
+    assert!(guide.contains("\nToolset `shell`; `coding`, its earlier name"));
     says(
         "7. **Tests**: Verify blocked commands, whitelist logic (if Phase 2), and that all expert \
          configs load correctly",
@@ -459,7 +463,8 @@ fn security() {
         "- Agent could run a fork bomb or CPU-intensive loop — mitigated by timeout cap (600s) and \
          container resource limits",
     );
-    // bombs.rs.
+    // bombs.rs, `a_fork_bomb_meets_the_process_limit` and
+    // `busy_loops_leave_others_their_turn`.
     says(
         "- Agent could fill disk with output — mitigated by output truncation and workspace quotas \
          (if configured)",
@@ -472,7 +477,10 @@ fn security() {
         "- Agent could make network requests via `curl`/`wget` — same risk as existing \
          `web_search` tool, acceptable",
     );
-    // Only where the sandbox has the network; see above.
+    // Only where the sandbox has the network.
+    let devices = run(&coder, "tail -n +3 /proc/net/dev | cut -d: -f1");
+    let devices = devices.data["stdout"].as_str().unwrap().trim();
+    assert_eq!(devices, "lo");
 }
 
 #[test]

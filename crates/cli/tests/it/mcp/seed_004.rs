@@ -91,7 +91,7 @@ fn summary() {
          handling, and safety features. This enables running long commands without blocking and \
          provides better control over shell operations.",
     );
-    // Each of these is below.
+    // Claims nothing: each of them is below.
     says("## Motivation");
     says("The current Bash tool has limitations:");
     let host = Host::new();
@@ -148,7 +148,8 @@ fn reference() {
     says("- Background execution with task ID");
     says("- Command description for clarity");
     says("- Output truncation");
-    // As above.
+    // `foreground`, `background`, `truncation`; the description is on record,
+    // `user_experience`.
     says("- Sandboxing option");
     assert_eq!(host.last()["sandbox"]["network"], "off");
     says("### Safety Guidelines");
@@ -248,8 +249,12 @@ fn api() {
   sandboxMode: boolean;
 }",
     );
-    // [limits] timeout_default and timeout_max, [policy] blocked_commands and
-    // require_description, and every sandbox: docs/config.toml.
+    // How much is shown goes with the preset; walls are no option.
+    let settings = "[limits]\ntimeout_default = \"2m\"\ntimeout_max = \"10m\"\n[policy]\n\
+                    blocked_commands = [\"mkfs\"]\nrequire_description = true\n";
+    let settings = host.home.put("all.toml", settings);
+    let done = { &host.home }.call(&["check", "--config", settings.to_str().unwrap(), "true"]);
+    assert_eq!(done.code, Some(0), "{done:?}");
     says("const DEFAULT_CONFIG: BashConfig = {");
     says("  defaultTimeout: 120000,    // 2 minutes");
     assert_eq!(host.limit(Value::Null), 120_000);
@@ -373,7 +378,7 @@ class BashExecutor {
     this.taskManager = new TaskManager();
   }",
     );
-    // The settings of the server, and its tasks (engine/src/tasks.rs).
+    // The settings of the server (`api`), and its tasks (`background`).
     let host = Host::new();
     says("  async execute(input: BashInput, context: ToolContext): Promise<BashOutput> {");
     says("    // Safety check");
@@ -502,7 +507,10 @@ fn background() {
     // Not where everybody may write.
     assert!(file.ends_with(&format!("/{task}.log")), "{file}");
     says("    const cwd = input.cwd || context.cwd;");
-    // It is seen in its output.
+    assert_eq!(
+        host.last()["cwd"],
+        host.home.base().join("below").to_str().unwrap()
+    );
     says(
         r"    const child = spawn('bash', ['-c', input.command], {
       cwd,
@@ -519,7 +527,7 @@ fn background() {
     });
     says("    child.stdout?.pipe(logStream);");
     says("    child.stderr?.pipe(logStream);");
-    // Both, see below.
+    // `background` compares both at the end, when each has written something.
     says("    // Register with task manager");
     says("    this.taskManager.register({");
     let listed = told(host.agent.call("TaskList", json!({})));
@@ -563,7 +571,8 @@ fn background() {
     assert_eq!(std::fs::read_to_string(file).unwrap(), below);
     says("    // Detach");
     says("    child.unref();");
-    // It outlives the server: tasks are runs (crash.rs).
+    // It outlives the server, since tasks are runs: crash.rs,
+    // `a_killed_server_finds_every_run_again_and_its_truth`.
     says("    return {");
     says(
         r"      success: true,
@@ -735,8 +744,6 @@ async function* executeWithStreaming(
     std::fs::write(host.home.base().join("second"), "").unwrap();
     assert_eq!(told(host.agent.answered(call))["exit_code"], 6);
     says("### File Changes");
-    // Ours are crates/mcp/src/bash/, crates/policy/presets/bash.toml and
-    // crates/engine/src/tasks.rs.
     says(
         r"| File | Action | Description |
 |------|--------|-------------|
@@ -748,6 +755,7 @@ async function* executeWithStreaming(
 | `src/tools/bash/index.ts` | Modify | Updated exports |
 | `src/tasks/task-manager.ts` | Modify | Background task support |",
     );
+    // Not proved: how their program is built; nothing that a host of the tool sees.
 }
 
 /// Boxes are drawn by the host; what is in them comes from here.
@@ -901,7 +909,7 @@ Add Windows PowerShell support.
 **Cons**: Different syntax, complexity
 **Decision**: Deferred - Focus on Bash first",
     );
-    // Not here either.
+    // Not proved: commands run on Linux hosts only.
 }
 
 #[test]
@@ -911,7 +919,7 @@ fn security() {
     home.set("API_KEY", "hidden");
     let host = Host::within(home, &[]);
     says("1. **Command Blocking**: Block dangerous patterns");
-    // See `safety`, and below.
+    // `safety`, and the patterns that follow here.
     says("2. **Path Injection**: Validate file paths");
     for cwd in ["../..", "/etc", "a\0b"] {
         let said = host
@@ -973,11 +981,12 @@ fn the_rest() {
     says("## Testing Strategy");
     says("1. **Unit Tests**:");
     says("   - Command parsing");
-    // crates/shell/tests, crates/policy/tests.
+    // crates/shell/tests/it/tables.rs, `bash_is_read_as_bash_reads_it`;
+    // crates/policy/tests/cases.rs, `every_case_gets_its_verdict_and_reason`.
     says("   - Safety checks");
-    // `safety`, and crates/policy/src/seed_tests.rs.
+    // `safety`, and crates/policy/src/seed_tests.rs, `bash`.
     says("   - Output truncation");
-    // `truncation`, and crates/exec/src/cut.rs.
+    // `truncation`, and bash.rs, `long_output_loses_its_middle`.
     says("   - Timeout handling");
     // `foreground`, and bash.rs, `time_is_limited`.
     says("2. **Integration Tests**:");
@@ -991,14 +1000,16 @@ fn the_rest() {
     says("   - Blocked commands");
     says("   - Injection attempts");
     says("   - Resource limits");
-    // `security`; attacks.rs, hostile.rs, bombs.rs.
+    // `security`; crates/policy/tests/properties.rs,
+    // `no_wrapper_makes_a_command_milder`; bombs.rs,
+    // `a_memory_bomb_meets_the_memory_limit`.
     says("## Migration Path");
     says("1. **Phase 1**: Configurable timeout");
     says("2. **Phase 2**: Background execution");
     says("3. **Phase 3**: Streaming output");
     says("4. **Phase 4**: Enhanced safety");
     says("5. **Phase 5**: Sandboxing option");
-    // All of them are here.
+    // `foreground`, `background`, `streaming`, `safety` and `security`.
     says("Backward compatible with existing Bash usage.");
     let host = Host::new();
     assert_eq!(host.run("echo hi")["stdout"], "hi\n");

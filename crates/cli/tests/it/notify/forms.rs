@@ -166,3 +166,32 @@ fn a_webhook_can_be_set_up_from_the_command_line() {
     assert_eq!(call(&["remove", id]).code, Some(0));
     assert_eq!(call(&["show", id]).code, Some(1));
 }
+
+#[test]
+fn the_guide_shows_a_message_as_it_is() {
+    let guide = crate::generated::read("docs/notifications.md");
+    let (_, shown) = guide.split_once("```json\n").unwrap();
+    let (shown, _) = shown.split_once("```").unwrap();
+    let shown: serde_json::Value = serde_json::from_str(shown).unwrap();
+    let desk = Desk::new();
+    let receiver = Receiver::new(Answer::OK);
+    desk.tell(&receiver, json!({}));
+    desk.ask("coder", "rm -rf build/");
+    let told = receiver.next().json();
+    assert_eq!(keys(&shown), keys(&told), "{told}");
+}
+
+/// What a value has keys for, at any depth.
+fn keys(value: &serde_json::Value) -> std::collections::BTreeSet<String> {
+    let mut all = std::collections::BTreeSet::new();
+    if let Some(fields) = value.as_object() {
+        for (name, value) in fields {
+            all.extend(keys(value).iter().map(|below| format!("{name}.{below}")));
+            all.insert(name.clone());
+        }
+    }
+    for value in value.as_array().into_iter().flatten() {
+        all.extend(keys(value));
+    }
+    all
+}

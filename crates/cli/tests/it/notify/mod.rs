@@ -4,7 +4,7 @@
 mod attacks;
 mod failures;
 mod forms;
-mod receiver;
+pub(crate) mod receiver;
 mod told;
 
 use serde_json::{Value, json};

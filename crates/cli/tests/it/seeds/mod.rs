@@ -119,15 +119,18 @@ fn what_the_walks_refer_to_is_there() {
         for item in seed.items() {
             // What is tried on the spot may be remarked upon freely.
             if item.proof == Proof::Named {
-                item.notes.iter().for_each(|note| refers(seed, note));
+                let named = item.notes.iter().map(|note| refers(seed, note));
+                let named: usize = named.sum();
+                assert!(named > 0, "{}: no test for {:?}", seed.walk, item);
             }
         }
     }
 }
 
-/// Looks for the files and tests that a note names.
-fn refers(seed: &Seed, note: &str) {
+/// Looks for the files and tests that a note names, and counts the tests.
+fn refers(seed: &Seed, note: &str) -> usize {
     let mut around = read(&seed.file());
+    let mut tests = 0;
     let words = note.split([' ', ',', ';', '(', ')', ':']);
     for word in words.map(|word| word.trim_end_matches('.')) {
         if word.ends_with(".rs") || word.starts_with("crates/") || word.starts_with("docs/") {
@@ -143,6 +146,8 @@ fn refers(seed: &Seed, note: &str) {
         {
             let test = format!("#[test]\nfn {test}()");
             assert!(around.contains(&test), "no {test}, named in: {note}");
+            tests += 1;
         }
     }
+    tests
 }

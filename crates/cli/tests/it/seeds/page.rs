@@ -73,8 +73,8 @@ pub(super) fn overview(seeds: &[Seed]) -> String {
 pub(super) fn seed(seed: &Seed) -> String {
     let mut page = format!(
         "# {}: {}\n\n{MADE}\n\nWhat came of it: {}. [The walk](../../{}) quotes the document in its order. \
-         ✓ is tried there, against the real binary; ✓ with a file is a test elsewhere; → says \
-         where; ○ is not done, or not ours, with the reason.\n",
+         ✓ is tried there, against the real binary; ✓ with a file is a test elsewhere; → names \
+         tests; ○ is not done, or not ours, with the reason.\n",
         seed.number,
         seed.title,
         seed.here,
@@ -120,10 +120,6 @@ fn open(item: &Item) -> Option<(String, String)> {
             return None;
         }
         Proof::No(reason) => reason,
-        Proof::Named => item
-            .notes
-            .iter()
-            .find(|note| note.starts_with("Not here"))?,
         _ => return None,
     };
     Some((reason.clone(), begins(item)))

@@ -24,7 +24,7 @@ pub(super) enum Proof {
     Here(String),
     /// A test elsewhere: its file, and its name.
     Test(String, String),
-    /// What the notes name.
+    /// The tests that the notes name.
     Named,
     /// There is none, for this reason.
     No(String),
@@ -138,18 +138,32 @@ fn settle(items: &mut Vec<Item>, test: &str, quoted: &mut Vec<String>, between: 
         Word(word) => word.starts_with("assert") || TRIES.contains(&word.as_str()),
         _ => false,
     });
-    let notes = notes(between);
+    let mut notes = notes(between);
     if quoted.is_empty() || (!tried && notes.is_empty()) {
         return;
     }
+    let proof = match (tried, unproved(&notes)) {
+        (true, _) => Proof::Here(test.to_owned()),
+        (false, None) => Proof::Named,
+        (false, Some(reason)) => {
+            notes.clear();
+            Proof::No(reason)
+        }
+    };
     items.push(Item {
         quoted: std::mem::take(quoted).join("\n"),
-        proof: match tried {
-            true => Proof::Here(test.to_owned()),
-            false => Proof::Named,
-        },
+        proof,
         notes,
     });
+}
+
+/// Why nothing is proved, if that is what is remarked.
+fn unproved(notes: &[String]) -> Option<String> {
+    let note = notes.first()?;
+    let reason = ["Not proved: ", "Claims nothing: "]
+        .iter()
+        .find_map(|begin| note.strip_prefix(begin))?;
+    Some(reason.trim_end_matches('.').to_owned())
 }
 
 /// The first text of each entry of `for (name, …) in [(…), …]`.

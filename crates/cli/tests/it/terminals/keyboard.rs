@@ -281,7 +281,7 @@ fn who_may_not_operate_takes_no_keyboard() {
     assert_eq!(desk.size("cat"), USUAL);
     assert!(desk.control("cat")["taken_by"].is_null());
     // Of a terminal that they may not see, there is nothing to be said.
-    let stranger = desk.other("stranger", "agent");
+    let stranger = desk.other("passer-by", "agent");
     let said = Watcher::try_at(&stranger, "cat", "").err();
     assert_eq!(said.expect("refused").outcome(), (404, "not_found".into()));
     assert!(desk.turns().is_empty());

@@ -19,13 +19,12 @@ mod waits;
 pub(crate) mod watcher;
 
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
 
 use serde_json::{Value, json};
 
 use crate::caller::{Caller, add_here};
 use crate::crew::text;
-use crate::support::{Home, Server, eventually, skip};
+use crate::support::{Home, Server, eventually, have};
 
 /// Where programs are that everyone has.
 const SYSTEM: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -209,19 +208,4 @@ impl Desk {
         let id = text(terminal, "terminal_id");
         eventually("closed", || self.status(&id) == "closed");
     }
-}
-
-/// Whether all of some programs are there for everyone; says so loudly when
-/// one is not.
-fn have(programs: &[&str]) -> bool {
-    let there = |program: &&str| {
-        SYSTEM
-            .split(':')
-            .any(|dir| Path::new(dir).join(program).exists())
-    };
-    let missing = programs.iter().find(|program| !there(program));
-    if let Some(program) = missing {
-        skip(&format!("{program} is not installed"));
-    }
-    missing.is_none()
 }

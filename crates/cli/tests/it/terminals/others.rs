@@ -154,3 +154,23 @@ fn who_answers_questions_looks_at_terminals_and_does_not_touch_them() {
     desk.enter("one", "still mine");
     desk.sees("one", "still mine\nstill mine");
 }
+
+#[test]
+fn a_whole_name_means_the_terminal_and_no_run_whose_id_begins_so() {
+    let desk = Desk::new();
+    let body = json!({ "command": "sleep 60", "background": true });
+    let run = desk.coder().post("/commands", &body).expect(202);
+    let name = &text(&run, "short_id")[2..5];
+    let opened = desk.open(name, "cat");
+    let stop = format!("/commands/{name}/stop");
+    desk.coder().post(&stop, &json!({})).expect(200);
+    desk.ended(&opened);
+    let id = text(&run, "command_id");
+    let whole = desk.coder().get(&format!("/commands/{id}")).expect(200);
+    assert_eq!(whole["state"], "running");
+    // Nor does a name stand for a task's id.
+    let short = text(&run, "short_id")[2..].to_owned();
+    desk.open(&short, "cat");
+    let task = format!("/commands/bash-{short}");
+    assert_eq!(text(&desk.coder().get(&task).expect(200), "command_id"), id);
+}

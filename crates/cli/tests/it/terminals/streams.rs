@@ -333,7 +333,7 @@ fn who_may_not_see_a_run_is_told_nothing_of_it() {
     let desk = Desk::new();
     let opened = desk.open("cat", "cat");
     let id = text(&opened, "terminal_id");
-    let stranger = desk.other("stranger", "agent");
+    let stranger = desk.other("passer-by", "agent");
     let said = stranger.get(&format!("/commands/{id}/stream"));
     assert_eq!(said.outcome().0, 404);
     for query in ["", "?from=0"] {

@@ -1,5 +1,9 @@
 //! What goes on while nobody waits for it.
 
+use std::fs::File;
+use std::path::PathBuf;
+use std::time::UNIX_EPOCH;
+
 use serde_json::{Value, json};
 
 use super::Desk;
@@ -67,6 +71,29 @@ fn a_task_has_an_id_a_file_and_new_output_since_the_last_call() {
     };
     assert_eq!(look("all"), 0);
     assert_ne!(look("another"), 0);
+}
+
+#[test]
+fn a_clock_that_is_far_ahead_does_not_remove_the_file_of_what_goes_on() {
+    let mut desk = Desk::lenient();
+    let gate = desk.gate();
+    let run = desk.background("echo one; read x < gate; echo two");
+    let id = text(&run, "command_id");
+    desk.until(&id, "one");
+    let file = PathBuf::from(text(&desk.task(&id), "output_file"));
+    let left = file.with_file_name("bash-left.log");
+    std::fs::write(&left, "").unwrap();
+    desk.kill();
+    for file in [&file, &left] {
+        let file = File::options().write(true).open(file).unwrap();
+        file.set_modified(UNIX_EPOCH).unwrap();
+    }
+    desk.serve();
+    assert!(!left.exists(), "old files of nobody are removed");
+    std::fs::write(&gate, "x\n").unwrap();
+    eventually("the rest is there", || {
+        std::fs::read_to_string(&file).is_ok_and(|output| output == "one\ntwo\n")
+    });
 }
 
 #[test]

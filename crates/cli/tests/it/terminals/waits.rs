@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::Desk;
 use crate::caller::{Caller, read_head};
 use crate::crew::text;
+use crate::support::have;
 
 impl Desk {
     /// Starts something in the background; returns its id.
@@ -74,6 +75,9 @@ fn output_is_waited_for_before_while_and_after_it_comes() {
 
 #[test]
 fn a_port_is_waited_for_and_nobody_elses_counts() {
+    if !have(&["python3"]) {
+        return;
+    }
     let desk = Desk::lenient();
     let listen = "import socket, sys; s = socket.socket(); s.bind(('127.0.0.1', 4321)); \
                   s.listen(); print('listens', flush=True); sys.stdin.read(); input()";
@@ -204,6 +208,9 @@ fn each_thing_is_told_at_once_where_events_are_wanted() {
 
 #[test]
 fn a_line_without_end_that_comes_byte_by_byte_holds_up_nobody() {
+    if !have(&["python3"]) {
+        return;
+    }
     let desk = Desk::lenient();
     let slow = "import os, time\nwhile True: os.write(1, b'a'); time.sleep(0.0001)";
     desk.open("bytes", &format!("python3 -c \"{slow}\""));
@@ -229,6 +236,9 @@ fn a_terminal_that_has_ended_is_found_by_its_name() {
 
 #[test]
 fn a_server_that_listens_does_not_wait_for_keys() {
+    if !have(&["python3"]) {
+        return;
+    }
     let desk = Desk::lenient();
     desk.open("http", "python3 -m http.server 4567");
     desk.wait(json!({ "id": "http", "until": "port", "port": 4567 }));
