@@ -145,10 +145,9 @@ impl<'a> Records<'a> {
         must(yes + no <= 1, || format!("was decided {} times", yes + no))?;
         let state = row["state"].as_str().unwrap_or_default();
         if yes == 1 {
-            // A full disk or a keeper that was killed may come between: that
-            // is said, and nothing ran.
+            // A full disk or somebody who kills may come between: that is said.
             let told = state == "failed" && row["reason"]["text"].is_string();
-            let done = ran == 1 || state == "lost" || told;
+            let done = ran == 1 || state == "lost" || told || is_killed(row);
             must(done, || "was approved, and not done".into())?;
         }
         if no == 1 || ["rejected", "expired", "withdrawn"].contains(&state) {
@@ -245,14 +244,15 @@ impl<'a> Records<'a> {
         (found, place.join(mark).exists())
     }
 
-    /// Says how everything ended. What is lost, somebody has killed.
+    /// Says how everything ended. What is lost or killed, somebody has killed.
     pub(crate) fn check_states(&self) {
         let mut states: BTreeMap<&str, u64> = BTreeMap::new();
-        let (mut never_began, mut lost) = (0, 0);
+        let (mut never_began, mut lost, mut killed) = (0, 0, 0);
         for row in &self.all {
             let state = row["state"].as_str().unwrap_or_default();
             *states.entry(state).or_default() += 1;
             match row["reason"]["code"].as_str() {
+                _ if is_killed(row) => killed += 1,
                 _ if state != "lost" => {}
                 Some("never_began") => never_began += 1,
                 _ => lost += 1,
@@ -263,12 +263,14 @@ impl<'a> Records<'a> {
             .collect();
         println!("{:>8}  on record: {}", self.all.len(), states.join(", "));
         println!("{lost:>8}  lost with their keepers, {never_began} that never began");
+        println!("{killed:>8}  killed from outside");
         let counted = |what| self.ledger.counted(what);
         // With a keeper go its run and, if that is a terminal, what is typed there.
         let keepers = 2 * counted("keepers killed");
-        if lost > keepers {
-            self.ledger
-                .fault(format!("{lost} runs are lost; kills explain {keepers}"));
+        if lost + killed > keepers {
+            self.ledger.fault(format!(
+                "{lost} runs are lost and {killed} killed; kills explain {keepers}"
+            ));
         }
         // Between the record of a start and the start, each client has one at most.
         let ends = counted("servers killed") + counted("servers replaced");
@@ -312,6 +314,12 @@ impl<'a> Records<'a> {
             }
         }
     }
+}
+
+/// Whether somebody else has killed it. Whoever stops a run or sets a limit to it
+/// is named.
+fn is_killed(row: &Value) -> bool {
+    row["state"] == "killed" && row["reason"].is_null()
 }
 
 /// Where copies of a kind are of.
