@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use weighlock_confine::{
     Access, Exit, FileId, Identity, Limits, Mount, NOBODY, Network, Notice, Profile, Program, Rung,
-    Spare, Tree, is_root,
+    Spare, Tree, Writes, is_root,
 };
 
 use crate::Result;
@@ -155,6 +155,7 @@ fn profile(files: &Files) -> Result<Profile> {
         identity: whoever(),
         home: files.home.clone(),
         home_layer: files.layer.clone(),
+        home_writes: Writes::Kept,
         files: mounts,
         cwd: files.project.clone(),
         cwd_is: Some(file_id(&files.project)?),

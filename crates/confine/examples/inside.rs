@@ -5,7 +5,7 @@ use std::path::Path;
 
 use weighlock_confine::{
     Access, FileId, Limits, Mount, NOBODY, Network, Notice, Profile, Program, Rung, Spare, Tree,
-    is_root,
+    Writes, is_root,
 };
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -48,11 +48,13 @@ fn profile(here: &Path, layer: std::path::PathBuf) -> std::io::Result<Profile> {
         identity: NOBODY,
         home: "/home/agent".into(),
         home_layer: layer.canonicalize()?,
+        home_writes: Writes::Kept,
         files: vec![match std::env::args().nth(2) {
             // A directory with `upper` and `work` in it takes what is written.
             Some(layer) => Mount::Layered {
+                from: here.into(),
                 at: here.into(),
-                is: id,
+                is: Some(id),
                 lent: is_root() && meta.uid() == 0,
                 below: std::env::args().skip(3).map(Into::into).collect(),
                 layer: Some(layer.into()),

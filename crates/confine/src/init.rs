@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -25,7 +25,7 @@ use crate::limits;
 use crate::line::{Built, Line, MAX_ANSWER, Note, Notice, Plan};
 use crate::network::raise_loopback;
 use crate::privilege;
-use crate::profile::{Access, Identity, Mount, Network, Profile, Rung};
+use crate::profile::{Access, Identity, Mount, Network, Profile, Rung, Writes};
 use crate::root::{self, Failed, Root, failed};
 use crate::seccomp::{Filter, Sockets};
 use crate::system::{DEVICES, PRIVATE, SYSTEM};
@@ -200,7 +200,12 @@ fn build(ahead: Ahead, plan: &Plan, line: &Line) -> Result<(Built, Option<Termin
     let terminal = plan.terminal.map(Terminal::open).transpose();
     let terminal = terminal.map_err(failed("open a terminal"))?;
     let homeless = bare.then(|| make_tmp(profile).err()).flatten();
-    let fence = ahead.fence.open(&open_to(profile, bare));
+    let tmp = tmp(profile);
+    let mut open = open_to(profile, bare);
+    if bare && homeless.is_none() {
+        open.write.push(&tmp);
+    }
+    let fence = ahead.fence.open(&open);
     let fenced = fence
         .and_then(Fence::shut)
         .map_err(failed("set up Landlock"))?;
@@ -228,10 +233,14 @@ fn build(ahead: Ahead, plan: &Plan, line: &Line) -> Result<(Built, Option<Termin
 /// directory that is always the run's own.
 const TMP: &str = "tmp";
 
+fn tmp(profile: &Profile) -> PathBuf {
+    profile.home_layer.join(TMP)
+}
+
 /// Makes that directory, as whoever the run is. Root's state directory is
 /// closed to others, and then there is none.
 fn make_tmp(profile: &Profile) -> io::Result<()> {
-    let tmp = profile.home_layer.join(TMP);
+    let tmp = tmp(profile);
     match fs::create_dir(&tmp) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
         done => done?,
@@ -247,6 +256,7 @@ fn make_tmp(profile: &Profile) -> io::Result<()> {
 /// Without mounts, the private home is where it is and not where the real one
 /// is. What the request has set stays.
 fn settle_in(plan: &mut Plan) {
+    let tmp = tmp(&plan.profile).to_string_lossy().into_owned();
     let Profile {
         home, home_layer, ..
     } = &plan.profile;
@@ -258,7 +268,6 @@ fn settle_in(plan: &mut Plan) {
         plan.env[at].1 = home_layer.to_string_lossy().into_owned();
     }
     if tmpdir.is_none() {
-        let tmp = home_layer.join(TMP).to_string_lossy().into_owned();
         plan.env.push(("TMPDIR".into(), tmp));
     }
 }
@@ -298,7 +307,8 @@ fn can_do_without_root(profile: &Profile) -> io::Result<()> {
         _ => false,
     });
     let layered = |mount: &Mount| matches!(mount, Mount::Layered { .. });
-    if profile.files.iter().any(layered) {
+    let home_layered = matches!(profile.home_writes, Writes::Layered { .. });
+    if home_layered || profile.files.iter().any(layered) {
         return Err(io::Error::other(
             "a copy-on-write layer needs a mount namespace",
         ));
@@ -355,9 +365,11 @@ fn open_to(profile: &Profile, bare: bool) -> Open<'_> {
         &profile.home
     };
     let mut open = Open::default();
-    match bare {
-        true => open.write.push(home),
-        false => open.share.push(home),
+    match (bare, &profile.home_writes) {
+        (true, Writes::Refused) => open.read.push(home),
+        (true, _) => open.write.push(home),
+        (false, Writes::Refused) => {}
+        (false, _) => open.share.push(home),
     }
     for mount in &profile.files {
         match mount {

@@ -47,7 +47,7 @@ pub use machine::{Alarm, Machine};
 pub use members::{Member, kill, kill_tagged, load_below, started};
 pub use privilege::{NOBODY, is_root, own};
 pub use probe::{Primitive, probe, probe_layer};
-pub use profile::{Access, FileId, Identity, Limits, Mount, Network, Profile, Rung};
+pub use profile::{Access, FileId, Identity, Limits, Mount, Network, Profile, Rung, Writes};
 pub use resources::{Process, ports_below, processes_below};
 pub use session::{Patience, Unheard, hear};
 pub use system::{PRIVATE, SYSTEM};

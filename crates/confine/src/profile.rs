@@ -19,6 +19,8 @@ pub struct Profile {
     pub home: PathBuf,
     /// The directory that stands there instead of the real one.
     pub home_layer: PathBuf,
+    /// What becomes of what is written there.
+    pub home_writes: Writes,
     /// What else can be seen. A later one covers an earlier one.
     pub files: Vec<Mount>,
     /// Where the command starts: a path that can be seen inside.
@@ -32,6 +34,23 @@ pub struct Profile {
     pub limits: Limits,
     /// The weakest walls that will do; below them nothing runs.
     pub minimum: Rung,
+}
+
+/// What becomes of what is written to a directory that outlives a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Writes {
+    /// It is there for the next one.
+    Kept,
+    /// It goes to a layer of the run's own.
+    Layered {
+        /// As in [`Mount::Layered`].
+        below: Vec<PathBuf>,
+        /// Likewise.
+        layer: PathBuf,
+    },
+    /// Nothing can be written.
+    Refused,
 }
 
 /// One thing to be seen inside, at its own path unless said otherwise.
@@ -57,10 +76,12 @@ pub enum Mount {
     /// A directory of the host through copy-on-write layers: what is written
     /// goes to the newest, and the host's never changes.
     Layered {
-        /// Where it is on the host, and where it is seen.
+        /// Where it is on the host.
+        from: PathBuf,
+        /// Where it is seen.
         at: PathBuf,
-        /// What it must be.
-        is: FileId,
+        /// What `from` must be, where that matters.
+        is: Option<FileId>,
         /// As in `Show`, of the directory and all layers alike.
         lent: bool,
         /// Upper directories of earlier layers, the newest first.

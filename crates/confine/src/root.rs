@@ -29,7 +29,7 @@ use rustix::process::{chdir, fchdir, pivot_root, umask};
 pub(crate) use self::layers::overlay;
 use self::mounts::graft;
 pub(crate) use self::mounts::{clone_tree, lend, restrict};
-use crate::profile::{Access, FileId, Identity, Mount, Profile, Rung};
+use crate::profile::{Access, FileId, Identity, Mount, Profile, Rung, Writes};
 use crate::system::{DEVICES, HIDDEN, LINKS, PRIVATE, PROC_HIDDEN, PROC_READ_ONLY, SYSTEM};
 
 /// Where the host's files are until the root is finished.
@@ -113,14 +113,7 @@ impl Root {
             bound_pids(pid_max, profile.limits.processes)
                 .map_err(failed("bound the number of processes"))?;
         }
-        let home = Mount::Show {
-            from: profile.home_layer.clone(),
-            at: profile.home.clone(),
-            access: Access::Write,
-            is: None,
-            lent: false,
-            required: true,
-        };
+        let home = home(profile);
         let all: Vec<&Mount> = [&home].into_iter().chain(&profile.files).collect();
         for (index, mount) in all.iter().enumerate() {
             let at = mount.at();
@@ -148,6 +141,14 @@ impl Root {
                 Mount::Hide { .. } => self.hide(at),
             };
             done.map_err(failed(&format!("show {}", at.display())))?;
+        }
+        if profile.home_writes == Writes::Refused {
+            // Not before: what is shown in it needs places there.
+            open_dir(CWD, &profile.home)
+                .and_then(|home| {
+                    restrict(&home, Access::Read, MountAttrFlags::MOUNT_ATTR_NODEV, false)
+                })
+                .map_err(failed("make the home directory read-only"))?;
         }
         enter(profile).map_err(failed(&format!("enter {}", profile.cwd.display())))?;
         self.close().map_err(failed("leave the host's files"))
@@ -345,6 +346,30 @@ impl Mount {
             | Self::Guard { at, .. }
             | Self::Hide { at } => at,
         }
+    }
+}
+
+/// How the private home directory is seen. It can be written until all that is
+/// shown in it has a place there.
+fn home(profile: &Profile) -> Mount {
+    let (from, at) = (profile.home_layer.clone(), profile.home.clone());
+    match &profile.home_writes {
+        Writes::Layered { below, layer } => Mount::Layered {
+            from,
+            at,
+            is: None,
+            lent: false,
+            below: below.clone(),
+            layer: Some(layer.clone()),
+        },
+        Writes::Kept | Writes::Refused => Mount::Show {
+            from,
+            at,
+            access: Access::Write,
+            is: None,
+            lent: false,
+            required: true,
+        },
     }
 }
 

@@ -43,6 +43,8 @@ pub(crate) struct Walls<'a> {
     pub(crate) writable: &'a [PathBuf],
     /// What is read-only inside a writable tree.
     pub(crate) protected: &'a [PathBuf],
+    /// The home directory, if nothing could be written to it.
+    pub(crate) closed_home: Option<&'a Path>,
     pub(crate) network_off: bool,
     pub(crate) fence: Fence,
     pub(crate) limits: Limits,
@@ -197,6 +199,7 @@ impl Walls<'_> {
             (Fence::Mounts, Kind::NoSpace) => self.full(path),
             (Fence::Mounts, Kind::ReadOnly) => self
                 .protected(path, written)
+                .or_else(|| self.at_home(path))
                 .or_else(|| self.unwritable(path)),
             (Fence::Mounts, Kind::Busy) => self
                 .protected(path, written)
@@ -216,6 +219,7 @@ impl Walls<'_> {
         match intent {
             Intent::Write | Intent::Replace => self
                 .protected(path, written)
+                .or_else(|| self.at_home(path))
                 .or_else(|| self.unwritable(path)),
             Intent::Shell if !self.can_write(path) && !is_program(path) => {
                 let text = format!(
@@ -260,6 +264,19 @@ impl Walls<'_> {
             self.sandbox()
         );
         denial("fs.read", object(path), text, self.person(&what))
+    }
+
+    fn at_home(&self, path: &Path) -> Option<Denial> {
+        path.starts_with(self.closed_home?).then(|| {
+            let text = format!(
+                "cannot write {}: what is proved to read does not write to the sandbox's home \
+                 directory",
+                self.shown(path)
+            );
+            let remedy = "write to /tmp, or have a person asked before it runs \
+                          (`--review before`)";
+            denial("fs.write", object(path), text, remedy.into())
+        })
     }
 
     fn unwritable(&self, path: &Path) -> Option<Denial> {

@@ -279,12 +279,7 @@ impl Engine {
                 path.display()
             ));
         }
-        for name in guarded.left_at_home() {
-            detail.warnings.push(format!(
-                "it made ~/{} in the sandbox's own home directory; yours is unchanged",
-                name.to_string_lossy()
-            ));
-        }
+        detail.warnings.extend(guarded.left_at_home());
         command.detail = stored(&detail);
     }
 

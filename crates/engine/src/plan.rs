@@ -63,7 +63,6 @@ impl Engine {
         beginning: Beginning,
     ) -> Result<Plan, Error> {
         let room = self.take_place()?;
-        let manner = self.manner(&case, permit)?;
         let narrowed = narrowed(&case.known.sandbox, permit);
         let allowed = Allowed {
             engine: self,
@@ -74,7 +73,7 @@ impl Engine {
         let (limits, mut warnings) = allowed.limits()?;
         warnings.extend(case.judged.warnings.iter().cloned());
         let mut command = self.command(&case, permit, &beginning);
-        let mut layers = self.layers(&case, &manner, &command.id)?;
+        let mut layers = self.layers(&case, permit, &command.id)?;
         let mut walls = self.walls(allowed.sandbox, &case.place, &case.path, &mut layers)?;
         let tasks = self.show_tasks(&case.session, walls.for_root);
         walls.profile.files.extend(tasks);
@@ -247,8 +246,7 @@ fn narrowed(sandbox: &Sandbox, permit: &Permit) -> Option<Sandbox> {
 fn variables(sandbox: &Sandbox, permit: &Permit) -> Vec<(String, String)> {
     let mut set = env::of_server(&sandbox.pass);
     let own = sandbox.set.iter();
-    let secret = !permit.read_only() && !permit.on_copy();
-    let secrets = sandbox.secrets.iter().filter(|_| secret);
+    let secrets = sandbox.secrets.iter().filter(|_| !permit.is_unasked());
     set.extend(
         own.chain(secrets)
             .map(|(name, value)| (name.clone(), value.clone())),

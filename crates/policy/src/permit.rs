@@ -85,6 +85,12 @@ impl Permit {
         self.on_copy
     }
 
+    /// Returns whether neither a person nor a rule of theirs has allowed what
+    /// it does: it is proved to read, or only tried.
+    pub fn is_unasked(&self) -> bool {
+        self.read_only || self.on_copy
+    }
+
     /// Returns who allowed it, if a person did.
     pub fn person(&self) -> Option<&str> {
         self.person.as_deref()

@@ -32,6 +32,7 @@ impl Root {
         owner: Option<Identity>,
     ) -> io::Result<()> {
         let Mount::Layered {
+            from,
             at,
             is,
             lent,
@@ -52,7 +53,7 @@ impl Root {
         for (number, dir) in below.iter().enumerate() {
             lower.push(set_up(&number.to_string(), dir, None, Access::Read)?);
         }
-        lower.push(set_up("live", at, Some(*is), Access::Read)?);
+        lower.push(set_up("live", from, *is, Access::Read)?);
         let own = layer.as_ref();
         let own = own.map(|dir| set_up("own", dir, None, Access::Write));
         let own = own.transpose()?;

@@ -51,6 +51,7 @@ impl Yard {
             readable: &self.readable,
             writable: &self.writable,
             protected: &self.protected,
+            closed_home: None,
             network_off: self.network_off,
             fence: self.fence,
             limits: Limits {
@@ -516,4 +517,19 @@ fn junk_takes_no_time_and_is_not_blamed() {
             "{piece:?}: {found:?}"
         );
     }
+}
+
+#[test]
+fn a_home_that_is_closed_is_named_as_such() {
+    let yard = yard(Fence::Mounts);
+    let walls = Walls {
+        closed_home: Some(Path::new("/home/agent")),
+        ..yard.walls()
+    };
+    let stderr = "touch: cannot touch '/home/agent/.bashrc': Read-only file system";
+    let found = find(stderr, &walls);
+    let expected = "cannot write /home/agent/.bashrc: what is proved to read does not write to \
+                    the sandbox's home directory";
+    assert_eq!(found[0].text, expected);
+    assert_eq!(find(stderr, &yard.walls()), []);
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
-use weighlock_confine::{Access, FileId, Identity, Mount, Network};
+use weighlock_confine::{Access, FileId, Identity, Mount, Network, Writes};
 use weighlock_effects::{Layer, Root, Source, Time};
 use weighlock_policy::Permit;
 
@@ -20,6 +20,9 @@ use crate::principal::Right;
 use crate::run::Case;
 use crate::sandbox::{Review, Sandbox};
 
+/// The layer over the home directory, beside those that have numbers.
+const HOME: &str = "home";
+
 /// How many held changes of a session are seen by its next run. The kernel
 /// takes 500 layers, and each costs a few tens of microseconds.
 const MAX_BELOW: usize = 200;
@@ -30,6 +33,10 @@ const MAX_BELOW: usize = 200;
 pub(crate) struct Copied {
     /// The directories that it saw through layers.
     pub(crate) roots: Vec<Root>,
+    /// Where it has what was written to the home directory, if that is not to
+    /// stay.
+    #[serde(default)]
+    home: Option<PathBuf>,
     /// Runs whose held changes it saw, the newest first.
     pub(crate) below: Vec<String>,
     /// When it began, as file systems tell the time.
@@ -50,7 +57,7 @@ pub(crate) struct Copied {
 }
 
 /// How a run sees its directories.
-pub(crate) enum Manner {
+enum Manner {
     /// As they are.
     Direct,
     /// Through layers, and nothing can be written. Without held changes it is
@@ -66,7 +73,11 @@ pub(crate) struct Layers {
     dir: Option<PathBuf>,
     /// Copies of earlier runs, the newest first.
     below: Vec<(String, Copied)>,
-    pub(crate) roots: Vec<Root>,
+    roots: Vec<Root>,
+    /// Whether what is written to the home directory stays there.
+    home_stays: bool,
+    /// Where that is kept meanwhile otherwise.
+    home: Option<PathBuf>,
     /// Keeps all of them there until the run has begun.
     pub(crate) comes: Option<Comes>,
 }
@@ -95,12 +106,36 @@ impl Layers {
             layer = Some(dir);
         }
         Ok(Mount::Layered {
+            from: at.to_owned(),
             at: at.to_owned(),
-            is,
+            is: Some(is),
             lent,
             below,
             layer,
         })
+    }
+
+    /// Returns what becomes of what is written to the home directory, which
+    /// is kept at `home`.
+    pub(crate) fn over_home(&mut self, home: &Path) -> io::Result<Writes> {
+        if self.home_stays {
+            return Ok(Writes::Kept);
+        }
+        let Some(dir) = &self.dir else {
+            return Ok(Writes::Refused);
+        };
+        let layer = dir.join(HOME);
+        self.home = Some(Layer::make(&layer, home)?.upper());
+        let below = self.below.iter().filter_map(|(_, copy)| copy.home.clone());
+        Ok(Writes::Layered {
+            below: below.collect(),
+            layer,
+        })
+    }
+
+    /// Returns where it is kept, if it is to be thrown away.
+    pub(crate) fn home(&self) -> Option<&Path> {
+        self.home.as_deref()
     }
 
     /// Returns whether anything of it is to be seen.
@@ -134,10 +169,11 @@ impl Copied {
     /// Where its layers are.
     pub(super) fn layers(&self) -> Vec<PathBuf> {
         let uppers = self.roots.iter().filter_map(|root| match &root.source {
-            Source::Upper(upper) => upper.parent(),
+            Source::Upper(upper) => Some(upper),
             Source::Images(_) | Source::Live(_) => None,
         });
-        uppers.map(Path::to_owned).collect()
+        let layers = uppers.chain(&self.home).filter_map(|upper| upper.parent());
+        layers.map(Path::to_owned).collect()
     }
 
     /// Where it has what was written to a directory.
@@ -220,7 +256,7 @@ impl Engine {
     }
 
     /// Returns how a permitted run sees its directories.
-    pub(crate) fn manner(&self, case: &Case, permit: &Permit) -> Result<Manner, Error> {
+    fn manner(&self, case: &Case, permit: &Permit) -> Result<Manner, Error> {
         Ok(if permit.on_copy() {
             Manner::Copy
         } else if permit.read_only() || case.known.sandbox.files == Access::Read {
@@ -238,11 +274,16 @@ impl Engine {
     }
 
     /// Puts together the layers of a run.
-    pub(crate) fn layers(&self, case: &Case, manner: &Manner, run: &str) -> Result<Layers, Error> {
+    pub(crate) fn layers(&self, case: &Case, permit: &Permit, run: &str) -> Result<Layers, Error> {
+        let manner = self.manner(case, permit)?;
         let mut layers = Layers {
             dir: None,
             below: vec![],
             roots: vec![],
+            // What nobody has allowed must not leave settings for what somebody
+            // will allow.
+            home_stays: !permit.is_unasked() || permit.on_copy() && self.is_reviewed_never(case),
+            home: None,
             comes: None,
         };
         if let Manner::Direct = manner {
@@ -290,6 +331,7 @@ impl Engine {
         let online = !permit.on_copy() && sandbox.network == Network::On;
         let copied = Copied {
             roots: layers.roots,
+            home: layers.home,
             below,
             since: now(),
             request: Kept::from(case).to_json(),

@@ -57,6 +57,9 @@ impl Engine {
             readable: &readable,
             writable: &writable,
             protected: &protected,
+            // Read-only is the whole sandbox for what is proved to read. Where a
+            // person allows something in one that always is, the kernel lets it.
+            closed_home: (view.files == "read").then_some(&*person.home),
             // What is tried is offline wherever it is tried.
             network_off: view.network == "off",
             fence: match view.level.as_deref() {

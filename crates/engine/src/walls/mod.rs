@@ -1,6 +1,7 @@
 //! From a sandbox and a directory to the walls around one run.
 
 mod blame;
+mod caches;
 mod lately;
 mod person;
 mod repositories;
@@ -9,6 +10,7 @@ mod tools;
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
+use std::fs::DirEntry;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, chown};
 use std::path::{Path, PathBuf};
@@ -16,7 +18,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use rustix::fs::{fstat, statvfs};
-use weighlock_confine::{Access, FileId, Limits, Mount, Network, Profile};
+use weighlock_confine::{Access, FileId, Limits, Mount, Network, Profile, Writes};
 
 use self::lately::Lately;
 use self::person::Person;
@@ -57,11 +59,19 @@ pub(crate) struct Walls {
 /// A writable directory with what is protected in it.
 pub(crate) struct Guarded {
     pub(crate) dir: PathBuf,
-    /// What stands for the home directory, and what was in it.
-    home: (PathBuf, BTreeSet<OsString>),
+    home: Home,
     pub(crate) surface: Surface,
     /// Where a blacklist could be made in it.
     pub(crate) maker: Mutex<Option<Maker>>,
+}
+
+/// Where what is written to the home directory goes.
+#[derive(Default)]
+struct Home {
+    dir: PathBuf,
+    /// What was in it.
+    before: BTreeSet<OsString>,
+    stays: bool,
 }
 
 /// What takes too long to be found out for every run.
@@ -97,11 +107,15 @@ impl Engine {
         let whole = self.directory_of(sandbox);
         let part = dir.as_deref().filter(|&dir| dir != whole);
         let layer = self.home_layer(sandbox, &person, part)?;
+        let home_writes = layers.over_home(&layer).map_err(Error::file(&layer))?;
         let mut warnings = vec![];
         let mut files = self.found.tools.get(&layer, || {
             let env = &self.server_env;
             tools::find(&person.home, &layer, path, env, sandbox.network)
         });
+        if let Writes::Layered { .. } = home_writes {
+            files.extend(caches::of(&layer, &person)?);
+        }
         let mut guarded = None;
         if let Some(dir) = &dir {
             if layers.is_wanted() {
@@ -116,7 +130,7 @@ impl Engine {
                     true => self.guard_copy(sandbox, dir, &mut files, layers, &person)?,
                     false => self.guard(sandbox, dir, &mut files, &mut warnings)?,
                 };
-                found.home = (layer.clone(), visible(&layer));
+                found.home = Home::new(&layer, layers.home());
                 guarded = Some(found);
             }
         }
@@ -134,8 +148,9 @@ impl Engine {
                 place.path.display()
             ));
             let meta = layer.metadata().map_err(Error::file(&layer))?;
-            let layer_is = FileId::from(&meta);
-            (person.home.clone(), Some(layer_is))
+            let shown_as_it_is = !matches!(home_writes, Writes::Layered { .. });
+            let layer_is = shown_as_it_is.then(|| FileId::from(&meta));
+            (person.home.clone(), layer_is)
         };
         let mut view = self.view(sandbox);
         view.directory = dir.as_ref().map(|dir| dir.to_string_lossy().into_owned());
@@ -151,6 +166,7 @@ impl Engine {
                 identity: person.identity,
                 home: person.home,
                 home_layer: layer,
+                home_writes,
                 files,
                 cwd,
                 cwd_is,
@@ -314,7 +330,7 @@ impl Engine {
         }
         Ok(Guarded {
             dir: dir.to_owned(),
-            home: Default::default(),
+            home: Home::default(),
             surface: Surface::default(),
             maker: Mutex::default(),
         })
@@ -396,7 +412,7 @@ impl Engine {
         }
         Ok(Guarded {
             dir: dir.to_owned(),
-            home: Default::default(),
+            home: Home::default(),
             surface,
             maker: Mutex::new(self.guard_blacklist(sandbox, dir, files)?),
         })
@@ -474,14 +490,27 @@ impl Engine {
 }
 
 impl Guarded {
-    /// Returns what a run left in the home directory, where a person would
-    /// look for it in vain. Hidden files are caches and settings.
-    pub(crate) fn left_at_home(&self) -> Vec<OsString> {
-        let (home, before) = &self.home;
+    /// Says what a run left in the home directory, where a person would look
+    /// for it in vain.
+    pub(crate) fn left_at_home(&self) -> Option<String> {
+        let Home { dir, before, stays } = &self.home;
         let ours = |name: &OsString| self.dir.iter().any(|part| part == name);
-        let new = visible(home).into_iter();
-        new.filter(|name| !before.contains(name) && !ours(name))
-            .collect()
+        let new = left(dir, *stays).into_iter();
+        let new = new.filter(|name| !before.contains(name) && !ours(name));
+        let new: Vec<_> = new.map(|name| format!("~/{}", name.display())).collect();
+        if new.is_empty() {
+            return None;
+        }
+        let names = new.join(", ");
+        Some(match stays {
+            true => {
+                format!("it made {names} in the sandbox's own home directory; yours is unchanged")
+            }
+            false => format!(
+                "what it wrote to {names} is not kept: only what a person has allowed before it \
+                 runs (`--review before`) writes to the sandbox's home directory"
+            ),
+        })
     }
 
     /// Takes note that nothing of the run is left.
@@ -508,11 +537,28 @@ fn show_territory(sandbox: &Sandbox, dir: &Path, person: &Person) -> Result<Moun
     })
 }
 
-fn visible(dir: &Path) -> BTreeSet<OsString> {
-    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+impl Home {
+    fn new(kept: &Path, thrown_away: Option<&Path>) -> Self {
+        let stays = thrown_away.is_none();
+        let dir = thrown_away.unwrap_or(kept);
+        Self {
+            dir: dir.to_owned(),
+            before: left(dir, stays),
+            stays,
+        }
+    }
+}
+
+/// What there is in a home directory that somebody may look for. Hidden
+/// directories are caches, hidden files settings, which nobody misses as long as
+/// they stay.
+fn left(home: &Path, stays: bool) -> BTreeSet<OsString> {
+    let entries = std::fs::read_dir(home).into_iter().flatten().flatten();
+    let hidden = |name: &OsString| name.as_encoded_bytes().starts_with(b".");
+    let is_file = |entry: &DirEntry| entry.file_type().is_ok_and(|kind| kind.is_file());
     entries
+        .filter(|entry| !hidden(&entry.file_name()) || !stays && is_file(entry))
         .map(|entry| entry.file_name())
-        .filter(|name| !name.as_encoded_bytes().starts_with(b"."))
         .collect()
 }
 

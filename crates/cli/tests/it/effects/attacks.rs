@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{Place, is_root};
 use crate::crew::text;
-use crate::support::{Home, eventually, is_installed, skip};
+use crate::support::{Home, SYSTEM, eventually, is_installed, skip};
 
 /// One that waits on a socket for a file of somebody else's and writes to it.
 const RECEIVER: &str = r#"
@@ -49,6 +49,70 @@ fn one_run_cannot_hand_its_files_to_another() {
         Value::Null,
     );
     assert_eq!(run.json()["state"], "succeeded");
+}
+
+#[test]
+fn what_is_tried_leaves_no_settings_for_what_somebody_allows() {
+    let place = Place::with("[sandbox.default]\nsecrets = { KEY = \"s3cret\" }\n");
+    let trap = "echo '[core]' > ~/.gitconfig; mkdir -p ~/.local/bin ~/.cache/go-build; \
+                echo 'cat $0' > ~/.local/bin/ls; echo x > ~/.bashrc; echo y > ~/.cache/go-build/z";
+    let run = place.unasked(trap, json!({ "session_id": "one" }));
+    assert_eq!(run["state"], "succeeded", "{run}");
+    let said = run["warnings"].to_string();
+    assert!(
+        said.contains("~/.bashrc, ~/.gitconfig is not kept"),
+        "{said}"
+    );
+    let look = "cat ~/.gitconfig ~/.bashrc ~/.local/bin/ls ~/.cache/go-build/z";
+    // Of its own kind, only what it has compiled is seen, and that by nobody else.
+    let tried = place.unasked(&format!("{look}; touch /tmp/x"), Value::Null);
+    assert_eq!(tried["stdout"], "y\n", "{tried}");
+    let wish = json!({ "command": format!("{look}; echo $KEY"), "review": "before" });
+    let allowed = place.coder().post("/commands", &wish).expect(202);
+    let card = place.card(&allowed);
+    place.decide(&card, "approve_once").expect(200);
+    let allowed = place.until(&allowed, "succeeded");
+    let output = place.of_run(&allowed, "output?stream=stdout").json();
+    assert!(output.to_string().contains("s3cret"), "{output}");
+    assert!(!output.to_string().contains("core"), "{output}");
+    assert!(!output.to_string().contains("y"), "{output}");
+}
+
+#[test]
+fn what_waits_is_seen_with_what_it_wrote_at_home_and_goes_without_it() {
+    let place = Place::new();
+    let own = || json!({ "session_id": "one" });
+    let first = place.held("echo a > a; echo waits > ~/.note", own());
+    let second = place.held("cat ~/.note > b", own());
+    place.apply(&first);
+    place.apply(&second);
+    assert_eq!(place.read("b"), "waits\n");
+    let look = place.unasked("cat ~/.note; touch /tmp/x", own());
+    assert_eq!(look["state"], "succeeded", "{look}");
+    assert_eq!(look["stdout"], "", "{look}");
+}
+
+#[test]
+fn what_seems_to_read_cannot_write_at_home() {
+    let home = Home::untouched();
+    let liar =
+        "#!/bin/sh\ntouch ~/left ~/.bashrc; echo trap > ~/.gitconfig; touch /tmp/x && echo tmp\n";
+    let dir = home.put_program("tools/tree", liar);
+    let path = format!("{}:{SYSTEM}", dir.parent().expect("a directory").display());
+    let place = Place::at_path(home, "", &path);
+    let run = place.unasked("tree", Value::Null);
+    assert_eq!(run["changes"], Value::Null, "{run}");
+    assert_eq!(run["stdout"], "tmp\n", "{run}");
+    let said = text(&run, "stderr");
+    assert_eq!(said.matches("Read-only file system").count(), 3, "{said}");
+}
+
+#[test]
+fn what_changes_unseen_anyway_keeps_its_home() {
+    let place = Place::with("[sandbox.default]\nreview = \"none\"\n");
+    place.unasked("echo kept > ~/.note; echo a > a", Value::Null);
+    let look = place.unasked("cat ~/.note", Value::Null);
+    assert_eq!(look["stdout"], "kept\n", "{look}");
 }
 
 #[test]
