@@ -185,6 +185,9 @@ impl Allowed<'_> {
             profile: walls.profile,
             limits,
             startup: None,
+            hidden: secrets(self.sandbox, self.permit)
+                .map(|(_, value)| value.clone())
+                .collect(),
             output_file: is_task
                 .then(|| self.engine.make_output_file(run, &self.case.session).ok())
                 .flatten(),
@@ -240,16 +243,22 @@ fn narrowed(sandbox: &Sandbox, permit: &Permit) -> Option<Sandbox> {
     }
 }
 
-/// Returns what a sandbox sets for a command. What is secret is for those that a
-/// person or a rule has allowed: whoever asks reads the output of what is only
-/// tried, or proved to read, without anybody being asked.
+/// Returns what a sandbox sets for a command.
 fn variables(sandbox: &Sandbox, permit: &Permit) -> Vec<(String, String)> {
     let mut set = env::of_server(&sandbox.pass);
-    let own = sandbox.set.iter();
-    let secrets = sandbox.secrets.iter().filter(|_| !permit.is_unasked());
-    set.extend(
-        own.chain(secrets)
-            .map(|(name, value)| (name.clone(), value.clone())),
-    );
+    let own = sandbox.set.iter().chain(secrets(sandbox, permit));
+    set.extend(own.map(|(name, value)| (name.clone(), value.clone())));
     set
+}
+
+/// Returns what is secret and set for a command. That is for those that a person
+/// or a rule has allowed: whoever asks reads the output of what is only tried, or
+/// proved to read, without anybody being asked.
+fn secrets<'a>(
+    sandbox: &'a Sandbox,
+    permit: &Permit,
+) -> impl Iterator<Item = (&'a String, &'a String)> + use<'a> {
+    let given = !permit.is_unasked();
+    let secrets = sandbox.secrets.iter();
+    secrets.filter(move |_| given)
 }

@@ -14,7 +14,7 @@ use crate::spec::Spec;
 use crate::status::{Status, Terminal, Totals};
 
 /// Raised when an old peer would misunderstand a new message.
-pub(crate) const VERSION: u32 = 6;
+pub(crate) const VERSION: u32 = 7;
 
 /// No frame is larger: a command is at most 128 KiB, as is an environment
 /// variable, and input comes in pieces of 64 KiB.

@@ -29,7 +29,9 @@ pub struct Spec {
     /// A shell that is started in the command's place, and is the same but
     /// tells where it is; where there is room for what it reads first.
     pub startup: Option<Startup>,
-    /// A file that its output is also written to, as it is.
+    /// Values that its output does not show.
+    pub hidden: Vec<String>,
+    /// A file that its output is also written to.
     pub output_file: Option<PathBuf>,
 }
 

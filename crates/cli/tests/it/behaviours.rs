@@ -169,7 +169,7 @@ fn questions_outlive_the_server() {
 }
 
 #[test]
-fn secrets_are_not_there() {
+fn secrets_are_used_and_not_seen() {
     let said = shows(
         "09-secrets",
         &[
@@ -187,6 +187,8 @@ fn secrets_are_not_there() {
         let signed = "bf496b76b91b82820ee599d4f83ba3d87b0c9365666694241916c40843d2a524";
         assert!(said.contains("\"secrets\":[\"SHOP_SIGN\"]\n"), "{said}");
         assert!(said.contains(&format!("\n{signed}  -\n")), "{said}");
+        assert!(said.contains("\nsign: ************.\n"), "{said}");
+        assert!(!said.contains("czNjcmV0"), "{said}");
     }
     assert!(
         !said.contains("PRIVATE KEY") && !said.contains("s3cret"),

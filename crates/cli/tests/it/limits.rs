@@ -1,9 +1,12 @@
 //! Limits that administrators set while the server runs, what a sandbox sets
 //! for its commands, and choosing its directory.
 
+use std::process::Command;
+
 use serde_json::{Value, json};
 
 use crate::crew::{Crew, text};
+use crate::support::eventually;
 
 #[test]
 fn limits_count_at_once_after_a_restart_and_are_on_record() {
@@ -69,13 +72,17 @@ fn secrets_reach_only_what_was_allowed_and_nobody_who_asks() {
     .expect(202);
     assert_eq!(tried["stdout"], "test-\n", "{tried}");
     let asked = there(
-        "sh -c 'echo $SHOP_SIGN' && touch made",
+        "printf %s \"$SHOP_SIGN\" | cksum && touch made",
         json!({ "review": "before" }),
     )
     .expect(202);
     let card = crew.card(&asked);
     crew.approve("ana", &card).expect(200);
-    assert_eq!(crew.ended(&asked)["stdout"], "s3cret-value\n");
+    let expected = Command::new("sh")
+        .args(["-c", "printf s3cret-value | cksum"])
+        .output();
+    let expected = String::from_utf8(expected.unwrap().stdout).unwrap();
+    assert_eq!(crew.ended(&asked)["stdout"], expected);
     let path = format!("/sandboxes/{}", text(&made, "sandbox_id"));
     let gone = json!({ "secrets": { "SHOP_SIGN": null } });
     let now = crew.call("owner").ask("PATCH", &path, &gone).expect(200);
@@ -84,6 +91,60 @@ fn secrets_reach_only_what_was_allowed_and_nobody_who_asks() {
     crew.call("owner").ask("PATCH", &path, &wrong).expect(400);
     let record = serde_json::to_string(&crate::caller::audit(&crew.home, "")).unwrap();
     assert!(!record.contains("s3cret-value"));
+}
+
+#[test]
+fn what_is_secret_is_used_and_not_seen() {
+    const VALUE: &str = "s3cret/Value-9";
+    let crew = Crew::new();
+    let dir = crew.home.base().join("shop");
+    std::fs::create_dir(&dir).unwrap();
+    let new = json!({ "label": "shop", "path": dir, "secrets": { "SHOP_SIGN": VALUE } });
+    crew.call("owner").post("/sandboxes", &new).expect(201);
+    let allowed = |command: &str, wishes: Value| {
+        let mut body = json!({ "command": command, "sandbox_id": "shop", "review": "before" });
+        for (name, wish) in wishes.as_object().into_iter().flatten() {
+            body[name] = wish.clone();
+        }
+        let asked = crew.call("owner").post("/commands", &body).expect(202);
+        crew.approve("ana", &crew.card(&asked)).expect(200);
+        asked
+    };
+    let script = "echo \"it is $SHOP_SIGN.\"; echo $SHOP_SIGN >&2; \
+                  printf %.6s \"$SHOP_SIGN\"; sleep 0.2; echo \"${SHOP_SIGN#??????}\"; \
+                  printf 'x%s' \"$SHOP_SIGN\" | base64; printf %s \"$SHOP_SIGN\" > kept; ls";
+    let ended = crew.ended(&allowed(script, Value::Null));
+    let stars = "*".repeat(VALUE.len());
+    let said = text(&ended, "stdout");
+    let expected = format!("it is {stars}.\ns3c{}\n", &stars[3..]);
+    assert!(said.starts_with(&expected), "{said}");
+    assert!(said.ends_with("\nkept\n"), "{said}");
+    assert_eq!(ended["stderr"], format!("{stars}\n"));
+    // Not what it does with it.
+    assert_eq!(std::fs::read_to_string(dir.join("kept")).unwrap(), VALUE);
+    // A task's file is no way around.
+    let task = allowed(
+        "touch made; echo $SHOP_SIGN; exec sleep 60",
+        json!({ "background": true }),
+    );
+    let id = text(&task, "command_id");
+    eventually("output", || {
+        let run = crew.call("owner").get(&format!("/commands/{id}")).json();
+        run["output"]["bytes"].as_u64() > Some(0)
+    });
+    let stop = format!("/commands/{id}/stop");
+    crew.call("owner").post(&stop, &json!({})).expect(200);
+    crew.ended(&task);
+    let state = crew.home.state();
+    for part in [&VALUE[3..], "JldC9WYWx1"] {
+        let found = Command::new("grep")
+            .args(["-rl", part])
+            .args(["runs", "tasks", "recordings"])
+            .current_dir(&state)
+            .output()
+            .unwrap();
+        assert_eq!(String::from_utf8_lossy(&found.stdout), "", "{part}");
+    }
 }
 
 #[test]

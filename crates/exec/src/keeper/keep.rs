@@ -12,6 +12,7 @@ use weighlock_confine::{Error, Exit, Notice, Spare, Tree, Usage, exit};
 
 use super::begin::{Begun, begin};
 use super::line::Line;
+use super::mask::Mask;
 use super::output_file::OutputFile;
 use super::pipes::Pipes;
 use super::pipestatus;
@@ -98,6 +99,8 @@ struct Kept {
     line: Line,
     log: Writer,
     diary: diary::Writer,
+    /// What is not shown of each output.
+    masks: [Mask; 2],
     /// What its output is also written to.
     output_file: Option<OutputFile>,
     /// Nothing is left inside; what all of it used.
@@ -136,6 +139,7 @@ impl Kept {
         let now = Instant::now();
         Self {
             log: Writer::new(&begun.spec.dir, begun.spec.limits.output_bytes),
+            masks: [(); 2].map(|()| Mask::new(&begun.spec.hidden)),
             output_file: OutputFile::open(&begun.spec),
             diary: diary::Writer::default(),
             tree: begun.tree,
@@ -431,14 +435,11 @@ impl Kept {
     fn take_output(&mut self) -> bool {
         let micros = self.started.elapsed().as_micros() as u64;
         let mut any = false;
-        for (output, stream) in self
-            .pipes
-            .outputs
-            .iter_mut()
-            .zip([Stream::Stdout, Stream::Stderr])
-        {
+        let outputs = self.pipes.outputs.iter_mut().zip(&mut self.masks);
+        for ((output, mask), stream) in outputs.zip([Stream::Stdout, Stream::Stderr]) {
             let bytes = output.read();
             if !bytes.is_empty() {
+                mask.hide(bytes);
                 self.log.append(stream, bytes, micros);
                 if let Some(file) = &mut self.output_file {
                     file.append(bytes);

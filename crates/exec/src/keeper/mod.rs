@@ -3,6 +3,7 @@
 mod begin;
 mod keep;
 mod line;
+mod mask;
 mod output_file;
 mod pipes;
 mod pipestatus;

@@ -115,9 +115,9 @@ impl Output {
     }
 
     /// Reads once. Empty when there is nothing now, or ever again.
-    pub(super) fn read(&mut self) -> &[u8] {
+    pub(super) fn read(&mut self) -> &mut [u8] {
         let Some(pipe) = &mut self.pipe else {
-            return &[];
+            return &mut [];
         };
         self.buffer.clear();
         self.buffer.reserve_exact(SMALL);
@@ -134,7 +134,7 @@ impl Output {
             // A flood: fewer, larger steps from now on.
             self.buffer.reserve_exact(LARGE - SMALL);
         }
-        &self.buffer
+        &mut self.buffer
     }
 }
 

@@ -63,7 +63,7 @@ export const text = {
     set: 'Variables set here',
     secrets: 'Secret variables',
     secretsHint:
-      'Nobody is shown a secret again. Only commands that a person or a rule has allowed are given it: not what is tried on a copy, nor what only reads. Such a command could print it; output is not masked.',
+      'Nobody is shown a secret again. Only commands that a person or a rule has allowed are given it: not what is tried on a copy, nor what only reads. Their output shows asterisks in its place.',
     variable: 'Name',
     value: 'Value',
     keptValue: '•••• (kept; type to replace it)',

@@ -53,7 +53,7 @@ fn one_run_cannot_hand_its_files_to_another() {
 
 #[test]
 fn what_is_tried_leaves_no_settings_for_what_somebody_allows() {
-    let place = Place::with("[sandbox.default]\nsecrets = { KEY = \"s3cret\" }\n");
+    let place = Place::new();
     let trap = "echo '[core]' > ~/.gitconfig; mkdir -p ~/.local/bin ~/.cache/go-build; \
                 echo 'cat $0' > ~/.local/bin/ls; echo x > ~/.bashrc; echo y > ~/.cache/go-build/z";
     let run = place.unasked(trap, json!({ "session_id": "one" }));
@@ -67,15 +67,12 @@ fn what_is_tried_leaves_no_settings_for_what_somebody_allows() {
     // Of its own kind, only what it has compiled is seen, and that by nobody else.
     let tried = place.unasked(&format!("{look}; touch /tmp/x"), Value::Null);
     assert_eq!(tried["stdout"], "y\n", "{tried}");
-    let wish = json!({ "command": format!("{look}; echo $KEY"), "review": "before" });
+    let wish = json!({ "command": format!("{look}; touch made && echo seen"), "review": "before" });
     let allowed = place.coder().post("/commands", &wish).expect(202);
     let card = place.card(&allowed);
     place.decide(&card, "approve_once").expect(200);
     let allowed = place.until(&allowed, "succeeded");
-    let output = place.of_run(&allowed, "output?stream=stdout").json();
-    assert!(output.to_string().contains("s3cret"), "{output}");
-    assert!(!output.to_string().contains("core"), "{output}");
-    assert!(!output.to_string().contains("y"), "{output}");
+    assert_eq!(allowed["stdout"], "seen\n", "{allowed}");
 }
 
 #[test]
