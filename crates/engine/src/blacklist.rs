@@ -6,9 +6,12 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, Mode, OFlags, open, openat, renameat, unlinkat};
+use serde_json::json;
 use weighlock_policy::Blacklist;
 
+use crate::engine::Engine;
 use crate::error::Error;
+use crate::principal::{Principal, Right};
 
 /// Far more than anyone writes by hand; it is read for every command.
 const MAX_FILE: u64 = 1024 * 1024;
@@ -24,6 +27,42 @@ pub struct BlacklistFile {
     pub from_file: bool,
     /// Why the file was not used, if it is there.
     pub warning: Option<String>,
+}
+
+impl Engine {
+    /// Returns the blacklist in force.
+    pub fn blacklist(&self) -> BlacklistFile {
+        if self.forgery.is_forged() {
+            return BlacklistFile::forged(&self.config.base);
+        }
+        BlacklistFile::load(&self.config.base)
+    }
+
+    /// Saves a blacklist of a person's own.
+    pub async fn save_blacklist(&self, list: &Blacklist, by: &Principal) -> Result<(), Error> {
+        by.check(Right::Administer)?;
+        let detail = json!({ "commandBlacklist": list.entries() });
+        self.store
+            .record(vec![self.entry("blacklist.saved", by.name(), None, detail)])
+            .await?;
+        self.trust(Some(list.to_json()))?;
+        BlacklistFile::save(&self.config.base, list)
+    }
+
+    /// Goes back to the built-in blacklist.
+    pub async fn reset_blacklist(&self, by: &Principal) -> Result<(), Error> {
+        by.check(Right::Administer)?;
+        let entry = self.entry("blacklist.reset", by.name(), None, json!({}));
+        self.store.record(vec![entry]).await?;
+        self.trust(None)?;
+        BlacklistFile::reset(&self.config.base)
+    }
+
+    fn trust(&self, saved: Option<String>) -> Result<(), Error> {
+        self.forgery
+            .trust(saved)
+            .map_err(Error::file(self.forgery.dir()))
+    }
 }
 
 impl BlacklistFile {

@@ -10,40 +10,33 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use tokio::sync::{Semaphore, watch};
 use weighlock_exec::{Nursery, Status};
-use weighlock_policy::Blacklist;
-use weighlock_store::{
-    Approval, Command, Count, Durability, Entry, EntryFilter, Error as StoreError, Filter, State,
-    Store, Verified,
-};
+use weighlock_store::{Durability, Error as StoreError, Filter, Store};
 
 use crate::attend::Left;
 use crate::backup::finish_restore;
-use crate::blacklist::BlacklistFile;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::effects::{Coming, LookedAt};
 use crate::env;
-use crate::error::{Error, brief};
+use crate::error::Error;
 use crate::forgery::Forgery;
 use crate::id::{self, Ids};
 use crate::inbox::{Deadlines, Waiters};
 use crate::limits::Set;
-use crate::live::{Lives, lock};
+use crate::live::Lives;
 use crate::login::Asked;
 use crate::measures::Measures;
 use crate::notify::Outbox;
 use crate::pause::Pauses;
 use crate::people::Doorbell;
 use crate::policy::Policy;
-use crate::principal::{Principal, Right};
 use crate::recordings::Making;
 use crate::sandbox::{self, Sandbox, is_too_wide};
 use crate::sandboxes::Sandboxes;
 use crate::session::Sessions;
-use crate::tasks::{ReadTo, run_of_task};
+use crate::tasks::ReadTo;
 use crate::terminals::Opening;
 use crate::traces::Spans;
-use crate::view::{Load, Run};
 use crate::walls::{Found, home};
 
 /// The whole of weighlock below its doors.
@@ -240,254 +233,6 @@ impl Engine {
         &self.config
     }
 
-    /// Finds a run by its id, or by an unambiguous beginning of its short id.
-    /// What somebody may not see is not there.
-    pub fn find(&self, id: &str, who: &Principal) -> Result<Run, Error> {
-        let id = &*run_of_task(id);
-        // The whole name of a terminal says more than how an id begins.
-        if let Some(run) = self.terminal_called(id, who)? {
-            return Ok(self.freshen(run));
-        }
-        let mut found = match id.strip_prefix("r_") {
-            // Every id begins like that.
-            Some("") => vec![],
-            _ => self.store.named(id)?,
-        };
-        found.retain(|command| who.sees(&command.requested_by, command.sandbox.as_deref()));
-        match (found.pop(), found.pop()) {
-            (None, _) => Err(Error::NoSuchRun { id: brief(id) }),
-            (Some(_), Some(_)) => Err(Error::Ambiguous { id: brief(id) }),
-            (Some(command), None) => Ok(self.freshen(Run::from_command(command))),
-        }
-    }
-
-    /// Finds a run by its whole id, for ourselves.
-    pub(crate) fn recall(&self, id: &str) -> Result<Run, Error> {
-        let found = self.store.named(id)?.pop();
-        let found = found.ok_or_else(|| Error::NoSuchRun { id: id.into() })?;
-        Ok(self.freshen(Run::from_command(found)))
-    }
-
-    /// Returns how many processes a run has now, and their resident memory.
-    pub fn load(&self, run: &Run) -> Option<Load> {
-        // One that has just ended may still be on its way out of `lives`.
-        let live = self.lives.get(&run.command_id).filter(|_| run.open)?;
-        let (processes, memory_bytes) = live.job.load();
-        Some(Load {
-            processes,
-            memory_bytes,
-        })
-    }
-
-    /// Lists runs that somebody may see, newest first.
-    pub fn list(&self, filter: Filter, who: &Principal) -> Result<Vec<Run>, Error> {
-        let found = self.store.list(&Filter {
-            visible: who.visible(),
-            ..filter
-        })?;
-        Ok(found
-            .into_iter()
-            .map(|command| self.freshen(Run::from_command(command)))
-            .collect())
-    }
-
-    /// Counts runs that somebody may see, up to the filter's limit.
-    pub fn count(&self, filter: Filter, who: &Principal) -> Result<Count, Error> {
-        Ok(self.store.count(&Filter {
-            visible: who.visible(),
-            ..filter
-        })?)
-    }
-
-    /// Waits for a run to end, at most for a time, and returns it as it is
-    /// then. What has not begun is waited for too.
-    pub async fn wait(&self, run: &Run, time: Option<Duration>) -> Result<Run, Error> {
-        let until = time.map(|time| tokio::time::Instant::now() + time);
-        loop {
-            let live = self.lives.get(&run.command_id);
-            // Whoever waits for an answer about changes waits for no end.
-            let live =
-                live.filter(|live| run.state != State::Waiting || live.end.borrow().is_none());
-            if let Some(live) = live {
-                let mut end = live.end.subscribe();
-                let ended = end.wait_for(Option::is_some);
-                let ended = before(until, ended).await.and_then(Result::ok);
-                return match ended.and_then(|run| run.clone()) {
-                    Some(run) => Ok(run),
-                    None => self.recall(&run.command_id),
-                };
-            }
-            // Before looking, so that nothing is told in between.
-            let mut waiter = self.waiters.wait_for(&run.command_id);
-            let now = self.recall(&run.command_id)?;
-            if self.lives.get(&run.command_id).is_some() && now.state == State::Running {
-                continue;
-            }
-            let waits = match now.state {
-                State::Waiting | State::Held => true,
-                // Whoever has waited to run it itself waits no longer.
-                State::Running if now.executor == "external" => run.state == State::Running,
-                // It is just being started.
-                State::Running => true,
-                _ => false,
-            };
-            if !waits || before(until, waiter.told()).await.is_none() {
-                return Ok(now);
-            }
-        }
-    }
-
-    /// Waits until nothing of a run is left, at most for a time.
-    pub async fn closed(&self, run: &Run, time: Duration) -> Result<Run, Error> {
-        if let Some(live) = self.lives.get(&run.command_id) {
-            let mut over = live.over.subscribe();
-            let _ = tokio::time::timeout(time, over.wait_for(|&over| over)).await;
-        }
-        self.recall(&run.command_id)
-    }
-
-    /// Asks a run to end: politely, and after the grace time by force.
-    pub async fn stop(
-        &self,
-        run: &Run,
-        by: &Principal,
-        interrupt: bool,
-        grace: Duration,
-    ) -> Result<(), Error> {
-        let ended = || Error::Ended {
-            id: run.short_id.clone(),
-        };
-        if run.requested_by != by.name() {
-            by.check(Right::Operate)?;
-        }
-        let typed = run.detail.in_terminal.is_some() && run.state == State::Running;
-        let live = self.lives.get(&run.command_id);
-        if live.is_none() && !typed {
-            return Err(ended());
-        }
-        let entry = Entry {
-            owner: Some(run.requested_by.clone()),
-            sandbox: run.sandbox_id.clone(),
-            ..self.entry("run.stop", by.name(), Some(&run.command_id), json!({}))
-        };
-        self.store.record(vec![entry]).await?;
-        let Some(live) = live else {
-            return self.stop_typed(run, by).await;
-        };
-        lock(&live.stopped_by).get_or_insert_with(|| by.name().to_owned());
-        live.job.stop(interrupt, grace).await.map_err(|_| ended())
-    }
-
-    /// Hands input to a run that takes it.
-    pub async fn feed(
-        &self,
-        run: &Run,
-        bytes: &[u8],
-        last: bool,
-        by: &Principal,
-    ) -> Result<(), Error> {
-        if run.requested_by != by.name() {
-            by.check(Right::Operate)?;
-        }
-        if run.detail.terminal.is_some() {
-            return Err(Error::invalid(
-                "invalid_line",
-                "what is typed at a terminal is looked at first; nothing was sent".into(),
-                "type at it: `weighlock term send`, or POST /terminals/{id}/input",
-            ));
-        }
-        let ended = || Error::Ended {
-            id: run.short_id.clone(),
-        };
-        let live = self.lives.get(&run.command_id).ok_or_else(ended)?;
-        live.job.feed(bytes).await.map_err(|_| ended())?;
-        if last {
-            live.job.close_stdin().await.map_err(|_| ended())?;
-        }
-        Ok(())
-    }
-
-    /// Returns the blacklist in force.
-    pub fn blacklist(&self) -> BlacklistFile {
-        if self.forgery.is_forged() {
-            return BlacklistFile::forged(&self.config.base);
-        }
-        BlacklistFile::load(&self.config.base)
-    }
-
-    /// Saves a blacklist of a person's own.
-    pub async fn save_blacklist(&self, list: &Blacklist, by: &Principal) -> Result<(), Error> {
-        by.check(Right::Administer)?;
-        let detail = json!({ "commandBlacklist": list.entries() });
-        self.store
-            .record(vec![self.entry("blacklist.saved", by.name(), None, detail)])
-            .await?;
-        self.trust(Some(list.to_json()))?;
-        BlacklistFile::save(&self.config.base, list)
-    }
-
-    /// Goes back to the built-in blacklist.
-    pub async fn reset_blacklist(&self, by: &Principal) -> Result<(), Error> {
-        by.check(Right::Administer)?;
-        let entry = self.entry("blacklist.reset", by.name(), None, json!({}));
-        self.store.record(vec![entry]).await?;
-        self.trust(None)?;
-        BlacklistFile::reset(&self.config.base)
-    }
-
-    fn trust(&self, saved: Option<String>) -> Result<(), Error> {
-        self.forgery
-            .trust(saved)
-            .map_err(Error::file(self.forgery.dir()))
-    }
-
-    /// Checks the audit's chain.
-    /// Administrators are told of a fault, wherever they are.
-    pub async fn verify(self: &Arc<Self>, who: &Principal) -> Result<Verified, Error> {
-        who.check(Right::Review)?;
-        self.verified().await
-    }
-
-    pub(crate) async fn verified(self: &Arc<Self>) -> Result<Verified, Error> {
-        let engine = Arc::clone(self);
-        let verified = tokio::task::spawn_blocking(move || engine.store.verify());
-        let verified = verified.await.expect("verifying does not panic")?;
-        if let Some(fault) = &verified.fault {
-            self.tell_fault(fault.seq, &fault.what).await?;
-        }
-        Ok(verified)
-    }
-
-    /// Returns whether somebody may have the whole audit.
-    pub fn may_export(&self, who: &Principal) -> Result<(), Error> {
-        who.check(Right::Review)
-    }
-
-    /// Writes the whole audit as JSON Lines and returns how many entries.
-    pub fn export(&self, to: &mut impl Write, who: &Principal) -> Result<u64, Error> {
-        self.may_export(who)?;
-        Ok(self.store.export(to)?)
-    }
-
-    /// Returns audit entries, oldest first.
-    pub fn entries(
-        &self,
-        filter: &EntryFilter,
-        who: &Principal,
-    ) -> Result<Vec<serde_json::Value>, Error> {
-        who.check(Right::Review)?;
-        Ok(self.store.entries(filter)?)
-    }
-
-    /// Returns the audit entries of a run, oldest first.
-    pub fn entries_of(&self, run: &Run) -> Result<Vec<serde_json::Value>, Error> {
-        Ok(self.store.entries(&EntryFilter {
-            run: Some(run.command_id.clone()),
-            limit: i64::MAX as usize,
-            ..EntryFilter::default()
-        })?)
-    }
-
     /// Writes down that the server ends; runs go on.
     pub async fn close(&self) -> Result<(), Error> {
         self.forgery.rest();
@@ -508,90 +253,6 @@ impl Engine {
             .join("runs")
             .join(id::day(id).to_string())
             .join(id)
-    }
-
-    pub(crate) fn entry(
-        &self,
-        kind: &'static str,
-        actor: &str,
-        run: Option<&str>,
-        detail: serde_json::Value,
-    ) -> Entry {
-        Entry {
-            time: self.clock.micros(),
-            kind,
-            actor: actor.to_owned(),
-            run: run.map(str::to_owned),
-            detail,
-            ..Entry::default()
-        }
-    }
-
-    /// The same about a command.
-    pub(crate) fn entry_of(
-        &self,
-        kind: &'static str,
-        actor: &str,
-        command: &Command,
-        detail: serde_json::Value,
-    ) -> Entry {
-        Entry {
-            sandbox: command.sandbox.clone(),
-            owner: Some(command.requested_by.clone()),
-            ..self.entry(kind, actor, Some(&command.id), detail)
-        }
-    }
-
-    /// The same about an approval.
-    pub(crate) fn entry_about(
-        &self,
-        kind: &'static str,
-        actor: &str,
-        approval: &Approval,
-        detail: serde_json::Value,
-    ) -> Entry {
-        Entry {
-            sandbox: Some(approval.sandbox.clone()),
-            owner: Some(approval.requested_by.clone()),
-            ..self.entry(kind, actor, None, detail)
-        }
-    }
-
-    /// The same about a sandbox.
-    pub(crate) fn entry_in(
-        &self,
-        kind: &'static str,
-        who: &Principal,
-        sandbox: &str,
-        detail: serde_json::Value,
-    ) -> Entry {
-        Entry {
-            sandbox: Some(sandbox.to_owned()),
-            ..self.entry(kind, who.name(), None, detail)
-        }
-    }
-
-    /// Adds what the store does not have while a run is under way.
-    pub(crate) fn freshen(&self, mut run: Run) -> Run {
-        if let Some(live) = self.lives.get(&run.command_id) {
-            run.detail.output.learn(&live.job.status().output);
-        }
-        if let Some(why) = self.queued(&run) {
-            run.started_at = None;
-            run.detail.reason = Some(why);
-        }
-        run
-    }
-}
-
-/// Waits for something, at most until then.
-async fn before<T>(
-    until: Option<tokio::time::Instant>,
-    what: impl Future<Output = T>,
-) -> Option<T> {
-    match until {
-        None => Some(what.await),
-        Some(until) => tokio::time::timeout_at(until, what).await.ok(),
     }
 }
 

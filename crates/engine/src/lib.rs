@@ -74,6 +74,7 @@
 #![warn(missing_docs)]
 
 mod attend;
+mod audit;
 mod backup;
 mod blacklist;
 mod clock;
@@ -98,6 +99,7 @@ mod limits;
 mod listed;
 mod live;
 mod login;
+mod lookup;
 mod machine;
 mod measures;
 mod notify;
@@ -127,6 +129,7 @@ mod settings;
 mod tasks;
 mod terminals;
 mod traces;
+mod under_way;
 mod upkeep;
 mod view;
 mod waits;
