@@ -55,6 +55,23 @@ struct Rest {
     nursery_descriptors: usize,
 }
 
+/// A part of it, and what it is called.
+type Part<T> = (&'static str, fn(&Rest) -> T);
+
+/// Who has memory, in KiB.
+const MEMORY: [Part<u64>; 3] = [
+    ("the server", |all| all.server_kib),
+    ("the nursery", |all| all.nursery_kib),
+    ("a keeper", |all| all.keeper_kib),
+];
+
+/// What is counted.
+const COUNTS: [Part<usize>; 3] = [
+    ("processes wait", |all| all.waiting),
+    ("descriptors of the server", |all| all.server_descriptors),
+    ("descriptors of the nursery", |all| all.nursery_descriptors),
+];
+
 /// Compares what a server with a past has with what a fresh one has in its place.
 pub(crate) fn check_past(world: &World, ledger: &Ledger) -> Result<()> {
     let past = rest(world)?;
@@ -108,50 +125,17 @@ impl Rest {
 
     /// Each may be so much more than it was, and no more.
     fn hold_against(&self, then: &Self, more: &Self, ledger: &Ledger) {
-        let kib = [
-            (
-                "the server",
-                self.server_kib,
-                then.server_kib,
-                more.server_kib,
-            ),
-            (
-                "the nursery",
-                self.nursery_kib,
-                then.nursery_kib,
-                more.nursery_kib,
-            ),
-            (
-                "a keeper",
-                self.keeper_kib,
-                then.keeper_kib,
-                more.keeper_kib,
-            ),
-        ];
-        for (who, has, had, more) in kib {
-            if has > had + more {
+        for (who, kib) in MEMORY {
+            let (has, had) = (kib(self), kib(then));
+            if has > had + kib(more) {
                 ledger.fault(format!(
                     "{who} has {has} KiB at rest, and should have {had}"
                 ));
             }
         }
-        let counts = [
-            ("processes wait", self.waiting, then.waiting, more.waiting),
-            (
-                "descriptors of the server",
-                self.server_descriptors,
-                then.server_descriptors,
-                more.server_descriptors,
-            ),
-            (
-                "descriptors of the nursery",
-                self.nursery_descriptors,
-                then.nursery_descriptors,
-                more.nursery_descriptors,
-            ),
-        ];
-        for (what, has, had, more) in counts {
-            if has > had + more {
+        for (what, count) in COUNTS {
+            let (has, had) = (count(self), count(then));
+            if has > had + count(more) {
                 ledger.fault(format!("{has} {what} at rest, and should be {had}"));
             }
         }
