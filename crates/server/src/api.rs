@@ -22,8 +22,8 @@ use crate::problem::Problem;
 use crate::rate::Limits;
 use crate::{
     approvals, audit, backups, changes, commands, events, export, limits, metrics, output, pages,
-    people, policies, rules, sandboxes, sessions, signin, stream, system, tasks, terminals, waits,
-    webhooks,
+    people, policies, recordings, rules, sandboxes, sessions, signin, stream, system, tasks,
+    terminals, waits, webhooks,
 };
 
 /// Larger than any command with its environment; input comes in pieces.
@@ -208,13 +208,13 @@ fn documented() -> (Router<Arc<Engine>>, OpenApi) {
         )
         .api_route(
             "/commands/{id}/recording",
-            get_with(output::recording, output::recording_docs("getRecording")),
+            get_with(recordings::show, recordings::show_docs("getRecording")),
         )
         .api_route(
             "/commands/{id}/recording/index",
             get_with(
-                output::recording_index,
-                output::recording_index_docs("getRecordingIndex"),
+                recordings::index,
+                recordings::index_docs("getRecordingIndex"),
             ),
         )
         .api_route(
@@ -349,15 +349,15 @@ fn documented() -> (Router<Arc<Engine>>, OpenApi) {
         .api_route(
             "/terminals/{id}/recording",
             get_with(
-                output::terminal_recording,
-                output::recording_docs("getTerminalRecording"),
+                recordings::show_of_terminal,
+                recordings::show_docs("getTerminalRecording"),
             ),
         )
         .api_route(
             "/terminals/{id}/recording/index",
             get_with(
-                output::terminal_recording_index,
-                output::recording_index_docs("getTerminalRecordingIndex"),
+                recordings::index_of_terminal,
+                recordings::index_docs("getTerminalRecordingIndex"),
             ),
         )
         .api_route(

@@ -22,6 +22,7 @@ mod people;
 mod policies;
 mod problem;
 mod rate;
+mod recordings;
 mod rules;
 mod sandboxes;
 mod sessions;
