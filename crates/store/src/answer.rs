@@ -9,7 +9,7 @@ use rusqlite::{Connection, Row, params};
 use crate::approval::{self, Approval, ApprovalState};
 use crate::audit::Entry;
 use crate::command::{self, Command};
-use crate::open::{Error, Store};
+use crate::open::{Error, Store, all};
 use crate::pending;
 
 /// What one person said.
@@ -121,13 +121,9 @@ impl Store {
 
     /// Recalls the answers to a question as it is now, oldest first.
     pub fn answers(&self, approval: &str) -> Result<Vec<Answer>, Error> {
-        let reader = self.lock_reader();
-        let mut query = reader.prepare_cached(
-            "SELECT by, approve, how, origin, reason, edited, at FROM answers \
-             WHERE approval_id = ?1 ORDER BY at, by",
-        )?;
-        let rows = query.query_map([approval], read)?;
-        Ok(rows.collect::<Result<_, _>>()?)
+        let sql = "SELECT by, approve, how, origin, reason, edited, at FROM answers \
+                   WHERE approval_id = ?1 ORDER BY at, by";
+        all(&self.lock_reader(), sql, [approval], read)
     }
 }
 

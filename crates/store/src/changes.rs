@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::approval::{self, Approval, ApprovalState};
 use crate::audit::Entry;
 use crate::command::{self, Command, State};
-use crate::open::{Error, Store};
+use crate::open::{Error, Store, all};
 use crate::pending;
 use crate::writer::only_if;
 
@@ -180,10 +180,7 @@ impl Store {
             "SELECT {COLUMNS} FROM changes WHERE state = 'held' AND {which} \
              ORDER BY command_id DESC"
         );
-        let reader = self.lock_reader();
-        let mut query = reader.prepare_cached(&sql)?;
-        let rows = query.query_map([session], read)?;
-        Ok(rows.collect::<Result<_, _>>()?)
+        all(&self.lock_reader(), &sql, [session], read)
     }
 
     /// Lists those with before-images on disk, the oldest first.
@@ -191,10 +188,7 @@ impl Store {
         let sql = format!(
             "SELECT {COLUMNS} FROM changes WHERE bytes > 0 ORDER BY updated_at, command_id LIMIT ?1"
         );
-        let reader = self.lock_reader();
-        let mut query = reader.prepare_cached(&sql)?;
-        let rows = query.query_map([limit], read)?;
-        Ok(rows.collect::<Result<_, _>>()?)
+        all(&self.lock_reader(), &sql, [limit], read)
     }
 
     /// Returns how many bytes of before-images there are.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::audit::Entry;
 use crate::key::{self, Inserted, Key};
-use crate::open::{Error, Store};
+use crate::open::{Error, Store, all};
 use crate::session;
 
 /// The exact state of a run.
@@ -185,14 +185,11 @@ impl Store {
         };
         // No id character sorts after `~`.
         let to = format!("{from}~");
-        let reader = self.lock_reader();
         let sql = format!(
             "SELECT {COLUMNS} FROM terminal_commands \
              WHERE {column} >= ?1 AND {column} < ?2 ORDER BY {column} LIMIT 2"
         );
-        let mut query = reader.prepare_cached(&sql)?;
-        let rows = query.query_map(params![from, to], read)?;
-        Ok(rows.collect::<Result<_, _>>()?)
+        all(&self.lock_reader(), &sql, params![from, to], read)
     }
 
     /// Lists the commands whose keepers may still be alive.
@@ -213,10 +210,9 @@ impl Store {
     pub fn kept_sizes(&self) -> Result<Vec<(i64, u64)>, Error> {
         let sql = "SELECT created_at, kept_bytes FROM terminal_commands \
                    WHERE kept_bytes > 0 AND open = 0 ORDER BY command_id";
-        let reader = self.another_reader()?;
-        let mut query = reader.prepare_cached(sql)?;
-        let rows = query.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        Ok(rows.collect::<Result<_, _>>()?)
+        all(&self.another_reader()?, sql, [], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })
     }
 
     /// Returns how much output is on disk, of all commands together of which
@@ -228,11 +224,8 @@ impl Store {
     }
 
     fn all(&self, which: &str, limit: i64) -> Result<Vec<Command>, Error> {
-        let reader = self.lock_reader();
         let sql = format!("SELECT {COLUMNS} FROM terminal_commands {which} LIMIT ?1");
-        let mut query = reader.prepare_cached(&sql)?;
-        let rows = query.query_map([limit], read)?;
-        Ok(rows.collect::<Result<_, _>>()?)
+        all(&self.lock_reader(), &sql, [limit], read)
     }
 }
 

@@ -1,12 +1,12 @@
 //! Finding audit entries again.
 
 use rusqlite::types::Value as Sql;
-use rusqlite::{OptionalExtension, Row, params_from_iter};
+use rusqlite::{OptionalExtension, params_from_iter};
 use serde_json::Value;
 
 use crate::audit::{Body, Recorded, hash};
 use crate::cursor::rows;
-use crate::open::{Error, Store};
+use crate::open::{Error, Store, all};
 use crate::span::{Span, Times, Window};
 
 /// Which entries to recall, oldest first.
@@ -127,9 +127,7 @@ impl Store {
             return Ok(vec![]);
         }
         let (sql, values) = filter.query(&span);
-        let mut query = reader.prepare_cached(&sql)?;
-        let rows = query.query_map(params_from_iter(values), |row: &Row<'_>| row.get(0))?;
-        Ok(rows.collect::<Result<_, _>>()?)
+        all(&reader, &sql, params_from_iter(values), |row| row.get(0))
     }
 }
 

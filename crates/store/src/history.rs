@@ -5,7 +5,7 @@ use rusqlite::{Connection, params_from_iter};
 
 use crate::command::{COLUMNS, Command, State, read};
 use crate::cursor::rows;
-use crate::open::{Error, Store};
+use crate::open::{Error, Store, all};
 use crate::span::{Span, Times, Window};
 use crate::visible::{Lane, Visible};
 
@@ -187,9 +187,7 @@ fn walk(
     span: &Span<String>,
 ) -> Result<Vec<Command>, Error> {
     let (sql, values) = query(filter, lane, span);
-    let mut query = reader.prepare_cached(&sql)?;
-    let rows = query.query_map(params_from_iter(values), read)?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    all(reader, &sql, params_from_iter(values), read)
 }
 
 /// Only what is asked for stands in the query, and the index is named: a page

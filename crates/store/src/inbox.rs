@@ -6,7 +6,7 @@ use rusqlite::{Connection, params, params_from_iter};
 use crate::approval::{Approval, ApprovalState, COLUMNS, read};
 use crate::command::{ID_TAIL, State};
 use crate::cursor::{Cursor, rows};
-use crate::open::{Error, Store};
+use crate::open::{Error, Store, all};
 use crate::visible::{Lane, Visible};
 
 /// Which approvals to list. Pending ones come with high risk first, then the
@@ -108,40 +108,32 @@ impl Store {
         };
         // No id character sorts after `~`.
         let to = format!("{from}~");
-        let reader = self.lock_reader();
         let sql = format!(
             "SELECT {COLUMNS} FROM approvals WHERE {column} >= ?1 AND {column} < ?2 LIMIT 2"
         );
-        let mut query = reader.prepare_cached(&sql)?;
-        let rows = query.query_map(params![from, to], read)?;
-        Ok(rows.collect::<Result<_, _>>()?)
+        all(&self.lock_reader(), &sql, params![from, to], read)
     }
 
     /// Lists the ids and states of the commands that wait or waited for an
     /// approval, oldest first.
     pub fn runs_of(&self, approval: &str) -> Result<Vec<(String, State)>, Error> {
-        let reader = self.lock_reader();
-        let mut query = reader.prepare_cached(
-            "SELECT command_id, state FROM terminal_commands WHERE approval_id = ?1 \
-             ORDER BY command_id",
-        )?;
-        let rows = query.query_map([approval], |row| {
+        let sql = "SELECT command_id, state FROM terminal_commands WHERE approval_id = ?1 \
+                   ORDER BY command_id";
+        all(&self.lock_reader(), sql, [approval], |row| {
             let state: String = row.get(1)?;
             Ok((row.get(0)?, State::from_word(&state).unwrap_or(State::Lost)))
-        })?;
-        Ok(rows.collect::<Result<_, _>>()?)
+        })
     }
 
     /// Lists since when and until when each pending approval may be answered,
     /// soonest first.
     pub fn pending_deadlines(&self) -> Result<Vec<(String, i64, i64)>, Error> {
-        let reader = self.lock_reader();
-        let mut query = reader.prepare_cached(
-            "SELECT approval_id, created_at, expires_at FROM approvals INDEXED BY pending_deadline \
-             WHERE state = 'pending' ORDER BY expires_at, approval_id",
-        )?;
-        let rows = query.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
-        Ok(rows.collect::<Result<_, _>>()?)
+        let sql = "SELECT approval_id, created_at, expires_at FROM approvals \
+                   INDEXED BY pending_deadline \
+                   WHERE state = 'pending' ORDER BY expires_at, approval_id";
+        all(&self.lock_reader(), sql, [], |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+        })
     }
 }
 
@@ -203,9 +195,7 @@ fn walk(
     after: Option<&Cursor>,
 ) -> Result<Vec<Approval>, Error> {
     let (sql, values) = query(filter, lane, after);
-    let mut query = reader.prepare_cached(&sql)?;
-    let rows = query.query_map(params_from_iter(values), read)?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    all(reader, &sql, params_from_iter(values), read)
 }
 
 /// As for commands, the index is named. One more than a page is read, to know

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, OpenFlags, Params, Row, TransactionBehavior};
 
 use crate::head::Head;
 use crate::histogram::Histogram;
@@ -193,6 +193,18 @@ pub(crate) fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, Error
         Ok(connection)
     };
     open().map_err(|error: rusqlite::Error| Error::from(error).at(path))
+}
+
+/// Reads all that a statement finds.
+pub(crate) fn all<T>(
+    from: &Connection,
+    sql: &str,
+    values: impl Params,
+    read: impl FnMut(&Row<'_>) -> Result<T, rusqlite::Error>,
+) -> Result<Vec<T>, Error> {
+    let mut query = from.prepare_cached(sql)?;
+    let rows = query.query_map(values, read)?;
+    Ok(rows.collect::<Result<_, _>>()?)
 }
 
 pub(crate) fn read_only() -> OpenFlags {

@@ -7,7 +7,7 @@
 use rusqlite::{Connection, Params, Row, params};
 use serde_json::Value;
 
-use crate::open::{Error, Store};
+use crate::open::{Error, Store, all};
 
 /// One thing that a webhook is to be told.
 #[derive(Debug, Clone, PartialEq)]
@@ -115,16 +115,14 @@ impl Store {
 
     /// Lists a webhook's newest notices.
     pub fn notices_of(&self, webhook: &str, most: usize) -> Result<Vec<(Notice, String)>, Error> {
-        let reader = self.lock_reader();
         let sql = format!(
             "SELECT {COLUMNS}, state FROM outbox WHERE webhook_id = ?1 \
              ORDER BY created_at DESC, event DESC LIMIT ?2"
         );
-        let mut query = reader.prepare_cached(&sql)?;
-        let rows = query.query_map(params![webhook, crate::cursor::rows(most)], |row| {
+        let values = params![webhook, crate::cursor::rows(most)];
+        all(&self.lock_reader(), &sql, values, |row| {
             Ok((read(row)?, row.get(10)?))
-        })?;
-        Ok(rows.collect::<Result<_, _>>()?)
+        })
     }
 
     /// Returns when something of this kind about this agent was last tried.
@@ -217,11 +215,8 @@ impl Store {
     }
 
     fn notices_where(&self, which: &str, values: impl Params) -> Result<Vec<Notice>, Error> {
-        let reader = self.lock_reader();
         let sql = format!("SELECT {COLUMNS} FROM outbox {which}");
-        let mut query = reader.prepare_cached(&sql)?;
-        let rows = query.query_map(values, read)?;
-        Ok(rows.collect::<Result<_, _>>()?)
+        all(&self.lock_reader(), &sql, values, read)
     }
 }
 

@@ -8,7 +8,7 @@ use crate::ask::{Asked, refusal};
 use crate::audit::Entry;
 use crate::command::{self, COLUMNS, Command, State};
 use crate::key::{self, Key};
-use crate::open::{Error, Store};
+use crate::open::{Error, Store, all};
 use crate::writer::only_if;
 
 /// A command that cannot begin while work is paused.
@@ -73,10 +73,7 @@ impl Store {
              OR state = 'waiting' AND approved_by IS NOT NULL \
              ORDER BY pending_requests.command_id"
         );
-        let reader = self.lock_reader();
-        let mut query = reader.prepare_cached(&sql)?;
-        let rows = query.query_map([], read)?;
-        Ok(rows.collect::<Result<_, _>>()?)
+        all(&self.lock_reader(), &sql, [], read)
     }
 
     /// Lists all that may begin some day, oldest first: held ones, and those
@@ -87,10 +84,7 @@ impl Store {
              USING (command_id) WHERE state IN ('held', 'waiting') \
              ORDER BY pending_requests.command_id"
         );
-        let reader = self.lock_reader();
-        let mut query = reader.prepare_cached(&sql)?;
-        let rows = query.query_map([], command::read)?;
-        Ok(rows.collect::<Result<_, _>>()?)
+        all(&self.lock_reader(), &sql, [], command::read)
     }
 
     /// Recalls the request that a command would be started from.
@@ -148,9 +142,7 @@ pub(crate) fn waiting(from: &Connection, approval: &str) -> Result<Vec<(Command,
         "SELECT {COLUMNS}, body FROM terminal_commands JOIN pending_requests USING (command_id) \
          WHERE approval_id = ?1 AND state = 'waiting' ORDER BY command_id"
     );
-    let mut query = from.prepare_cached(&sql)?;
-    let rows = query.query_map([approval], read)?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    all(from, &sql, [approval], read)
 }
 
 fn read(row: &Row<'_>) -> Result<(Command, String), rusqlite::Error> {

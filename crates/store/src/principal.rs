@@ -4,7 +4,7 @@ use rusqlite::{Params, Row, params};
 use serde_json::Value;
 
 use crate::audit::Entry;
-use crate::open::{Error, Store};
+use crate::open::{Error, Store, all};
 use crate::writer::only_if;
 
 /// A principal as it is remembered.
@@ -117,11 +117,8 @@ impl Store {
         which: &str,
         values: impl Params,
     ) -> Result<Vec<PrincipalRow>, Error> {
-        let reader = self.lock_reader();
         let sql = format!("SELECT {COLUMNS} FROM principals {which}");
-        let mut query = reader.prepare_cached(&sql)?;
-        let rows = query.query_map(values, read)?;
-        Ok(rows.collect::<Result<_, _>>()?)
+        all(&self.lock_reader(), &sql, values, read)
     }
 }
 

@@ -4,7 +4,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::audit::Entry;
 use crate::cursor::rows;
-use crate::open::{Error, Store};
+use crate::open::{Error, Store, all};
 
 /// One text of a rule file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,14 +50,11 @@ impl Store {
         before: Option<i64>,
         limit: usize,
     ) -> Result<Vec<RulesVersion>, Error> {
-        let reader = self.lock_reader();
-        let mut query = reader.prepare_cached(
-            "SELECT policy_id, version, author, note, text, created_at FROM rules_versions \
-             WHERE policy_id = ?1 AND version < ?2 ORDER BY version DESC LIMIT ?3",
-        )?;
+        let sql = "SELECT policy_id, version, author, note, text, created_at FROM rules_versions \
+                   WHERE policy_id = ?1 AND version < ?2 ORDER BY version DESC LIMIT ?3";
         let before = before.unwrap_or(i64::MAX);
-        let found = query.query_map(params![policy, before, rows(limit)], read)?;
-        Ok(found.collect::<Result<_, _>>()?)
+        let values = params![policy, before, rows(limit)];
+        all(&self.lock_reader(), sql, values, read)
     }
 
     /// Returns one text of a file.

@@ -4,7 +4,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::Value;
 
 use crate::audit::Entry;
-use crate::open::{Error, Store};
+use crate::open::{Error, Store, all};
 use crate::writer::only_if;
 
 /// A sandbox as it is remembered.
@@ -101,13 +101,10 @@ impl Store {
 
     /// Lists the sandboxes that were not deleted, by label.
     pub fn sandboxes(&self) -> Result<Vec<SandboxRow>, Error> {
-        let reader = self.lock_reader();
         let sql = format!(
             "SELECT {COLUMNS} FROM terminal_sandboxes WHERE deleted_at IS NULL ORDER BY label"
         );
-        let mut query = reader.prepare_cached(&sql)?;
-        let rows = query.query_map([], read)?;
-        Ok(rows.collect::<Result<_, _>>()?)
+        all(&self.lock_reader(), &sql, [], read)
     }
 }
 

@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 use crate::audit::Entry;
 use crate::command::Command;
 use crate::cursor::{Cursor, rows};
-use crate::open::{Error, Store};
+use crate::open::{Error, Store, all};
 use crate::visible::{Lane, Visible};
 use crate::writer::only_if;
 
@@ -89,10 +89,7 @@ impl Store {
         let mut found = vec![];
         for lane in visible.lanes(Lane::default()) {
             let (sql, values) = query(lane, after.as_ref(), limit);
-            let mut query = reader.prepare_cached(&sql)?;
-            for row in query.query_map(params_from_iter(values), read)? {
-                found.push(row?);
-            }
+            found.extend(all(&reader, &sql, params_from_iter(values), read)?);
         }
         found.sort_unstable_by_key(|row| Reverse(place(row)));
         found.dedup_by(|a, b| a.id == b.id);

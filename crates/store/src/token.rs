@@ -3,7 +3,7 @@
 use rusqlite::{Params, Row, params};
 
 use crate::audit::Entry;
-use crate::open::{Error, Store};
+use crate::open::{Error, Store, all};
 use crate::writer::only_if;
 
 /// A token as it is remembered.
@@ -127,11 +127,8 @@ impl Store {
     }
 
     fn tokens_where(&self, which: &str, values: impl Params) -> Result<Vec<TokenRow>, Error> {
-        let reader = self.lock_reader();
         let sql = format!("SELECT {COLUMNS} FROM tokens {which}");
-        let mut query = reader.prepare_cached(&sql)?;
-        let rows = query.query_map(values, read)?;
-        Ok(rows.collect::<Result<_, _>>()?)
+        all(&self.lock_reader(), &sql, values, read)
     }
 }
 

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use crate::audit::{Body, GENESIS, hash};
 use crate::head::{HEAD, Link, read_head};
-use crate::open::{Error, Store};
+use crate::open::{Error, Store, all};
 
 /// How many entries are read at a time.
 const PAGE: i64 = 1000;
@@ -142,11 +142,9 @@ impl Row {
 }
 
 fn page(reader: &Connection, after: u64) -> Result<Vec<Row>, Error> {
-    let mut query = reader.prepare_cached(
-        "SELECT seq, run, kind, body, hash, time, actor, sandbox, owner FROM audit \
-         WHERE seq > ?1 ORDER BY seq LIMIT ?2",
-    )?;
-    let rows = query.query_map(params![after, PAGE], |row| {
+    let sql = "SELECT seq, run, kind, body, hash, time, actor, sandbox, owner FROM audit \
+               WHERE seq > ?1 ORDER BY seq LIMIT ?2";
+    all(reader, sql, params![after, PAGE], |row| {
         Ok(Row {
             seq: row.get(0)?,
             run: row.get(1)?,
@@ -158,8 +156,7 @@ fn page(reader: &Connection, after: u64) -> Result<Vec<Row>, Error> {
             sandbox: row.get(7)?,
             owner: row.get(8)?,
         })
-    })?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    })
 }
 
 /// Checks an export, without any database.

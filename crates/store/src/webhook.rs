@@ -4,7 +4,7 @@ use rusqlite::{Connection, Params, Row, params};
 use serde_json::Value;
 
 use crate::audit::Entry;
-use crate::open::{Error, Store};
+use crate::open::{Error, Store, all};
 use crate::writer::only_if;
 
 /// A webhook as it is remembered.
@@ -195,11 +195,8 @@ impl Store {
     }
 
     fn webhooks_where(&self, which: &str, values: impl Params) -> Result<Vec<WebhookRow>, Error> {
-        let reader = self.lock_reader();
         let sql = format!("SELECT {COLUMNS} FROM webhooks {which}");
-        let mut query = reader.prepare_cached(&sql)?;
-        let rows = query.query_map(values, read)?;
-        Ok(rows.collect::<Result<_, _>>()?)
+        all(&self.lock_reader(), &sql, values, read)
     }
 }
 
