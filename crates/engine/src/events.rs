@@ -73,6 +73,29 @@ impl Engine {
             reset: !near,
         })
     }
+
+    /// Has every entry heard that comes, as long as there is an engine; where
+    /// they came too fast, how many were missed.
+    pub(crate) fn hear(
+        self: &Arc<Self>,
+        mut entries: Receiver<Arc<Recorded>>,
+        hear: impl Fn(&Arc<Self>, Result<&Recorded, u64>) + Send + 'static,
+    ) {
+        let engine = Arc::downgrade(self);
+        tokio::spawn(async move {
+            loop {
+                let heard = entries.recv().await;
+                let Some(engine) = engine.upgrade() else {
+                    return;
+                };
+                match heard {
+                    Ok(entry) => hear(&engine, Ok(&entry)),
+                    Err(RecvError::Lagged(missed)) => hear(&engine, Err(missed)),
+                    Err(RecvError::Closed) => return,
+                }
+            }
+        });
+    }
 }
 
 impl Events {

@@ -8,7 +8,6 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tokio::sync::broadcast::error::RecvError;
 use weighlock_store::{Histogram, Recorded, State, Unanswered};
 
 use crate::engine::Engine;
@@ -248,25 +247,15 @@ impl Engine {
             return Ok(());
         }
         // From before the rest, so that nothing is missed.
-        let mut events = self.store.events();
+        let entries = self.store.events();
         self.measures
             .seen
             .store(self.store.newest_seq()?, Ordering::Relaxed);
         let last = self.last_backup()?.unwrap_or(0);
         self.measures.backup.store(last, Ordering::Relaxed);
-        let engine = Arc::downgrade(self);
-        tokio::spawn(async move {
-            loop {
-                let heard = events.recv().await;
-                let Some(engine) = engine.upgrade() else {
-                    return;
-                };
-                match heard {
-                    Ok(entry) => engine.measures.count(&entry),
-                    Err(RecvError::Lagged(_)) => engine.catch_up(),
-                    Err(RecvError::Closed) => return,
-                }
-            }
+        self.hear(entries, |engine, heard| match heard {
+            Ok(entry) => engine.measures.count(entry),
+            Err(_) => engine.catch_up(),
         });
         Ok(())
     }

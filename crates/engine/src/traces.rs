@@ -13,7 +13,6 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::mpsc;
 use weighlock_store::Recorded;
 
@@ -167,20 +166,9 @@ impl Engine {
         if self.spans.queue.is_none() {
             return;
         }
-        let mut events = self.store.events();
-        let engine = Arc::downgrade(self);
-        tokio::spawn(async move {
-            loop {
-                let heard = events.recv().await;
-                let Some(engine) = engine.upgrade() else {
-                    return;
-                };
-                match heard {
-                    Ok(entry) => engine.tell_of(&entry),
-                    Err(RecvError::Lagged(missed)) => engine.lose_spans(missed),
-                    Err(RecvError::Closed) => return,
-                }
-            }
+        self.hear(self.store.events(), |engine, heard| match heard {
+            Ok(entry) => engine.tell_of(entry),
+            Err(missed) => engine.lose_spans(missed),
         });
     }
 }
