@@ -34,12 +34,12 @@ impl Engine {
     /// Says which commands of the last 7 days a blacklist is about.
     pub fn blacklist_meets(&self, list: &Blacklist, who: &Principal) -> Result<Listed, Error> {
         who.check(Right::Look)?;
-        let past = self.store.list(&Filter {
+        let latest = Filter {
             since: Some(self.clock.micros() - WEEK),
             limit: LOOK_BACK,
-            visible: who.visible(),
             ..Filter::default()
-        })?;
+        };
+        let past = self.commands(latest, who)?;
         let blocked = past.iter().filter(|command| list.blocks(&command.command));
         let blocked: Vec<_> = blocked.collect();
         Ok(Listed {

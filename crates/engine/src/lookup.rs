@@ -1,6 +1,6 @@
 //! Finding runs again: by what people type, by id, and as lists.
 
-use weighlock_store::{Count, Filter};
+use weighlock_store::{Command, Count, Filter};
 
 use crate::engine::Engine;
 use crate::error::{Error, brief};
@@ -39,14 +39,17 @@ impl Engine {
 
     /// Lists runs that somebody may see, newest first.
     pub fn list(&self, filter: Filter, who: &Principal) -> Result<Vec<Run>, Error> {
-        let found = self.store.list(&Filter {
+        let found = self.commands(filter, who)?.into_iter();
+        let runs = found.map(|command| self.freshen(Run::from_command(command)));
+        Ok(runs.collect())
+    }
+
+    /// The same as the store has them.
+    pub(crate) fn commands(&self, filter: Filter, who: &Principal) -> Result<Vec<Command>, Error> {
+        Ok(self.store.list(&Filter {
             visible: who.visible(),
             ..filter
-        })?;
-        Ok(found
-            .into_iter()
-            .map(|command| self.freshen(Run::from_command(command)))
-            .collect())
+        })?)
     }
 
     /// Counts runs that somebody may see, up to the filter's limit.

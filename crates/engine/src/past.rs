@@ -42,14 +42,8 @@ pub(crate) struct Past {
 impl Engine {
     /// Returns what somebody may see of the past, newest first.
     pub(crate) fn past(&self, filter: Filter, who: &Principal) -> Result<Vec<Past>, Error> {
-        let found = self.store.list(&Filter {
-            visible: who.visible(),
-            ..filter
-        })?;
-        Ok(found
-            .into_iter()
-            .map(|command| self.read(command))
-            .collect())
+        let found = self.commands(filter, who)?.into_iter();
+        Ok(found.map(|command| self.read(command)).collect())
     }
 
     fn read(&self, command: Command) -> Past {

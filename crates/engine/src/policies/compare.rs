@@ -60,11 +60,11 @@ impl Engine {
     pub fn compare_policy(&self, id: &str, text: &str, who: &Principal) -> Result<Compared, Error> {
         who.check(Right::Look)?;
         let draft = self.drafted(id, text)?;
-        let past = self.store.list(&Filter {
+        let latest = Filter {
             limit: LOOK_BACK,
-            visible: who.visible(),
             ..Filter::default()
-        })?;
+        };
+        let past = self.commands(latest, who)?;
         let mut compared = Compared {
             looked_at: past.len(),
             ..Compared::default()

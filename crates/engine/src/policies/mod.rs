@@ -342,13 +342,13 @@ impl Engine {
         now: i64,
         who: &Principal,
     ) -> Result<Vec<Command>, Error> {
-        Ok(self.store.list(&Filter {
+        let latest = Filter {
             sandbox,
             since: Some(now - MONTH),
             limit: COUNTED,
-            visible: who.visible(),
             ..Filter::default()
-        })?)
+        };
+        self.commands(latest, who)
     }
 
     /// Judges commands again, and counts the rules that each has met: how often
