@@ -11,7 +11,6 @@ use crate::rules::check::{Check, not_on_list};
 use crate::rules::glob::Word;
 use crate::rules::matcher::{Names, PartMatcher, TextMatcher};
 use crate::rules::rule::{Rule, What};
-use crate::rules::whom::Whom;
 use crate::{Layer, LayerKind, LoadError, Verdict};
 
 /// The tool that an agent must have to run commands.
@@ -222,20 +221,10 @@ fn programs(names: &[String]) -> What {
 }
 
 fn rule(name: &str, verdict: Verdict, what: What) -> Rule {
-    Rule {
-        name: name.to_owned(),
-        verdict,
-        about: match &what {
-            What::Part(matcher, _) => matcher.about(),
-            What::Text(matcher) => matcher.about(),
-            _ => "everything else".into(),
-        },
-        what,
-        because: String::new(),
-        says: String::new(),
-        remedy: String::new(),
-        code: String::new(),
-        who: Whom::default(),
-        line: 0,
-    }
+    let about = match &what {
+        What::Part(matcher, _) => matcher.about(),
+        What::Text(matcher) => matcher.about(),
+        _ => "everything else".into(),
+    };
+    Rule::new(name, verdict, what, about)
 }

@@ -6,7 +6,6 @@ use crate::rules::glob::Bases;
 use crate::rules::pattern::quote;
 use crate::rules::raw::{At, List, RawRule, RawWhat};
 use crate::rules::rule::{Allowance, Rule};
-use crate::rules::whom::Whom;
 use crate::rules::{Loader, compile};
 use crate::{LoadError, Part, PartKind, Subject, Tried, Understand, Verdict};
 
@@ -105,18 +104,9 @@ fn rule(file: &str, pattern: &str, understand: &Understand<'_>) -> Result<Rule, 
     };
     let what = raw.and_then(|raw| compile::what(&mut loader, Verdict::Auto, &raw, false));
     match what {
-        Some(what) if loader.errors.is_empty() => Ok(Rule {
-            name: file.to_owned(),
-            verdict: Verdict::Auto,
-            what,
-            about: pattern.to_owned(),
-            because: String::new(),
-            says: String::new(),
-            remedy: String::new(),
-            code: String::new(),
-            who: Whom::default(),
-            line: 0,
-        }),
+        Some(what) if loader.errors.is_empty() => {
+            Ok(Rule::new(file, Verdict::Auto, what, pattern.to_owned()))
+        }
         _ => Err(loader.finish()),
     }
 }

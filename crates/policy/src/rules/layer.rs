@@ -7,7 +7,6 @@ use super::glob::Bases;
 use super::load::load;
 use super::loader::LoadError;
 use super::rule::{Rule, Understand, What};
-use super::whom::Whom;
 use crate::change::ChangeRule;
 use crate::{Part, Verdict};
 
@@ -128,17 +127,10 @@ impl Layer {
 
     /// Adds a test at the front or at the end.
     pub(crate) fn check(&mut self, at: usize, name: &str, remedy: &str, check: Check) {
+        let about = check.about();
         let rule = Rule {
-            name: name.to_owned(),
-            verdict: Verdict::Reject,
-            about: check.about(),
-            what: What::Check(check),
-            because: String::new(),
-            says: String::new(),
             remedy: remedy.to_owned(),
-            code: String::new(),
-            who: Whom::default(),
-            line: 0,
+            ..Rule::new(name, Verdict::Reject, What::Check(check), about)
         };
         self.rules.insert(at.min(self.rules.len()), rule);
     }

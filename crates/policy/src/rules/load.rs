@@ -354,19 +354,13 @@ fn text(value: Option<At<String>>) -> String {
 }
 
 fn otherwise(strict: Strict, line: usize) -> Rule {
+    let verdict = match strict {
+        Strict::Ask => Verdict::Ask,
+        Strict::Reject => Verdict::Reject,
+    };
     Rule {
-        name: "otherwise".into(),
-        verdict: match strict {
-            Strict::Ask => Verdict::Ask,
-            Strict::Reject => Verdict::Reject,
-        },
-        what: What::Else,
-        about: "everything else".into(),
-        because: String::new(),
-        says: String::new(),
-        remedy: String::new(),
         code: "not_allowed".into(),
-        who: Whom::default(),
         line,
+        ..Rule::new("otherwise", verdict, What::Else, "everything else".into())
     }
 }

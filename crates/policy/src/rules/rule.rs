@@ -50,6 +50,22 @@ pub(crate) struct Allowance {
 }
 
 impl Rule {
+    /// A rule for everybody that has no words of its own, and is in no file.
+    pub(crate) fn new(name: &str, verdict: Verdict, what: What, about: String) -> Self {
+        Self {
+            name: name.to_owned(),
+            verdict,
+            what,
+            about,
+            because: String::new(),
+            says: String::new(),
+            remedy: String::new(),
+            code: String::new(),
+            who: Whom::default(),
+            line: 0,
+        }
+    }
+
     /// Compares with one part, for a verdict.
     pub(crate) fn meets(&self, part: &Part, bases: Bases<'_>) -> Match {
         match self.verdict {
