@@ -67,7 +67,9 @@ pub(crate) fn discard(args: &Args, paths: &Paths) -> Result<ExitCode, Failure> {
             runs => format!(", and with it {}", runs.join(", ")),
         };
         let id = &view.run.short_id;
-        eprintln!("⊘ discarded · {}{with}  {id}", safe(&info.view.summary));
+        // "1 file is deleted" would say the opposite of what happens here.
+        let files = effect::files(&info.view);
+        eprintln!("⊘ discarded · {files} would have changed{with}  {id}");
         Ok(ExitCode::SUCCESS)
     })
 }

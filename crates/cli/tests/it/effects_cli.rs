@@ -98,7 +98,8 @@ fn whoever_may_decide_is_asked_about_changes_at_the_terminal() {
     let lines: Vec<&str> = rest.lines().collect();
     assert!(
         lines[0].starts_with("✓ tried in a copy: exit 0 in ")
-            && lines[0].contains(" — 1 changed, 1 renamed, nothing else was touched, no network"),
+            && lines[0]
+                .contains(" — 1 file changes, 1 is renamed, nothing else was touched, no network"),
         "{shown}"
     );
     assert_eq!(
@@ -139,7 +140,7 @@ fn what_is_said_of_a_try_is_broken_between_words() {
         lines.iter().all(|line| line.chars().count() <= 80),
         "{shown}"
     );
-    let whole = "1 changed, 1 renamed, nothing else was touched, no network";
+    let whole = "1 file changes, 1 is renamed, nothing else was touched, no network";
     assert!(lines.join(" ").ends_with(whole), "{shown}");
     tty.send("\x03");
     assert_eq!(tty.end(), Some(75));
@@ -264,7 +265,7 @@ fn without_a_terminal_changes_wait_and_nobody_is_asked() {
     let id = short(&run);
     assert_eq!((done.code, done.out), (Some(75), format!("said\n{id}\n")));
     let lines: Vec<&str> = done.err.lines().collect();
-    let head = "◔ Needs approval — 1 changed, 1 renamed ";
+    let head = "◔ Needs approval — 1 file changes, 1 is renamed ";
     let right = format!(" {}, expires in ", asked["short_id"].as_str().unwrap());
     assert!(
         lines[1].starts_with(head) && lines[1].contains(&right),
@@ -380,7 +381,7 @@ fn what_is_applied_unasked_is_one_quiet_line() {
     let shown = home.call(&["show", "@last"]).out;
     let id = home.show("@last")["short_id"].as_str().unwrap().to_owned();
     let expected = format!(
-        "changes      1 changed, 1 renamed; applied unasked, can be undone: weighlock undo {id}\n"
+        "changes      1 file changes, 1 is renamed; applied unasked, can be undone: weighlock undo {id}\n"
     );
     assert!(shown.contains(&expected), "{shown}");
     // What changes nothing is not talked about.
@@ -429,6 +430,36 @@ fn a_run_that_failed_for_want_of_what_a_copy_has_not_says_so() {
 }
 
 #[test]
+fn a_question_says_what_happens_to_the_files() {
+    let Some(home) = home() else { return };
+    fs::create_dir(home.base().join("lib")).unwrap();
+    put(&home, "lib/x", "1\n");
+    for (command, told) in [
+        ("rm a", "1 file is deleted"),
+        ("echo 1 > made", "1 file is created"),
+        ("mv a moved", "1 file is renamed"),
+        ("mkdir empty", "1 directory is created"),
+        (
+            "sed -i s/old/new/ README.md; rm a",
+            "1 file changes, 1 is deleted",
+        ),
+        // A directory, and the file in it.
+        ("rm -r lib", "2 deleted"),
+    ] {
+        let done = home.call(&["run", "--no-wait", "--", command]);
+        let head = format!("◔ Needs approval — {told} ");
+        let tried = format!(" — {told}, nothing else was touched, no network\n");
+        assert!(
+            done.err.contains(&head) && done.err.contains(&tried),
+            "{done:?}"
+        );
+        let done = home.call(&["discard", "@last"]);
+        assert!(done.err.contains(" would have changed"), "{done:?}");
+    }
+    assert_untouched(&home);
+}
+
+#[test]
 fn a_preview_asks_about_every_change_wherever_it_runs() {
     let Some(home) = home() else { return };
     // Nobody else would be asked, and it would write directly.
@@ -445,7 +476,7 @@ fn a_preview_asks_about_every_change_wherever_it_runs() {
         let done = home.call(args);
         assert_eq!(done.code, Some(75), "{done:?}");
         assert!(
-            done.err.contains("◔ Needs approval — 1 file changes"),
+            done.err.contains("◔ Needs approval — 1 file is created"),
             "{done:?}"
         );
     }
@@ -713,7 +744,7 @@ fn a_patch_is_what_git_applies() {
     let stat = home.call(&["diff", "@last", "--stat"]);
     assert_eq!(
         stat.out,
-        "M README.md  +1 −1\nR a → b\n1 changed, 1 renamed\n"
+        "M README.md  +1 −1\nR a → b\n1 file changes, 1 is renamed\n"
     );
     let diff = json(&home.call(&["diff", "@last", "--json"]).out);
     assert_eq!(diff["state"], "applied");

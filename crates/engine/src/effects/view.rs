@@ -16,7 +16,7 @@ pub struct ChangesView {
     pub state: String,
     /// Names exactly what would be, or was applied.
     pub hash: String,
-    /// What it comes to: "2 files change".
+    /// What it comes to: "2 files change, 1 is deleted".
     pub summary: String,
     /// How many are new.
     pub created: u64,
@@ -72,7 +72,7 @@ impl ChangesView {
         told.sort_by_key(|change| rank(change.kind));
         let lines = told.iter().take(NAMED).map(|change| line(changes, change));
         view.paths = lines.collect();
-        view.summary = view.sum();
+        view.summary = view.sum(noun(&told));
         view
     }
 
@@ -89,24 +89,47 @@ impl ChangesView {
         self.created + self.modified + self.deleted + self.renamed + self.other
     }
 
-    fn sum(&self) -> String {
+    fn sum(&self, noun: Noun) -> String {
         let kinds = [
-            (self.created, "created"),
-            (self.modified, "changed"),
-            (self.deleted, "deleted"),
-            (self.renamed, "renamed"),
-            (self.other, "with other rights or links"),
+            (self.modified, "changed", ["changes", "change"]),
+            (self.created, "created", ["is created", "are created"]),
+            (self.deleted, "deleted", ["is deleted", "are deleted"]),
+            (self.renamed, "renamed", ["is renamed", "are renamed"]),
+            (
+                self.other,
+                "with other rights or links",
+                ["gets other rights or links", "get other rights or links"],
+            ),
         ];
-        let parts: Vec<String> = { kinds.iter() }
-            .filter(|(count, _)| *count > 0)
-            .map(|(count, word)| format!("{count} {word}"))
-            .collect();
-        match (self.count(), parts.as_slice()) {
-            (0, _) => "only times of modification change".into(),
-            (1, _) => "1 file changes".into(),
-            (count, [_]) if self.modified == count => format!("{count} files change"),
-            (_, parts) => parts.join(", "),
+        let mut parts: Vec<String> = vec![];
+        for (count, word, verbs) in kinds.into_iter().filter(|(count, ..)| *count > 0) {
+            let many = usize::from(count > 1);
+            parts.push(match noun {
+                None => format!("{count} {word}"),
+                Some(nouns) if parts.is_empty() => {
+                    format!("{count} {} {}", nouns[many], verbs[many])
+                }
+                Some(_) => format!("{count} {}", verbs[many]),
+            });
         }
+        match parts.is_empty() {
+            true => "only times of modification change".into(),
+            false => parts.join(", "),
+        }
+    }
+}
+
+/// What all of something are called: one of them, and several.
+type Noun = Option<[&'static str; 2]>;
+
+/// What changes are about; none for files and directories together, of which
+/// neither word would be true.
+fn noun(told: &[&Change]) -> Noun {
+    let directories = told.iter().filter(|change| is_directory(change)).count();
+    match directories {
+        0 => Some(["file", "files"]),
+        all if all == told.len() => Some(["directory", "directories"]),
+        _ => None,
     }
 }
 
@@ -149,8 +172,49 @@ pub(super) fn shown(changes: &Changes, change: &Change) -> String {
         true => change.path.path().to_owned(),
         false => live.join(change.path.path()),
     };
-    let node = change.after.as_ref().or(change.before.as_ref());
-    let is_dir = node.is_some_and(|node| node.kind == NodeKind::Directory);
-    let slash = if is_dir { "/" } else { "" };
+    let slash = if is_directory(change) { "/" } else { "" };
     format!("{}{slash}", path.display())
+}
+
+fn is_directory(change: &Change) -> bool {
+    let node = change.after.as_ref().or(change.before.as_ref());
+    node.is_some_and(|node| node.kind == NodeKind::Directory)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_are_summed_up_by_what_happens_to_files() {
+        let sum = |[modified, created, deleted, renamed, other]: [u64; 5], noun| {
+            let view = ChangesView {
+                modified,
+                created,
+                deleted,
+                renamed,
+                other,
+                ..ChangesView::default()
+            };
+            view.sum(noun)
+        };
+        let files = Some(["file", "files"]);
+        let directories = Some(["directory", "directories"]);
+        for (counts, noun, told) in [
+            ([1, 0, 0, 0, 0], files, "1 file changes"),
+            ([2, 0, 0, 0, 0], files, "2 files change"),
+            ([0, 1, 0, 0, 0], files, "1 file is created"),
+            ([0, 0, 1, 0, 0], files, "1 file is deleted"),
+            ([0, 0, 3, 0, 0], files, "3 files are deleted"),
+            ([0, 0, 1, 0, 0], directories, "1 directory is deleted"),
+            ([2, 0, 1, 0, 0], files, "2 files change, 1 is deleted"),
+            ([1, 0, 0, 1, 0], files, "1 file changes, 1 is renamed"),
+            ([0, 0, 0, 0, 1], files, "1 file gets other rights or links"),
+            // A directory and what was in it.
+            ([0, 0, 2, 0, 0], None, "2 deleted"),
+            ([0; 5], files, "only times of modification change"),
+        ] {
+            assert_eq!(sum(counts, noun), told);
+        }
+    }
 }

@@ -93,7 +93,7 @@ fn changes_are_shown_and_applied() {
     each_way_with(Home::untouched, "ask=true", able(), |home, agent| {
         let call = agent.begin("run", json!({ "command": "touch x" }));
         let asked = question(agent);
-        let told = "It ran on a copy: 1 file changes. Approving applies that:\n  A x";
+        let told = "It ran on a copy: 1 file is created. Approving applies that:\n  A x";
         assert!(message(&asked).contains(told), "{asked}");
         say(agent, &asked, accept("approve", ""));
         let done = agent.answered(call);

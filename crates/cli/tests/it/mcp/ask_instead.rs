@@ -167,7 +167,7 @@ fn changes_are_shown_and_applied() {
     each_way_without_handshake(Home::untouched, "ask=true", able(), |home, ask| {
         let call = call("run", json!({ "command": "touch x" }));
         let question = asked(ask, &call);
-        let told = "It ran on a copy: 1 file changes. Approving applies that:\n  A x";
+        let told = "It ran on a copy: 1 file is created. Approving applies that:\n  A x";
         assert!(message(&question).contains(told), "{question}");
         assert!(!home.base().join("x").exists());
         let ran = done(ask, again(&call, &question, accept("approve", "")));

@@ -262,8 +262,8 @@ fn changes_are_held_until_a_person_has_seen_them() {
         assert_eq!(held.data["state"], "waiting");
         assert_eq!(held.data["exit_code"], 0);
         assert_eq!(held.data["stdout"], "made\n");
-        assert_eq!(held.data["changes"], "1 file changes");
-        let told = "It ran on a copy (exit 0): 1 file changes. A person has been asked to apply \
+        assert_eq!(held.data["changes"], "1 file is created");
+        let told = "It ran on a copy (exit 0): 1 file is created. A person has been asked to apply \
                     that. Later commands of this session see the changes already";
         assert!(held.text.contains(told), "{}", held.text);
         assert!(!home.base().join("x").exists());
