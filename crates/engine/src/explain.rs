@@ -1,7 +1,5 @@
 //! What the policy says about a command, as doors show it.
 
-use std::collections::HashMap;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -21,8 +19,8 @@ use crate::sandbox::Sandbox;
 /// How many parts are told of. All are judged; nobody reads more.
 const MAX_PARTS: usize = 1000;
 
-/// Characters of a part's own text. What is inside of `sh -c '…'` has all of
-/// that for its text, so that whole copies would be as many as there are parts.
+/// Characters of a part's own text: what is inside of others is in the text of
+/// each of them.
 const MAX_TEXT: usize = 1000;
 
 /// The verdict on a command, and everything that led to it. Nothing was run.
@@ -424,7 +422,10 @@ impl Judged {
             reasons: self.reasons(),
             parts: {
                 let parts = parts.take(MAX_PARTS);
-                settled(parts.map(|(part, decided)| part_view(text, part, decided)))
+                settled(
+                    text,
+                    parts.map(|(part, decided)| part_view(text, part, decided)),
+                )
             },
             more_parts: judgement.facts.parts.len().saturating_sub(MAX_PARTS),
             rules: judgement.tried().into_iter().map(rule_view).collect(),
@@ -485,23 +486,30 @@ fn rule_view(tried: weighlock_policy::Tried) -> RuleView {
     }
 }
 
-/// Has each part say what was decided about its text: what `sh` runs is inside
-/// of it, and has no text of its own.
-fn settled(parts: impl Iterator<Item = PartView>) -> Vec<PartView> {
+/// Has each part say what was decided about its text: by whatever has the same
+/// one, and by the command in it that it runs.
+fn settled(text: &str, parts: impl Iterator<Item = PartView>) -> Vec<PartView> {
     let mut parts: Vec<PartView> = parts.collect();
-    let mut strictest: HashMap<(usize, usize), (Verdict, Option<usize>)> = HashMap::new();
-    for part in parts.iter().filter(|part| !part.possible) {
-        let found = strictest.entry(part.span);
-        let found = found.or_insert((part.verdict, part.rule));
-        if found.0 < part.verdict {
-            *found = (part.verdict, part.rule);
-        }
-    }
-    for part in parts.iter_mut().filter(|part| !part.possible) {
-        let (verdict, rule) = strictest[&part.span];
-        let outer = part.program.is_some() && part.verdict < verdict;
-        if outer {
-            (part.verdict, part.rule) = (verdict, rule);
+    let strictest: Vec<_> = { parts.iter().enumerate() }
+        .map(|(at, part)| {
+            let sure = |part: &&PartView| !part.possible;
+            let same = { parts.iter().filter(sure) }
+                .filter(|other| other.span == part.span && other.text == part.text);
+            // In a nested text, what follows may be its neighbour's.
+            let whole = text.get(part.span.0..part.span.1).map(shortened);
+            let whole = whole.as_ref() == Some(&part.text);
+            let inside = { parts[at + 1..].iter().filter(sure) }
+                .take_while(|other| other.depth > part.depth)
+                .filter(|other| other.span == part.span)
+                .filter(move |other| whole || part.text.contains(&other.text));
+            let decided = same.chain(inside).map(|other| (other.verdict, other.rule));
+            decided.reduce(|first, next| if first.0 < next.0 { next } else { first })
+        })
+        .collect();
+    for (part, strictest) in parts.iter_mut().zip(strictest) {
+        let stricter = strictest.filter(|(verdict, _)| part.verdict < *verdict);
+        if let (Some(decided), false, true) = (stricter, part.possible, part.program.is_some()) {
+            (part.verdict, part.rule) = decided;
         }
     }
     parts
@@ -517,7 +525,7 @@ fn part_view(text: &str, part: &Part, decided: &weighlock_policy::Decided) -> Pa
         kind: part.kind,
         link: part.link,
         depth: part.depth,
-        text: shortened(text.get(part.span.start..part.span.end).unwrap_or("")),
+        text: shortened(written(text, part)),
         span: (part.span.start, part.span.end),
         program: (!part.program.is_empty()).then(|| part.program.clone()),
         does: part.does.clone(),
@@ -545,6 +553,12 @@ fn part_view(text: &str, part: &Part, decided: &weighlock_policy::Decided) -> Pa
         unknown: part.unknown.clone(),
         possible: part.possible,
     }
+}
+
+/// Returns the text of one part of a whole.
+pub(crate) fn written<'a>(text: &'a str, part: &'a Part) -> &'a str {
+    let around = || text.get(part.span.start..part.span.end);
+    part.text.as_deref().or_else(around).unwrap_or("")
 }
 
 fn shortened(text: &str) -> String {

@@ -24,6 +24,9 @@ pub struct Part {
     /// Where it is in the text. What comes out of a nested text (`sh -c '…'`)
     /// has the span of the word it came from.
     pub span: Span,
+    /// Its own text, where what is at its span is more than that: a command
+    /// in a nested text, or one that another was given the words of.
+    pub text: Option<String>,
     /// How it follows the part before it.
     pub link: Link,
     /// How many constructs it is inside of.

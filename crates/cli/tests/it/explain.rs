@@ -94,6 +94,80 @@ fn operators_are_words_and_what_is_inside_is_indented() {
     );
 }
 
+/// The first two columns of the parts and the verdicts, without what is known
+/// beyond that.
+fn rows(home: &Home, command: &str) -> Vec<String> {
+    let done = home.call(&["explain", command]);
+    let parts = { done.out.lines().skip(2) }.take_while(|line| !line.is_empty());
+    let row = |line: &str| {
+        let verdicts = ["Allowed", "Needs approval", "Blocked"];
+        let verdict = verdicts.into_iter().find(|word| line.contains(word))?;
+        let text = line.trim_start().split("  ").next()?;
+        Some(format!("{text}: {verdict}"))
+    };
+    parts.filter_map(row).collect()
+}
+
+#[test]
+fn what_is_inside_of_a_text_or_of_a_command_shows_its_own_text() {
+    let home = Home::strict();
+    for (command, told) in [
+        (
+            r#"sh -c "echo a; rm x; (ls)""#,
+            &[
+                r#"sh -c "echo a; rm x; (ls)": Allowed"#,
+                "echo a: Allowed",
+                "rm x: Needs approval",
+                "ls: Allowed",
+            ][..],
+        ),
+        (
+            "sh -c 'ls; (rm x); timeout 5 rm y'",
+            &[
+                "sh -c 'ls; (rm x); timeout 5 rm …: Allowed",
+                "ls: Allowed",
+                "rm x: Needs approval",
+                "timeout 5 rm y: Needs approval",
+                "rm y: Needs approval",
+            ],
+        ),
+        (
+            "eval 'rm x; ls'",
+            &[
+                "eval 'rm x; ls': Needs approval",
+                "rm x: Needs approval",
+                "ls: Allowed",
+            ],
+        ),
+        // Quotes do not hide what is run, and what runs it says so.
+        (
+            r#"timeout 5 "su"do ls"#,
+            &[
+                r#"timeout 5 "su"do ls: Blocked"#,
+                "sudo ls: Blocked",
+                "ls: Allowed",
+            ],
+        ),
+        (
+            r"find . -name '*.o' -exec rm {} \;",
+            &[
+                r"find . -name '*.o' -exec rm {} \;: Needs approval",
+                "rm ./*.o: Needs approval",
+            ],
+        ),
+        // The words come from another text than the one that runs them.
+        (
+            r#"sh -c '"$@"' sh rm x"#,
+            &[
+                r#"sh -c '"$@"' sh rm x: Allowed"#,
+                r#""$@": Needs approval"#,
+            ],
+        ),
+    ] {
+        assert_eq!(rows(&home, command), told, "{command}");
+    }
+}
+
 #[test]
 fn what_is_unknown_says_why() {
     let home = Home::strict();

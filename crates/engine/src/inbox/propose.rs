@@ -9,6 +9,7 @@ use weighlock_store::{Approval, ApprovalState, Filter, State};
 
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::explain::written;
 use crate::past::{Past, PastCommand};
 use crate::policy;
 use crate::principal::Principal;
@@ -196,8 +197,7 @@ fn named<'a>(past: impl Iterator<Item = &'a Past>) -> Vec<PastCommand> {
 }
 
 fn text_of(case: &Case, part: &Part) -> String {
-    let text = case.request.command.get(part.span.start..part.span.end);
-    text.unwrap_or_default().trim().to_owned()
+    written(&case.request.command, part).trim().to_owned()
 }
 
 /// For whom somebody may allow what was asked: administrators everywhere,

@@ -53,7 +53,9 @@ impl Walk<'_> {
             "cd" | "chdir" | "pushd" | "popd" => self.cd(name, argv, span),
             "eval" => {
                 self.note(name, argv, span, "runs its words as commands");
+                self.state.depth += 1;
                 self.eval(args, span);
+                self.state.depth -= 1;
             }
             "." | "source" => self.source(name, argv, span),
             "exec" => self.exec(argv, span),
@@ -173,7 +175,9 @@ impl Walk<'_> {
         self.note("exec", argv, span, "takes the place of the shell");
         if !rest.is_empty() {
             let functions = std::mem::take(&mut self.functions);
-            self.command(rest.to_vec(), span);
+            self.state.depth += 1;
+            self.handed(rest.to_vec(), span);
+            self.state.depth -= 1;
             self.functions = functions;
         }
     }
@@ -196,7 +200,9 @@ impl Walk<'_> {
         }
         self.note(name, argv, span, "runs a command past functions");
         let functions = std::mem::take(&mut self.functions);
-        self.command(rest.to_vec(), span);
+        self.state.depth += 1;
+        self.handed(rest.to_vec(), span);
+        self.state.depth -= 1;
         self.functions = functions;
     }
 

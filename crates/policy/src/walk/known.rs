@@ -279,12 +279,12 @@ impl Walk<'_> {
         match deed {
             Deed::Argv(argv) => {
                 if !argv.is_empty() {
-                    self.command(argv, span);
+                    self.handed(argv, span);
                 }
             }
             Deed::Possible(argv) => {
                 if !argv.is_empty() && self.guess() {
-                    self.possibly(|walk| walk.command(argv, span));
+                    self.possibly(|walk| walk.handed(argv, span));
                 }
             }
             Deed::Text(arg) => {
@@ -299,6 +299,9 @@ impl Walk<'_> {
                     Some((name, _)) => (name.to_owned(), arg.rest(name.len() + 1)),
                     None => (arg.shown(), arg.clone()),
                 };
+                if self.state.words.is_some() {
+                    self.state.words = Some(arg.shown().into());
+                }
                 self.exported(&name, &value, arg.span);
             }
         }

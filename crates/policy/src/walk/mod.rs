@@ -125,6 +125,10 @@ struct State {
     link: Link,
     /// Everything here comes out of this place of the text.
     within: Option<Span>,
+    /// The text that is read, where it is not the whole one.
+    inner: Option<Rc<str>>,
+    /// The words of what is run, where another command was given them.
+    words: Option<Rc<str>>,
     /// Functions being tried, innermost last.
     calls: Vec<String>,
 }
@@ -133,6 +137,8 @@ struct State {
 #[derive(Clone)]
 struct Function {
     body: Rc<Command>,
+    /// The text that it was defined in, as in [`State`].
+    inner: Option<Rc<str>>,
     /// It is there for sure, in this shell, from here on.
     certain: bool,
 }
@@ -179,6 +185,8 @@ impl<'p> Walk<'p> {
                 depth: 0,
                 link: Link::Then,
                 within: None,
+                inner: None,
+                words: None,
                 calls: vec![],
             },
         }
@@ -460,6 +468,7 @@ impl<'p> Walk<'p> {
         }
         let function = Function {
             body: Rc::new(body.clone()),
+            inner: self.state.inner.clone(),
             certain: self.state.certain,
         };
         self.functions.insert(name.to_owned(), function);
@@ -497,6 +506,7 @@ impl<'p> Walk<'p> {
         Part {
             kind,
             span: self.state.within.unwrap_or(span),
+            text: self.own_text(span),
             link: self.state.link,
             depth: self.state.depth,
             possible: self.state.possible,
@@ -511,6 +521,21 @@ impl<'p> Walk<'p> {
             does: String::new(),
             unknown: None,
         }
+    }
+
+    /// Returns the text of what is here, if that is not what the whole text
+    /// has at the span of its part.
+    fn own_text(&self, span: Span) -> Option<String> {
+        if let Some(words) = &self.state.words {
+            return Some(words.to_string());
+        }
+        let text = match (&self.state.inner, self.state.within) {
+            (Some(inner), _) => inner,
+            // A function from outside is called in a nested text.
+            (None, Some(_)) => self.text,
+            (None, None) => return None,
+        };
+        text.get(span.start..span.end).map(str::to_owned)
     }
 
     fn push(&mut self, part: Part) {

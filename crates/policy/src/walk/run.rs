@@ -1,14 +1,17 @@
 //! A program and its arguments.
 
-use std::rc::Rc;
-
 use weighlock_shell::{Redirection, Simple, Span, Value};
 
-use super::{MAX_NESTING, Walk};
+use super::{Function, MAX_NESTING, Walk};
 use crate::argument::{Arg, UNKNOWN};
 use crate::effect::{Effect, Effects};
 use crate::part::{Part, PartKind};
+use crate::rules::pattern::quote;
 use crate::{knowledge, paths, variables};
+
+/// Bytes of joined words after which the rest is left out. Each word of a long
+/// command may begin one, and whole copies would be as long as their square.
+const MAX_WORDS: usize = 1000;
 
 impl Walk<'_> {
     pub(super) fn simple(&mut self, simple: &Simple, redirections: &[Redirection], span: Span) {
@@ -100,9 +103,16 @@ impl Walk<'_> {
         self.nesting -= 1;
     }
 
+    /// Finds out what a command does that another was given the words of.
+    pub(super) fn handed(&mut self, argv: Vec<Arg>, span: Span) {
+        let outer = self.state.words.replace(joined(&argv).into());
+        self.command(argv, span);
+        self.state.words = outer;
+    }
+
     fn named(&mut self, name: &str, argv: &[Arg], span: Span) {
         if let Some(function) = self.functions.get(name).cloned() {
-            self.call(name, &function.body, argv, span);
+            self.call(name, &function, argv, span);
             if function.certain {
                 return;
             }
@@ -188,7 +198,7 @@ impl Walk<'_> {
                 || base == "rm";
             if dangerous && self.guess() {
                 let rest = argv[at..].to_vec();
-                self.possibly(|walk| walk.command(rest, span));
+                self.possibly(|walk| walk.handed(rest, span));
             }
         }
     }
@@ -200,7 +210,7 @@ impl Walk<'_> {
         self.state = saved;
     }
 
-    fn call(&mut self, name: &str, body: &Rc<weighlock_shell::Command>, argv: &[Arg], span: Span) {
+    fn call(&mut self, name: &str, function: &Function, argv: &[Arg], span: Span) {
         let mut part = self.described(name, argv, span);
         part.does = format!("calls the function `{name}`");
         self.secrets(&mut part, argv);
@@ -214,7 +224,9 @@ impl Walk<'_> {
         self.state.possible = true;
         self.state.calls.push(name.to_owned());
         self.state.positional = Some(argv[1..].to_vec());
-        self.compound(body);
+        self.state.inner.clone_from(&function.inner);
+        self.state.words = None;
+        self.compound(&function.body);
         self.state = saved;
     }
 
@@ -256,4 +268,24 @@ impl Walk<'_> {
         part.tags.push("pipe-to-shell");
         self.push(part);
     }
+}
+
+/// Returns words as a person would write them: where they were written, others
+/// stood between them, or patterns in the place of what is found.
+fn joined(argv: &[Arg]) -> String {
+    let mut text = String::new();
+    for arg in argv {
+        if text.len() >= MAX_WORDS {
+            text.push_str(" …");
+            break;
+        }
+        if !text.is_empty() {
+            text.push(' ');
+        }
+        text.push_str(&match &arg.text {
+            Some(word) => quote(word),
+            None => arg.shown(),
+        });
+    }
+    text
 }

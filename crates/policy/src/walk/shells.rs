@@ -148,6 +148,8 @@ impl Walk<'_> {
         self.nesting += 1;
         let saved = self.state.clone();
         self.state.within.get_or_insert(span);
+        self.state.inner = Some(text.into());
+        self.state.words = None;
         self.state.positional = positional;
         self.state.certain = false;
         let posix = std::mem::replace(&mut self.posix, false);
@@ -155,6 +157,8 @@ impl Walk<'_> {
         let script = parse(text, Dialect::Posix);
         self.script(&script, text);
         if posix && self.needs_bash {
+            // That is said of the text as a whole.
+            (self.state.inner, self.state.words) = (saved.inner.clone(), saved.words.clone());
             self.unknown(span, "it means something else to `sh` than to bash".into());
         }
         // What another shell reads says nothing about this one.
