@@ -460,6 +460,44 @@ fn a_question_says_what_happens_to_the_files() {
 }
 
 #[test]
+fn whoever_waits_without_a_terminal_says_once_how_it_is_answered() {
+    let Some(home) = home() else { return };
+    let config = home.config("[approvals]\nexpire = \"1s\"\n");
+    let _server = home.serve(&["--replace", "--config", &config]);
+    let done = home.call(&["run", "--", "rm a"]);
+    assert_eq!(done.code, Some(75), "{done:?}");
+    let run = home.newest();
+    let asked = question(&home, &run);
+    let (id, approval) = (short(&run), asked["short_id"].as_str().unwrap());
+    let until = "  a person answers in a terminal, until ";
+    let lines: Vec<&str> = done.err.lines().collect();
+    let at = lines.iter().position(|line| line.starts_with(until));
+    let at = at.unwrap_or_else(|| panic!("{done:?}"));
+    let time = lines[at][until.len()..].trim_end_matches(':');
+    assert_eq!(time.matches(':').count(), 2, "{done:?}");
+    assert_eq!(
+        lines[at + 1],
+        format!(
+            "  weighlock diff {id}    weighlock approve {approval}    weighlock reject {approval}"
+        )
+    );
+    assert_eq!(done.err.matches("weighlock approve").count(), 1, "{done:?}");
+
+    // Where it has not run, there is nothing to look at beside the question.
+    let done = home.call(&["run", "--review", "before", "--", "rm a"]);
+    let answer = "\n  weighlock approve ap_";
+    assert!(
+        done.err.contains(until) && done.err.contains(answer),
+        "{done:?}"
+    );
+    // What is left says that as it leaves; programs read one object.
+    let done = home.call(&["run", "--no-wait", "--", "rm a"]);
+    assert!(!done.err.contains(until), "{done:?}");
+    let done = home.call(&["run", "--json", "--", "rm a"]);
+    assert_eq!(done.err, "", "{done:?}");
+}
+
+#[test]
 fn a_preview_asks_about_every_change_wherever_it_runs() {
     let Some(home) = home() else { return };
     // Nobody else would be asked, and it would write directly.

@@ -79,7 +79,7 @@ impl Asking<'_> {
             let changes = view.run.detail.changes.as_ref();
             let now = (view.run.state, changes.map(|changes| changes.hash.clone()));
             if view.run.state != State::Running && said.as_ref() != Some(&now) {
-                self.show.waits(self.paths, &view).await?;
+                self.show.waits(self.paths, &view, self.at_once).await?;
                 said = Some(now);
             }
             if self.at_once {

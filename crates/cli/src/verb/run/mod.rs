@@ -52,7 +52,8 @@ before the answer.
 
 Where a person has to allow a command first, the terminal is asked if whoever sits there may \
 decide; q leaves the question waiting. Otherwise the request waits in the inbox, and this command \
-waits for the answer. Ctrl C withdraws the request, and what it changed on a copy is discarded."
+waits for the answer; without a terminal it says which command gives that. Ctrl C withdraws the \
+request, and what it changed on a copy is discarded."
 )]
 pub(crate) struct Args {
     #[command(flatten)]

@@ -10,22 +10,34 @@ use super::show::{Show, WIDTH};
 use crate::client::Failure;
 use crate::paths::Paths;
 use crate::question;
-use crate::term::say;
+use crate::term::{self, say};
 use crate::text::{self, aligned, print_json};
 use crate::verb::show::nothing;
-use crate::when::counter;
+use crate::when::{clock, counter};
 use crate::{effect, judged};
 
 impl Show {
-    /// Says that it waits, and for what. Said even when asked to be quiet:
-    /// nothing else tells what happens.
-    pub(super) async fn waits(&mut self, paths: &Paths, view: &CommandView) -> Result<(), Failure> {
+    /// Says that it waits, and for what; and where nobody sits who would be
+    /// asked, how it is answered, unless that is said as we leave it. Said even
+    /// when asked to be quiet: nothing else tells what happens.
+    pub(super) async fn waits(
+        &mut self,
+        paths: &Paths,
+        view: &CommandView,
+        leaves: bool,
+    ) -> Result<(), Failure> {
         if self.json && !self.terminal {
             return Ok(());
         }
         self.hide_status();
         match (view.run.state, &view.run.approval_id) {
-            (State::Waiting, Some(id)) => asked(&question::look(paths, id).await?),
+            (State::Waiting, Some(id)) => {
+                let question = question::look(paths, id).await?;
+                asked(&question);
+                if !leaves && !term::is_there() {
+                    answered_by(&question, &view.run);
+                }
+            }
             _ => say!("◔ {}", reason(&view.run)),
         }
         Ok(())
@@ -107,6 +119,17 @@ fn asked(asked: &question::Asked) {
         let what = format!("   {}", text::safe(&reason.text));
         say!("{}", aligned(&what, &judged::source(reason), WIDTH));
     }
+}
+
+/// Says how a person answers, and until when.
+fn answered_by(asked: &question::Asked, run: &Run) {
+    let (id, until) = (&asked.short_id, clock(&asked.expires_at));
+    say!("  a person answers in a terminal, until {until}:");
+    let diff = match &asked.effect {
+        Some(_) => format!("weighlock diff {}    ", run.short_id),
+        None => String::new(),
+    };
+    say!("  {diff}weighlock approve {id}    weighlock reject {id}");
 }
 
 fn blocked(run: &Run) {
