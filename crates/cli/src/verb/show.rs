@@ -23,17 +23,27 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn show(args: &Args, paths: &Paths) -> Result<ExitCode, Failure> {
-    let view = block_on(async {
+    block_on(async {
         let mut client = Client::open(paths).await?;
         let id = resolve(&mut client, &args.id).await?;
-        client.get::<CommandView>(&format!("/commands/{id}")).await
-    })?;
-    if args.json {
-        text::print_json(&view);
-    } else {
-        lines(&view).iter().for_each(|line| println!("{line}"));
-    }
-    Ok(ExitCode::SUCCESS)
+        let view: CommandView = client.get(&format!("/commands/{id}")).await?;
+        if args.json {
+            text::print_json(&view);
+            return Ok(ExitCode::SUCCESS);
+        }
+        let terminal = terminal_of(&mut client, &view.run).await;
+        let lines = lines(&view, terminal.as_ref());
+        lines.iter().for_each(|line| println!("{line}"));
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+/// Fetches the terminal at whose shell a command was typed. What became of its
+/// record does not keep anybody from reading this one.
+pub(crate) async fn terminal_of(client: &mut Client, run: &Run) -> Option<Run> {
+    let id = run.detail.in_terminal.as_ref()?;
+    let view: Result<CommandView, Failure> = client.get(&format!("/commands/{id}")).await;
+    view.ok().map(|view| view.run)
 }
 
 /// Turns what a person typed into what goes into an address.
@@ -87,8 +97,9 @@ pub(crate) fn place(run: &Run) -> &str {
     directory.unwrap_or(&run.cwd)
 }
 
-/// Returns everything about a run, one thing on each line.
-pub(crate) fn lines(view: &CommandView) -> Vec<String> {
+/// Returns everything about a run, one thing on each line; with the terminal
+/// that it was typed at, where it was.
+pub(crate) fn lines(view: &CommandView, terminal: Option<&Run>) -> Vec<String> {
     let run = &view.run;
     let detail = &run.detail;
     let mut rows: Vec<(&str, String)> = vec![
@@ -171,8 +182,10 @@ pub(crate) fn lines(view: &CommandView) -> Vec<String> {
             )
         }),
     );
-    if let Some(sandbox) = &detail.sandbox {
-        add("sandbox", Some(in_words(sandbox)));
+    // What is typed has no walls of its own.
+    let around = terminal.and_then(|terminal| terminal.detail.sandbox.as_ref());
+    if let Some(sandbox) = around.or(detail.sandbox.as_ref()) {
+        add("sandbox", Some(in_words(sandbox, &walls(run, terminal))));
         for layer in &sandbox.layers {
             let mark = match layer.holds.as_str() {
                 "whole" => '✓',
@@ -213,16 +226,31 @@ pub(crate) fn lines(view: &CommandView) -> Vec<String> {
         .collect()
 }
 
-fn in_words(sandbox: &SandboxView) -> String {
+/// How strong the walls are, or whose they are.
+fn walls(run: &Run, terminal: Option<&Run>) -> String {
+    let level = |run: &Run| run.detail.sandbox.as_ref()?.level.clone();
+    match (&run.detail.in_terminal, terminal) {
+        (Some(_), Some(terminal)) => {
+            let name = terminal.detail.terminal.as_ref();
+            let name = name.map_or("", |terminal| &terminal.name);
+            let (name, id) = (text::one_line(name, 40), &terminal.short_id);
+            let level = level(terminal).map_or_else(String::new, |level| format!(": {level}"));
+            format!("within the walls of terminal {name} ({id}){level}")
+        }
+        (Some(id), None) => format!("within the walls of its terminal ({})", text::safe(id)),
+        (None, _) => format!("walls {}", level(run).unwrap_or("not known yet".into())),
+    }
+}
+
+fn in_words(sandbox: &SandboxView, walls: &str) -> String {
     let files = match (sandbox.files.as_str(), &sandbox.directory) {
         ("write", Some(dir)) => format!("writes in {}", text::safe(dir)),
         ("copy", Some(dir)) => format!("writes to a copy of {}", text::safe(dir)),
         ("read", Some(dir)) => format!("reads in {}", text::safe(dir)),
         _ => "an empty home directory".into(),
     };
-    let level = sandbox.level.as_deref().unwrap_or("not known yet");
     format!(
-        "{}: {files}, network {}, walls {level}",
+        "{}: {files}, network {}, {walls}",
         text::safe(&sandbox.name),
         sandbox.network
     )

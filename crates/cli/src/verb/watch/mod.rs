@@ -258,8 +258,10 @@ impl<'a> Watching<'a> {
     async fn open(&mut self, id: &str, signals: &mut Signals) -> Result<(), Failure> {
         let mut client = Client::open(self.paths).await?;
         let view: CommandView = client.get(&format!("/commands/{id}")).await?;
+        let terminal = show::terminal_of(&mut client, &view.run).await;
+        let lines = show::lines(&view, terminal.as_ref());
         let mut keys = Keys::new(signals)?;
-        if question::page(&mut keys, &show::lines(&view)).await == question::Read::Whole {
+        if question::page(&mut keys, &lines).await == question::Read::Whole {
             let id = &view.run.short_id;
             say!("\n  weighlock output {id}    weighlock stop {id}");
             back(&mut keys).await;

@@ -56,6 +56,28 @@ fn a_command_in_a_shell_has_its_own_output_and_exit_status() {
 }
 
 #[test]
+fn a_command_in_a_shell_is_shown_within_the_walls_of_its_terminal() {
+    let desk = Desk::lenient();
+    let opened = desk.open("shell", "sh");
+    let run = desk.exec("shell", "echo hi");
+    let shown = || desk.home.call(&["show", &text(&run, "command_id")]).out;
+    let within = format!(
+        ", within the walls of terminal shell ({})",
+        text(&opened, "short_id")
+    );
+    let page = shown();
+    assert!(page.contains(&format!("{within}\n")), "{page}");
+    // How strong they were is known once it has ended, and what held.
+    desk.close("shell");
+    desk.ended(&opened);
+    let ended = desk.home.show(&text(&opened, "terminal_id"));
+    let level = text(&ended["sandbox"], "level");
+    let page = shown();
+    assert!(page.contains(&format!("{within}: {level}\n")), "{page}");
+    assert!(page.contains(" files "), "{page}");
+}
+
+#[test]
 fn several_lines_are_one_command_where_the_shell_can_tell() {
     let desk = Desk::lenient();
     desk.open("one", "bash");
