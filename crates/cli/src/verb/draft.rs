@@ -70,7 +70,7 @@ enum What {
         /// Apply exactly what this names, from `weighlock draft show --json`
         #[arg(long, value_name = "H")]
         hash: Option<String>,
-        /// Do not ask
+        /// Do not ask; without a terminal, this or --hash is needed
         #[arg(long)]
         yes: bool,
         /// Print the runs as one JSON object
@@ -84,7 +84,7 @@ enum What {
         /// What the requester is told, word for word
         #[arg(short = 'm', long = "message", value_name = "WHY")]
         why: Option<String>,
-        /// Do not ask
+        /// Do not ask; without a terminal, this is needed
         #[arg(long)]
         yes: bool,
         /// Print the runs as one JSON object
@@ -141,7 +141,10 @@ pub(crate) fn draft(args: Args, paths: &Paths) -> Result<ExitCode, Failure> {
             } => {
                 let draft = find(&of)?;
                 // Whoever names exactly what they mean has seen it.
-                let asks = !yes && hash.is_none() && term::is_there();
+                let asks = !yes && hash.is_none();
+                if asks && !term::is_there() {
+                    return Err(unseen(draft));
+                }
                 let seen = match asks {
                     true => seen(&mut client, draft).await?,
                     false => hash,
@@ -287,6 +290,16 @@ async fn seen(client: &mut Client, draft: &Draft) -> Result<Option<String>, Fail
     let runs = counted(draft.runs.len() as u64, "run");
     let yes = confirm(&format!("apply the changes of {runs}?")).await?;
     Ok(Some(info.view.hash).filter(|_| yes))
+}
+
+/// A draft grows while its session goes on, so that without a person who is
+/// shown it, nothing says what was meant.
+fn unseen(draft: &Draft) -> Failure {
+    let runs = counted(draft.runs.len() as u64, "run");
+    Failure::new(
+        format!("the changes of {runs} would be applied, and nobody has seen them; nothing was"),
+        "to apply what `weighlock draft show --json` tells, add --hash H; whatever it is, --yes",
+    )
 }
 
 /// Says what goes, and asks where somebody can be asked.

@@ -567,7 +567,7 @@ fn approve_shows_the_effect_and_who_comes_first() {
     assert_eq!(tty.end(), Some(0));
     assert_untouched(&home);
     // What waits can be applied in order at once.
-    let done = home.call(&["draft", "commit"]);
+    let done = home.call(&["draft", "commit", "--yes"]);
     assert_eq!(done.code, Some(0), "{done:?}");
     assert_eq!(read(&home, "README.md"), "first\nnew\nlast\nmore\n");
 }
@@ -1029,7 +1029,17 @@ fn a_draft_is_all_that_is_undecided() {
     tty.expect("Nothing was applied.");
     assert_eq!(tty.end(), Some(1));
     assert_untouched(&home);
-    // Whoever names it exactly, says so or is no person has not to be asked.
+    // Nobody can be asked without a terminal, and so has to say what is meant.
+    let done = home.call(&["draft", "commit"]);
+    assert_eq!(done.code, Some(1), "{done:?}");
+    assert_eq!(
+        done.err,
+        "error: the changes of 2 runs would be applied, and nobody has seen them; nothing was\n\
+         hint: to apply what `weighlock draft show --json` tells, add --hash H; whatever it is, \
+         --yes\n"
+    );
+    assert_untouched(&home);
+    // Whoever names it exactly, or says so, has not to be asked.
     let done = home.call(&["draft", "commit", "--hash", hash.as_str().unwrap()]);
     assert_eq!(done.code, Some(0), "{done:?}");
     assert_eq!(
