@@ -43,12 +43,21 @@ pub(crate) struct Args {
 #[derive(clap::Subcommand)]
 enum What {
     /// List what is undecided, session by session
+    #[command(before_help = "Examples:
+  weighlock draft list
+  weighlock draft list -s webshop
+  weighlock draft list --json")]
     List {
         /// Print one JSON object
         #[arg(long)]
         json: bool,
     },
     /// Show which files a session's draft changes
+    #[command(before_help = "Examples:
+  weighlock draft show                       of the only session
+  weighlock draft show s_7f3kq2
+  weighlock draft show -s webshop            of the latest session there
+  weighlock draft show --json                with the hash that `draft commit` takes")]
     Show {
         #[command(flatten)]
         of: Of,
@@ -57,6 +66,10 @@ enum What {
         json: bool,
     },
     /// Show a session's draft line by line
+    #[command(before_help = "Examples:
+  weighlock draft diff
+  weighlock draft diff s_7f3kq2 --stat       only which files, and how much
+  weighlock draft diff --patch | git apply")]
     Diff {
         #[command(flatten)]
         of: Of,
@@ -64,6 +77,12 @@ enum What {
         form: Form,
     },
     /// Apply a session's whole draft, in order
+    #[command(before_help = "Examples:
+  weighlock draft commit                     shows it, and asks
+  weighlock draft commit s_7f3kq2
+  weighlock draft show --json                in a script: look, and then
+  weighlock draft commit --hash H            apply exactly what was looked at
+  weighlock draft commit --yes               apply it whatever it is")]
     Commit {
         #[command(flatten)]
         of: Of,
@@ -78,6 +97,10 @@ enum What {
         json: bool,
     },
     /// Throw a session's whole draft away
+    #[command(before_help = "Examples:
+  weighlock draft discard
+  weighlock draft discard s_7f3kq2 -m 'Not like this.'    what the requester is told
+  weighlock draft discard --yes                           without being asked")]
     Discard {
         #[command(flatten)]
         of: Of,
@@ -92,6 +115,10 @@ enum What {
         json: bool,
     },
     /// Write a session's draft as a patch in git's format
+    #[command(before_help = "Examples:
+  weighlock draft export > work.patch
+  weighlock draft export s_7f3kq2 -o work.patch
+  weighlock draft export | git apply")]
     Export {
         #[command(flatten)]
         of: Of,

@@ -222,6 +222,23 @@ fn every_verb_has_help_with_examples_first() {
         let done = home.call(&[verb, "--help"]);
         assert!(done.out.starts_with("Examples:"), "{verb}: {done:?}");
     }
+    for (verb, parts) in [
+        ("draft", "list show diff commit discard export"),
+        (
+            "policy",
+            "show test check edit log back schema grant grants revoke",
+        ),
+    ] {
+        for part in parts.split(' ') {
+            let done = home.call(&[verb, part, "--help"]);
+            let examples = format!("Examples:\n  weighlock {verb} ");
+            assert!(done.out.starts_with(&examples), "{verb} {part}: {done:?}");
+            assert!(
+                done.out.contains(&format!("\n  weighlock {verb} {part}")),
+                "{verb} {part}: {done:?}"
+            );
+        }
+    }
     for shell in ["bash", "zsh", "fish", "powershell"] {
         assert!(home.call(&["completions", shell]).out.contains("weighlock"));
     }

@@ -19,6 +19,10 @@ use crate::when;
 const SHOWN: usize = 5;
 
 #[derive(clap::Args)]
+#[command(before_help = "Examples:
+  weighlock policy edit                            the server's rules, in your editor
+  weighlock policy edit sandbox.webshop -m 'no force pushes'
+  weighlock policy edit --file rules.toml --yes    in a script: save without asking")]
 pub(super) struct Edit {
     /// Which rules: `server`, or `sandbox.NAME`
     #[arg(default_value = "server")]
@@ -38,6 +42,10 @@ pub(super) struct Edit {
 }
 
 #[derive(clap::Args)]
+#[command(before_help = "Examples:
+  weighlock policy log
+  weighlock policy log 14                          what the rules were then
+  weighlock policy log --policy sandbox.webshop")]
 pub(super) struct Log {
     /// Print the text of this version
     version: Option<i64>,
@@ -47,6 +55,9 @@ pub(super) struct Log {
 }
 
 #[derive(clap::Args)]
+#[command(before_help = "Examples:
+  weighlock policy back 14
+  weighlock policy back 3 --policy sandbox.webshop -m 'too strict'")]
 pub(super) struct Back {
     /// The version, from `policy log`
     version: i64,

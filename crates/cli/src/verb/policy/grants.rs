@@ -13,6 +13,10 @@ use crate::paths::Paths;
 use crate::text::{self, command_line, one_line, safe};
 
 #[derive(clap::Args)]
+#[command(before_help = "Examples:
+  weighlock policy grant 'npm test'                for 8 hours
+  weighlock policy grant 'git commit *' --agent coder --sandbox webshop
+  weighlock policy grant 'cargo build' --until revoked")]
 pub(super) struct Grant {
     /// What a rule could say behind `auto =`: 'npm test', 'git commit *'
     pattern: String,

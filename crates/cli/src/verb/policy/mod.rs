@@ -43,13 +43,23 @@ pub(crate) struct Args {
 #[derive(clap::Subcommand)]
 enum Deed {
     /// Show presets, rules, agents and grants
+    #[command(before_help = "Examples:
+  weighlock policy show
+  weighlock policy show --json")]
     Show,
     /// Check rule files: what they say, and their examples
+    #[command(before_help = "Examples:
+  weighlock policy test rules.toml
+  weighlock policy test rules/*.toml --json        for CI; exit 1 if one is wrong")]
     Test {
         #[arg(required = true, value_name = "FILE")]
         files: Vec<PathBuf>,
     },
     /// Check a draft, and with a command what it would change
+    #[command(before_help = "Examples:
+  weighlock policy check draft.toml
+  weighlock policy check draft.toml -- npm test    by the rules in force, and by the draft
+  weighlock policy check draft.toml -- 'make | tee log'    one word is shell text")]
     Check {
         file: PathBuf,
         /// The command to judge by the rules in force and by the draft
@@ -63,13 +73,24 @@ enum Deed {
     /// Go back to what the rules were
     Back(file::Back),
     /// Print the JSON schema of rule files, for editors
+    #[command(before_help = "Examples:
+  weighlock policy schema > rules.schema.json")]
     Schema,
     /// Allow commands beforehand
     Grant(grants::Grant),
     /// List what is allowed beforehand
+    #[command(before_help = "Examples:
+  weighlock policy grants
+  weighlock policy grants --json")]
     Grants,
     /// Take a grant back
-    Revoke { id: String },
+    #[command(before_help = "Examples:
+  weighlock policy grants                          lists them, with their ids
+  weighlock policy revoke g_7f3kq2")]
+    Revoke {
+        /// The grant, from `policy grants`
+        id: String,
+    },
 }
 
 pub(crate) fn policy(args: Args, paths: Result<Paths, Failure>) -> Result<ExitCode, Failure> {
