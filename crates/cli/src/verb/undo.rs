@@ -1,7 +1,9 @@
 //! `weighlock undo`: take back what runs have changed.
 
+use std::cmp::Reverse;
 use std::process::ExitCode;
 
+use jiff::Timestamp;
 use weighlock_engine::{ChangesView, Run};
 use weighlock_server::{CommandView, RunList};
 
@@ -71,9 +73,14 @@ async fn to_undo(client: &mut Client, ids: &[String]) -> Result<Vec<Run>, Failur
         }
         runs.push(view.run);
     }
-    runs.sort_by(|a, b| (&b.updated_at, &b.command_id).cmp(&(&a.updated_at, &a.command_id)));
+    runs.sort_by_cached_key(|run| Reverse((moment(&run.updated_at), run.command_id.clone())));
     runs.dedup_by(|a, b| a.command_id == b.command_id);
     Ok(runs)
+}
+
+/// A moment that can be compared: in texts, zeros at the end are left out.
+fn moment(time: &str) -> Option<Timestamp> {
+    time.parse().ok()
 }
 
 fn say_undone(run: &Run, by: &Run) {
@@ -124,5 +131,17 @@ fn of(run: &Run, failure: Failure) -> Failure {
             _ => failure.hint.clone(),
         },
         ..failure
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tenth_of_a_second_is_before_eleven_hundredths() {
+        let (earlier, later) = ("2026-01-01T00:00:00.1Z", "2026-01-01T00:00:00.11Z");
+        assert!(earlier > later, "as texts");
+        assert!(moment(earlier) < moment(later));
     }
 }
