@@ -369,6 +369,7 @@ fn open_to(profile: &Profile, bare: bool) -> Open<'_> {
         (true, Writes::Refused) => open.read.push(home),
         (true, _) => open.write.push(home),
         (false, Writes::Refused) => {}
+        // With what others write to that is seen in it.
         (false, _) => open.share.push(home),
     }
     for mount in &profile.files {

@@ -48,6 +48,9 @@ pub enum Writes {
         below: Vec<PathBuf>,
         /// Likewise.
         layer: PathBuf,
+        /// Directories of the host that are seen in it and outlive the run, and
+        /// where. Other runs write to them, too.
+        shared: Vec<(PathBuf, PathBuf)>,
     },
     /// Nothing can be written.
     Refused,

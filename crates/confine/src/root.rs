@@ -114,7 +114,7 @@ impl Root {
                 .map_err(failed("bound the number of processes"))?;
         }
         let home = home(profile);
-        let all: Vec<&Mount> = [&home].into_iter().chain(&profile.files).collect();
+        let all: Vec<&Mount> = home.iter().chain(&profile.files).collect();
         for (index, mount) in all.iter().enumerate() {
             let at = mount.at();
             let may_make = covering(&all[..index], at).is_none_or(|cover| cover == profile.home);
@@ -351,25 +351,34 @@ impl Mount {
 
 /// How the private home directory is seen. It can be written until all that is
 /// shown in it has a place there.
-fn home(profile: &Profile) -> Mount {
-    let (from, at) = (profile.home_layer.clone(), profile.home.clone());
+fn home(profile: &Profile) -> Vec<Mount> {
+    let (from, at) = (&profile.home_layer, &profile.home);
+    let show = |from: &PathBuf, at: &PathBuf, required| Mount::Show {
+        from: from.clone(),
+        at: at.clone(),
+        access: Access::Write,
+        is: None,
+        lent: false,
+        required,
+    };
     match &profile.home_writes {
-        Writes::Layered { below, layer } => Mount::Layered {
-            from,
-            at,
-            is: None,
-            lent: false,
-            below: below.clone(),
-            layer: Some(layer.clone()),
-        },
-        Writes::Kept | Writes::Refused => Mount::Show {
-            from,
-            at,
-            access: Access::Write,
-            is: None,
-            lent: false,
-            required: true,
-        },
+        Writes::Kept | Writes::Refused => vec![show(from, at, true)],
+        Writes::Layered {
+            below,
+            layer,
+            shared,
+        } => {
+            let home = Mount::Layered {
+                from: from.clone(),
+                at: at.clone(),
+                is: None,
+                lent: false,
+                below: below.clone(),
+                layer: Some(layer.clone()),
+            };
+            let shared = shared.iter().map(|(from, at)| show(from, at, false));
+            [home].into_iter().chain(shared).collect()
+        }
     }
 }
 

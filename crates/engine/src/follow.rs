@@ -279,7 +279,9 @@ impl Engine {
                 path.display()
             ));
         }
-        detail.warnings.extend(guarded.left_at_home());
+        let left = guarded.left_at_home();
+        let left = left.map(|said| self.without_secrets(&detail, &said));
+        detail.warnings.extend(left);
         command.detail = stored(&detail);
     }
 

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use tokio::sync::OwnedSemaphorePermit;
 use weighlock_confine::{Access, Network};
-use weighlock_exec::{Limits, Spec};
+use weighlock_exec::{Hidden, Limits, Spec};
 use weighlock_marks::Nonce;
 use weighlock_policy::{Permit, Times};
 use weighlock_store::{Command, Key};
 
-use crate::effects::Comes;
+use crate::effects::{Comes, Layers};
 use crate::engine::Engine;
 use crate::env;
 use crate::error::Error;
@@ -55,30 +55,34 @@ pub(crate) struct Files {
 }
 
 impl Engine {
-    /// Works out everything that running a permitted request takes.
+    /// Works out everything that running a permitted request takes, and returns
+    /// what of the permit counts then.
     pub(crate) fn plan(
         &self,
         case: Case,
-        permit: &Permit,
+        permit: Permit,
         beginning: Beginning,
-    ) -> Result<Plan, Error> {
+    ) -> Result<(Plan, Permit), Error> {
         let room = self.take_place()?;
-        let narrowed = narrowed(&case.known.sandbox, permit);
+        let mut command = self.command(&case, &permit, &beginning);
+        let mut layers = self.layers(&case, &permit, &command.id)?;
+        let (permit, doubt) = self.doubted(permit, &case, &mut layers)?;
+        let narrowed = narrowed(&case.known.sandbox, &permit);
         let allowed = Allowed {
             engine: self,
             case: &case,
-            permit,
+            permit: &permit,
             sandbox: narrowed.as_ref().unwrap_or(&case.known.sandbox),
         };
         let (limits, mut warnings) = allowed.limits()?;
         warnings.extend(case.judged.warnings.iter().cloned());
-        let mut command = self.command(&case, permit, &beginning);
-        let mut layers = self.layers(&case, permit, &command.id)?;
+        warnings.extend(doubt);
+        warnings.extend(allowed.withheld());
         let mut walls = self.walls(allowed.sandbox, &case.place, &case.path, &mut layers)?;
         let tasks = self.show_tasks(&case.session, walls.for_root);
         walls.profile.files.extend(tasks);
         let (below, comes) = (layers.below(), layers.comes.take());
-        self.keep_copy(&case, permit, layers)?;
+        self.keep_copy(&case, &permit, layers)?;
         warnings.append(&mut walls.warnings);
         let (startup, nonce) = startup(&case.request).unzip();
         let (guarded, sandbox) = (walls.guarded.take(), walls.view.clone());
@@ -96,7 +100,7 @@ impl Engine {
         command.started_at = Some(self.clock.micros());
         command.open = true;
         let request = &case.request;
-        Ok(Plan {
+        let plan = Plan {
             still: beginning.still(),
             key: request.keyed(),
             env: request.env.iter().map(|(name, _)| name.clone()).collect(),
@@ -119,7 +123,33 @@ impl Engine {
             below,
             comes,
             cwd: case.place.fd,
-        })
+        };
+        Ok((plan, permit))
+    }
+
+    /// A rule that allows a command is about what people have seen. Where it would
+    /// run what whoever asks may have written since, or a person wants to see first
+    /// what it does, it is only tried. Returns what is to be said about that.
+    fn doubted(
+        &self,
+        permit: Permit,
+        case: &Case,
+        layers: &mut Layers,
+    ) -> Result<(Permit, Option<String>), Error> {
+        if permit.is_unasked() || permit.person().is_some() || !layers.is_writable() {
+            return Ok((permit, None));
+        }
+        let doubtful = layers.is_doubtful();
+        if !doubtful && !self.is_previewed(case)? {
+            return Ok((permit, None));
+        }
+        layers.doubt();
+        let said = doubtful.then(|| {
+            "it sees changes that nobody has decided about, so the rule that allows it does not \
+             count: it was only tried, without network and secrets; `weighlock draft` lists them"
+                .to_owned()
+        });
+        Ok((permit.only_tried(), said))
     }
 
     /// Takes one of the places for runs, of which there are so many.
@@ -185,13 +215,44 @@ impl Allowed<'_> {
             profile: walls.profile,
             limits,
             startup: None,
-            hidden: secrets(self.sandbox, self.permit)
-                .map(|(_, value)| value.clone())
-                .collect(),
+            hidden: Hidden {
+                values: self.sandbox.secrets.values().cloned().collect(),
+                in_pieces: self.has_secrets(),
+            },
             output_file: is_task
                 .then(|| self.engine.make_output_file(run, &self.case.session).ok())
                 .flatten(),
         }
+    }
+
+    /// Returns whether it is given what is secret. That is for what a person or a
+    /// rule has allowed: whoever asks reads the output of what is only tried, or
+    /// proved to read, without anybody being asked. And not where they can go on
+    /// to say what it does: at a terminal or an open input.
+    fn has_secrets(&self) -> bool {
+        !self.permit.is_unasked() && !self.is_open()
+    }
+
+    fn is_open(&self) -> bool {
+        matches!(self.case.request.input, Input::Open | Input::Terminal(_))
+    }
+
+    /// Says that secrets are missing where they could be expected.
+    fn withheld(&self) -> Option<String> {
+        let some = !self.sandbox.secrets.is_empty() && !self.permit.is_unasked();
+        (some && self.is_open()).then(|| {
+            "the sandbox's secrets are not set where somebody can go on typing; a task has them"
+                .into()
+        })
+    }
+
+    /// Returns what the sandbox sets for it.
+    fn variables(&self) -> Vec<(String, String)> {
+        let mut set = env::of_server(&self.sandbox.pass);
+        let secrets = self.sandbox.secrets.iter().filter(|_| self.has_secrets());
+        let own = self.sandbox.set.iter().chain(secrets);
+        set.extend(own.map(|(name, value)| (name.clone(), value.clone())));
+        set
     }
 
     fn env(&self, walls: &Walls, run: &str) -> Vec<(String, String)> {
@@ -200,7 +261,7 @@ impl Allowed<'_> {
             server: &self.engine.server_env,
             person: &walls.env,
             path: &self.case.path,
-            sandbox: &variables(self.sandbox, self.permit),
+            sandbox: &self.variables(),
             asked: &request.env,
             cwd: &walls.profile.cwd.to_string_lossy(),
             run,
@@ -241,24 +302,4 @@ fn narrowed(sandbox: &Sandbox, permit: &Permit) -> Option<Sandbox> {
         true => Some(sandbox.read_only()),
         false => permit.on_copy().then(|| sandbox.offline()),
     }
-}
-
-/// Returns what a sandbox sets for a command.
-fn variables(sandbox: &Sandbox, permit: &Permit) -> Vec<(String, String)> {
-    let mut set = env::of_server(&sandbox.pass);
-    let own = sandbox.set.iter().chain(secrets(sandbox, permit));
-    set.extend(own.map(|(name, value)| (name.clone(), value.clone())));
-    set
-}
-
-/// Returns what is secret and set for a command. That is for those that a person
-/// or a rule has allowed: whoever asks reads the output of what is only tried, or
-/// proved to read, without anybody being asked.
-fn secrets<'a>(
-    sandbox: &'a Sandbox,
-    permit: &Permit,
-) -> impl Iterator<Item = (&'a String, &'a String)> + use<'a> {
-    let given = !permit.is_unasked();
-    let secrets = sandbox.secrets.iter();
-    secrets.filter(move |_| given)
 }

@@ -278,7 +278,7 @@ impl Engine {
             return Ok(run);
         }
         let (began, since) = (Instant::now(), self.clock.micros());
-        let plan = self.plan(case, &permit, beginning)?;
+        let (plan, permit) = self.plan(case, permit, beginning)?;
         let run = self.start(plan, permit).await?;
         self.measures.start.observe(began.elapsed());
         self.trace(&run.command_id, "start", since);

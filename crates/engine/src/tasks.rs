@@ -194,7 +194,10 @@ impl Engine {
         let run = self.freshen(run);
         let live = self.lives.get(&run.command_id).filter(|_| run.open);
         let keeper = live.map(|live| live.job.status().keeper.pid);
-        let processes = keeper.map_or(vec![], weighlock_confine::processes_below);
+        let mut processes = keeper.map_or(vec![], weighlock_confine::processes_below);
+        for process in &mut processes {
+            process.command = self.without_secrets(&run.detail, &process.command);
+        }
         let adopted = run.open && run.ended_at.is_some();
         let until = run.started_at.as_deref().filter(|_| run.open && !adopted);
         let until = until.and_then(|began| began.parse::<jiff::Timestamp>().ok());

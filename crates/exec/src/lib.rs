@@ -22,13 +22,13 @@ pub use diary::{Diary, Happened, Mark, What};
 pub use job::{
     Error, Job, Ordered, Orphan, Summoned, adopt, forget, is_left, order, start, summon,
 };
-pub use keeper::{MANY_PROCESSES, serve_nursery};
+pub use keeper::{MANY_PROCESSES, hide, serve_nursery};
 pub use log::{InStream, Item, Line, Lines, Log, Piece, Stream, record};
 pub use nursery::Nursery;
 #[cfg(fuzzing)]
 pub use protocol::check as check_protocol;
 pub use short::ShortPath;
-pub use spec::{Limits, Shell, Spec, Startup, Stdin, write_input};
+pub use spec::{Hidden, Limits, Shell, Spec, Startup, Stdin, write_input};
 pub use status::{Cause, End, Fate, Leftover, Status, StreamTotals, Terminal, Totals};
 /// Only as the first deed of a program, before it opens anything.
 pub use weighlock_confine::close_inherited;

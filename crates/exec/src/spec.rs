@@ -29,10 +29,28 @@ pub struct Spec {
     /// A shell that is started in the command's place, and is the same but
     /// tells where it is; where there is room for what it reads first.
     pub startup: Option<Startup>,
-    /// Values that its output does not show.
-    pub hidden: Vec<String>,
+    /// What its output does not show.
+    pub hidden: Hidden,
     /// A file that its output is also written to.
     pub output_file: Option<PathBuf>,
+}
+
+/// Values that are somebody's secrets.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hidden {
+    /// As they are.
+    pub values: Vec<String>,
+    /// Also where they come in pieces. Not for a command that was not given
+    /// them: it could tell by what is hidden how they begin.
+    pub in_pieces: bool,
+}
+
+/// Without what nobody else may know.
+impl fmt::Debug for Hidden {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let count = self.values.len();
+        write!(formatter, "Hidden({count}, in pieces: {})", self.in_pieces)
+    }
 }
 
 /// How a shell is started that tells where it is.

@@ -62,6 +62,14 @@ impl Permit {
         }
     }
 
+    /// The same, only for a try.
+    pub fn only_tried(self) -> Self {
+        Self {
+            on_copy: true,
+            ..self
+        }
+    }
+
     /// Returns the text that was judged and may run.
     pub fn command(&self) -> &str {
         &self.command

@@ -122,16 +122,23 @@ fn what_is_secret_is_used_and_not_seen() {
     assert_eq!(ended["stderr"], format!("{stars}\n"));
     // Not what it does with it.
     assert_eq!(std::fs::read_to_string(dir.join("kept")).unwrap(), VALUE);
+    // Whoever was not given it sees no more than that.
+    let body = json!({ "command": "cat kept", "sandbox_id": "shop" });
+    let other = crew.call("owner").post("/commands", &body).expect(200);
+    assert_eq!(other["stdout"], stars);
     // A task's file is no way around.
     let task = allowed(
-        "touch made; echo $SHOP_SIGN; exec sleep 60",
-        json!({ "background": true }),
+        "touch made; echo $SHOP_SIGN; exec -a \"$SHOP_SIGN\" sleep 60",
+        json!({ "background": true, "shell": "bash" }),
     );
     let id = text(&task, "command_id");
     eventually("output", || {
         let run = crew.call("owner").get(&format!("/commands/{id}")).json();
         run["output"]["bytes"].as_u64() > Some(0)
     });
+    let tasks = crew.call("owner").get("/tasks").json().to_string();
+    assert!(tasks.contains("************** 60"), "{tasks}");
+    assert!(!tasks.contains(VALUE), "{tasks}");
     let stop = format!("/commands/{id}/stop");
     crew.call("owner").post(&stop, &json!({})).expect(200);
     crew.ended(&task);
@@ -139,12 +146,30 @@ fn what_is_secret_is_used_and_not_seen() {
     for part in [&VALUE[3..], "JldC9WYWx1"] {
         let found = Command::new("grep")
             .args(["-rl", part])
-            .args(["runs", "tasks", "recordings"])
+            .args(["runs", "tasks"])
             .current_dir(&state)
             .output()
             .unwrap();
         assert_eq!(String::from_utf8_lossy(&found.stdout), "", "{part}");
     }
+}
+
+#[test]
+fn secrets_are_not_where_somebody_goes_on_typing() {
+    let crew = Crew::new();
+    let dir = crew.home.base().join("shop");
+    std::fs::create_dir(&dir).unwrap();
+    let new = json!({ "label": "shop", "path": dir, "secrets": { "TOK": "s3cret-value" } });
+    crew.call("owner").post("/sandboxes", &new).expect(201);
+    let open = json!({ "command": "touch made; read x; echo $TOK | rev", "sandbox_id": "shop",
+                       "review": "before", "background": true, "stdin_open": true });
+    let asked = crew.call("owner").post("/commands", &open).expect(202);
+    crew.approve("ana", &crew.card(&asked)).expect(200);
+    let id = text(&asked, "command_id");
+    let shown = || crew.call("owner").get(&format!("/commands/{id}")).json();
+    eventually("it runs", || shown()["state"] == "running");
+    let said = shown()["warnings"].to_string();
+    assert!(said.contains("secrets are not set"), "{said}");
 }
 
 #[test]

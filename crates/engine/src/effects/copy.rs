@@ -116,8 +116,12 @@ impl Layers {
     }
 
     /// Returns what becomes of what is written to the home directory, which
-    /// is kept at `home`.
-    pub(crate) fn over_home(&mut self, home: &Path) -> io::Result<Writes> {
+    /// is kept at `home`. What is `shared` is seen in a layer.
+    pub(crate) fn over_home(
+        &mut self,
+        home: &Path,
+        shared: impl FnOnce() -> io::Result<Vec<(PathBuf, PathBuf)>>,
+    ) -> io::Result<Writes> {
         if self.home_stays {
             return Ok(Writes::Kept);
         }
@@ -130,12 +134,24 @@ impl Layers {
         Ok(Writes::Layered {
             below: below.collect(),
             layer,
+            shared: shared()?,
         })
     }
 
     /// Returns where it is kept, if it is to be thrown away.
     pub(crate) fn home(&self) -> Option<&Path> {
         self.home.as_deref()
+    }
+
+    /// Lets nothing stay that the run writes to the home directory.
+    pub(crate) fn doubt(&mut self) {
+        self.home_stays = false;
+    }
+
+    /// Returns whether something is seen that nobody has decided about, nor a
+    /// rule beforehand: whoever asks may have written what is run.
+    pub(crate) fn is_doubtful(&self) -> bool {
+        self.below.iter().any(|(_, copy)| !copy.allowed)
     }
 
     /// Returns whether anything of it is to be seen.
@@ -244,7 +260,7 @@ impl Engine {
 
     /// Returns whether whoever asks wants to see first what it does; refuses
     /// what would be done instead.
-    fn is_previewed(&self, case: &Case) -> Result<bool, Error> {
+    pub(crate) fn is_previewed(&self, case: &Case) -> Result<bool, Error> {
         let sandbox = &case.known.sandbox;
         if !case.request.preview || sandbox.files == Access::Read {
             return Ok(false);

@@ -6,14 +6,13 @@
 //! the others.
 
 use std::ffi::OsString;
-use std::os::unix::fs::{DirBuilderExt, chown};
+use std::fs::Permissions;
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use weighlock_confine::{Access, Mount};
-
 use super::person::Person;
-use crate::error::Error;
 use crate::live::lock;
 
 /// Where compilers keep what they have compiled, below a home directory. Nothing
@@ -29,19 +28,27 @@ const CACHES: &[(&str, &str)] = &[
 /// Held while they are made: two runs may be the first.
 static MAKING: Mutex<()> = Mutex::new(());
 
-/// Returns the mounts for those that belong to a home directory.
-pub(super) fn of(home: &Path, person: &Person) -> Result<Vec<Mount>, Error> {
+/// Returns where those are that belong to a home directory, and where they are
+/// seen.
+pub(super) fn of(home: &Path, person: &Person) -> io::Result<Vec<(PathBuf, PathBuf)>> {
     let dir = beside(home);
-    make(&dir, person).map_err(Error::file(&dir))?;
-    let mounts = CACHES.iter().map(|(name, at)| Mount::Show {
-        from: dir.join(name),
-        at: person.home.join(at),
-        access: Access::Write,
-        is: None,
-        lent: false,
-        required: false,
+    make(&dir, person)?;
+    let caches = CACHES.iter().map(|(name, at)| {
+        let cache = dir.join(name);
+        // A run may have closed it for those after it.
+        open(&cache)?;
+        Ok((cache, person.home.join(at)))
     });
-    Ok(mounts.collect())
+    caches.collect()
+}
+
+/// Lets the owner of a directory use it.
+pub(super) fn open(dir: &Path) -> io::Result<()> {
+    let mode = dir.metadata()?.permissions().mode();
+    match mode & 0o700 {
+        0o700 => Ok(()),
+        _ => std::fs::set_permissions(dir, Permissions::from_mode(mode | 0o700)),
+    }
 }
 
 fn beside(home: &Path) -> PathBuf {
@@ -51,7 +58,7 @@ fn beside(home: &Path) -> PathBuf {
 }
 
 /// Makes all of them before they are where they are looked for.
-fn make(dir: &Path, person: &Person) -> std::io::Result<()> {
+fn make(dir: &Path, person: &Person) -> io::Result<()> {
     if dir.is_dir() {
         return Ok(());
     }

@@ -27,17 +27,21 @@ use self::repositories::Repositories;
 pub(crate) use self::tools::VARIABLES;
 use crate::effects::Layers;
 use crate::engine::Engine;
-use crate::error::Error;
+use crate::error::{Error, brief};
 use crate::forgery::Maker;
 use crate::id::path_hash;
 use crate::live::lock;
 use crate::place::Place;
 use crate::protect::{self, Guard, Surface};
+use crate::safe::safe_text;
 use crate::sandbox::{Sandbox, Source, is_too_wide};
-use crate::view::{COPY, SandboxView};
+use crate::view::{COPY, Detail, SandboxView};
 
 /// How long toolchains that were found count: dozens of places are looked at.
 const TOOLS_FOR: Duration = Duration::from_secs(5);
+
+/// How many of the names are said that a run left where nobody looks for them.
+const NAMED: usize = 5;
 
 /// How long it counts whether a directory can be shown as a copy: that takes a
 /// process to find out, and changes when somebody mounts something.
@@ -107,15 +111,13 @@ impl Engine {
         let whole = self.directory_of(sandbox);
         let part = dir.as_deref().filter(|&dir| dir != whole);
         let layer = self.home_layer(sandbox, &person, part)?;
-        let home_writes = layers.over_home(&layer).map_err(Error::file(&layer))?;
+        let home_writes = layers.over_home(&layer, || caches::of(&layer, &person));
+        let home_writes = home_writes.map_err(Error::file(&layer))?;
         let mut warnings = vec![];
         let mut files = self.found.tools.get(&layer, || {
             let env = &self.server_env;
             tools::find(&person.home, &layer, path, env, sandbox.network)
         });
-        if let Writes::Layered { .. } = home_writes {
-            files.extend(caches::of(&layer, &person)?);
-        }
         let mut guarded = None;
         if let Some(dir) = &dir {
             if layers.is_wanted() {
@@ -200,6 +202,14 @@ impl Engine {
         }
     }
 
+    /// Hides the secrets of a run's sandbox in what the run has named.
+    pub(crate) fn without_secrets(&self, detail: &Detail, text: &str) -> String {
+        let sandbox = detail.sandbox.as_ref();
+        let sandbox = sandbox.and_then(|view| self.sandbox_called(&view.name));
+        let secrets = { sandbox.iter() }.flat_map(|sandbox| sandbox.secrets.values());
+        weighlock_exec::hide(text, &secrets.cloned().collect::<Vec<_>>())
+    }
+
     /// Where a sandbox's commands run, there or below.
     pub(crate) fn directory_of<'a>(&'a self, sandbox: &'a Sandbox) -> &'a Path {
         sandbox.directory.as_ref().unwrap_or(&self.config.base)
@@ -246,6 +256,7 @@ impl Engine {
             None => uid.to_string(),
         });
         if layer.is_dir() {
+            caches::open(&layer).map_err(Error::file(&layer))?;
             return Ok(layer);
         }
         let mut private = std::fs::DirBuilder::new();
@@ -497,11 +508,18 @@ impl Guarded {
         let ours = |name: &OsString| self.dir.iter().any(|part| part == name);
         let new = left(dir, *stays).into_iter();
         let new = new.filter(|name| !before.contains(name) && !ours(name));
-        let new: Vec<_> = new.map(|name| format!("~/{}", name.display())).collect();
-        if new.is_empty() {
-            return None;
+        let new: Vec<_> = new.collect();
+        let named = { new.iter().take(NAMED) }.map(|name| {
+            let name = brief(&name.to_string_lossy());
+            format!("~/{}", safe_text(&name).replace('\n', " "))
+        });
+        let mut named: Vec<_> = named.collect();
+        match new.len() {
+            0 => return None,
+            all if all > NAMED => named.push(format!("and {} more", all - NAMED)),
+            _ => {}
         }
-        let names = new.join(", ");
+        let names = named.join(", ");
         Some(match stays {
             true => {
                 format!("it made {names} in the sandbox's own home directory; yours is unchanged")

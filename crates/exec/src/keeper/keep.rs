@@ -12,7 +12,7 @@ use weighlock_confine::{Error, Exit, Notice, Spare, Tree, Usage, exit};
 
 use super::begin::{Begun, begin};
 use super::line::Line;
-use super::mask::Mask;
+use super::mask::{Mask, hide};
 use super::output_file::OutputFile;
 use super::pipes::Pipes;
 use super::pipestatus;
@@ -345,6 +345,7 @@ impl Kept {
     /// Decides about what the shell left running.
     fn settle(&mut self) {
         let left = self.tree.members(NAMED_UP_TO);
+        let hidden = &self.spec.hidden;
         let fate = if self.spec.limits.keep.is_some() {
             Fate::Kept
         } else {
@@ -357,7 +358,7 @@ impl Kept {
                 .into_iter()
                 .map(|member| Leftover {
                     pid: member.pid,
-                    command: member.command(),
+                    command: hide(&member.command(), &hidden.values),
                     fate,
                 })
                 .collect();

@@ -11,6 +11,7 @@ mod terminal;
 
 pub(crate) use begin::IN_ITS_PLACE;
 pub use keep::MANY_PROCESSES;
+pub use mask::hide;
 
 use std::io::{self, IoSliceMut, Write};
 use std::mem::MaybeUninit;

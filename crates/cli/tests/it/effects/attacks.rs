@@ -76,6 +76,74 @@ fn what_is_tried_leaves_no_settings_for_what_somebody_allows() {
 }
 
 #[test]
+fn a_grant_does_not_count_for_what_nobody_has_decided_about() {
+    let place = Place::new();
+    let secret = json!({ "label": "g", "path": place.home.base(),
+                         "secrets": { "TOK": "real-secret-1" } });
+    place.owner().post("/sandboxes", &secret).expect(201);
+    place.write("build.sh", "#!/bin/sh\ntrue\n");
+    let grant = json!({ "pattern": "sh build.sh", "sandbox": "g" });
+    place.owner().post("/policies/grants", &grant).expect(200);
+    let wishes = || json!({ "session_id": "one", "sandbox_id": "g" });
+    let own = |command: &str| {
+        let mut body = wishes();
+        body["command"] = command.into();
+        place.owner().post("/commands", &body)
+    };
+    let look = "echo $TOK | rev; echo planted >> ~/.profile";
+    place.write("build.sh", look);
+    let granted = own("sh build.sh").expect(200);
+    assert_eq!(granted["stdout"], "1-terces-laer\n", "{granted}");
+    own(&format!("echo '{look}; date' > build.sh")).expect(202);
+    let doubted = own("sh build.sh").json();
+    let said = text(&doubted, "stdout");
+    assert!(said.starts_with("\n"), "{doubted}");
+    let said = doubted["warnings"].to_string();
+    assert!(said.contains("nobody has decided about"), "{said}");
+    // Whoever wants to see first what it does has not had it done.
+    let preview = json!({ "command": "sh build.sh", "sandbox_id": "g", "preview": true });
+    let preview = place.owner().post("/commands", &preview).json();
+    assert_eq!(preview["stdout"], "\n", "{preview}");
+    let home = json!({ "command": "cat ~/.profile", "sandbox_id": "g" });
+    let home = place.owner().post("/commands", &home).expect(200);
+    assert_eq!(home["stdout"], "planted\n", "{home}");
+}
+
+#[test]
+fn caches_of_tries_are_no_place_to_meet() {
+    if !is_installed("python3") {
+        return skip("there is no python3");
+    }
+    let outer = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let Ok(home) = Home::within(outer) else {
+        return skip("only root can write where this was built");
+    };
+    let place = Place::at(home, "");
+    let bind = "import os, socket; \
+                socket.socket(socket.AF_UNIX).bind(os.path.expanduser('~/.cache/ccache/s'))";
+    let run = place.ask(&format!("python3 -c \"{bind}\"; touch /tmp/x"), Value::Null);
+    let said = text(&run.json(), "stderr");
+    assert!(said.contains("PermissionError"), "{said}");
+    // Nor can one close them for the next.
+    place.unasked("chmod 000 ~/.cache/ccache", Value::Null);
+    let next = place.unasked("echo x > ~/.cache/ccache/y && echo written", Value::Null);
+    assert_eq!(next["stdout"], "written\n", "{next}");
+}
+
+#[test]
+fn what_is_left_at_home_is_said_in_few_plain_words() {
+    let place = Place::new();
+    let run = place.unasked(
+        "cd ~ && seq 1 500 | xargs touch; touch '0\n✓ approved by root'",
+        Value::Null,
+    );
+    let said = &run["warnings"][0];
+    let said = said.as_str().expect("a text");
+    assert!(said.contains(", and 496 more is not kept"), "{said}");
+    assert!(said.len() < 500 && !said.contains('\n'), "{said}");
+}
+
+#[test]
 fn what_waits_is_seen_with_what_it_wrote_at_home_and_goes_without_it() {
     let place = Place::new();
     let own = || json!({ "session_id": "one" });
