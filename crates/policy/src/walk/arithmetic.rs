@@ -1,10 +1,14 @@
 //! Expressions, which are evaluated more than once.
 
-use weighlock_shell::{Operation, Parameter, Piece, Word};
+use weighlock_shell::{List, Operation, Parameter, Piece, Word};
 
-use super::{Variable, Walk, scan};
+use super::{Variable, Walk, count, scan};
 use crate::argument::Arg;
 use crate::variables;
+
+/// Variables that the shell makes a new number of whenever they are read.
+/// Setting one is a question of its own.
+const KEPT: &[&str] = &["RANDOM", "SRANDOM", "SECONDS", "LINENO"];
 
 impl Walk<'_> {
     /// An expression can run code: a variable in it is evaluated again, and
@@ -20,9 +24,10 @@ impl Walk<'_> {
         scan::identifiers(expression, |name| {
             let known = self.variables.get(name);
             let changes = |variable: &Variable| variable.sites > 0 && !variable.number;
+            let kept = KEPT.contains(&name) && !scan::has_assignment(expression);
             if known.is_some_and(changes)
                 || (self.wild && known.is_some())
-                || variables::is_loud(name)
+                || (variables::is_loud(name) && !kept)
             {
                 doubts.push(name.to_owned());
             }
@@ -32,7 +37,11 @@ impl Walk<'_> {
                 Piece::Parameter(parameter) if !self.is_number(parameter) => {
                     doubts.push(parameter.name.clone());
                 }
-                Piece::Command(_) => doubts.push("the output of a command".into()),
+                Piece::Command(inner) if !self.counts(&inner.body) => {
+                    doubts.push("the output of a command".into());
+                }
+                // It was quoted, and is expanded all the same.
+                Piece::Text { text, .. } if text.contains(['$', '`']) => doubts.push(text.clone()),
                 _ => {}
             }
         }
@@ -71,6 +80,19 @@ impl Walk<'_> {
                 })
             }
             _ => false,
+        }
+    }
+
+    /// Returns whether all that a substitution can put out is numbers.
+    pub(super) fn counts(&self, body: &List) -> bool {
+        !self.wild && count::only_numbers(body, &self.redefined)
+    }
+
+    /// The elements of an array may say where they go, `[index]=value`, and
+    /// that is evaluated.
+    pub(super) fn indexes(&mut self, elements: &[Word]) {
+        for index in elements.iter().filter_map(scan::index) {
+            self.arithmetic_value(&index);
         }
     }
 

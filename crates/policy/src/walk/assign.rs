@@ -95,6 +95,7 @@ impl Walk<'_> {
         match &assignment.value {
             Value::Scalar(word) => self.substitutions(word),
             Value::Array(words) => {
+                self.indexes(words);
                 let mut any = false;
                 for word in words {
                     any |= self.substitutions(word);

@@ -342,7 +342,8 @@ impl Walk<'_> {
             Some("-p" | "-l") | None if argv.get(1).is_none_or(|arg| arg.text.is_some()) => return,
             _ => &argv[1..],
         };
-        if let [action, _, ..] = args
+        if let [action, rest @ ..] = args
+            && (!rest.is_empty() || action.many)
             && !matches!(action.text.as_deref(), Some("" | "-"))
         {
             let action = action.clone();
@@ -452,7 +453,7 @@ impl Walk<'_> {
             matches!(pair[0].text.as_deref(), Some("-v" | "-R"))
                 && pair[1].text.as_ref().is_none_or(|text| text.contains('['))
         });
-        if evaluates {
+        if evaluates || may_evaluate(&argv[1..]) {
             part.unknown = Some("the name of a variable is evaluated, which can run code".into());
         }
         self.push(part);
@@ -465,6 +466,17 @@ fn counts(format: &str) -> bool {
         rest.trim_start_matches(|c: char| c.is_ascii_digit() || "-+ #.*'hjlLqtz".contains(c))
             .starts_with('n')
     })
+}
+
+/// Returns whether `-v` and the name of a variable may come out of words that
+/// are only known when they run.
+fn may_evaluate(args: &[Arg]) -> bool {
+    let unknown = |arg: &Arg| arg.text.is_none() && arg.may_be_option();
+    let found = |arg: &Arg, name| arg.many && paths::overlap(&arg.shape, name);
+    let splits = |arg: &Arg| arg.splits || found(arg, "-v") || found(arg, "-R");
+    let names = |arg: &Arg| arg.text.as_ref().is_none_or(|text| text.contains('['));
+    let mut pairs = args.windows(2);
+    args.iter().any(splits) || pairs.any(|pair| unknown(&pair[0]) && names(&pair[1]))
 }
 
 fn names_secret(argv: &[Arg]) -> bool {

@@ -8,6 +8,7 @@
 mod arithmetic;
 mod assign;
 mod builtin;
+mod count;
 mod feed;
 mod fields;
 mod find;
@@ -88,6 +89,8 @@ struct Walk<'p> {
     parts: Vec<Part>,
     variables: HashMap<String, Variable>,
     functions: HashMap<String, Function>,
+    /// Names that are a function's somewhere, perhaps only later.
+    redefined: Vec<String>,
     /// What `set --` said last.
     set_args: Option<Vec<Arg>>,
     /// Text that is run could set any variable.
@@ -166,6 +169,7 @@ impl<'p> Walk<'p> {
             parts: vec![],
             variables: HashMap::new(),
             functions: HashMap::new(),
+            redefined: vec![],
             set_args: None,
             wild: false,
             downloads: vec![],
@@ -205,7 +209,8 @@ impl<'p> Walk<'p> {
     }
 
     fn script(&mut self, script: &Script, text: &str) {
-        for (name, number) in scan::assignments(&script.body) {
+        self.redefined.extend(scan::functions(&script.body));
+        for (name, number) in scan::assignments(&script.body, &self.redefined) {
             let variable = self.variables.entry(name).or_default();
             variable.number = number && (variable.sites == 0 || variable.number);
             variable.sites += 1;

@@ -4,6 +4,8 @@ use std::cell::RefCell;
 
 use weighlock_shell::{Command, Kind, List, Operation, Piece, Simple, Value, Visit, Word};
 
+use super::count;
+
 /// Commands whose words name variables that they set.
 const SETTERS: &[&str] = &[
     "read",
@@ -24,13 +26,13 @@ const SETTERS: &[&str] = &[
 
 /// Returns the name at each place that sets a variable, and whether it can
 /// only become a number there. Too many are fine; a missing one is not.
-pub(super) fn assignments(list: &List) -> Vec<(String, bool)> {
+pub(super) fn assignments(list: &List, redefined: &[String]) -> Vec<(String, bool)> {
     let names = RefCell::new(vec![]);
     let found = |name: &str, number| names.borrow_mut().push((name.to_owned(), number));
     let command = |command: &Command| match &command.kind {
         Kind::Simple(simple) => {
             for set in &simple.assignments {
-                found(&set.name, is_number(&set.value));
+                found(&set.name, is_number(&set.value, redefined));
             }
             if sets_by_name(&simple.words) {
                 let words = simple.words[1..].iter();
@@ -54,6 +56,58 @@ pub(super) fn assignments(list: &List) -> Vec<(String, bool)> {
     };
     Each { command, piece }.list(list);
     names.into_inner()
+}
+
+/// Returns the names of the functions that are defined somewhere.
+pub(super) fn functions(list: &List) -> Vec<String> {
+    let mut names = vec![];
+    let command = |command: &Command| {
+        if let Kind::Function { name, .. } = &command.kind {
+            names.push(name.clone());
+        }
+    };
+    let piece = |_: &Piece| {};
+    Each { command, piece }.list(list);
+    names
+}
+
+/// Returns what is between the brackets of an array's element, `[…]=value`.
+/// Where they end is hard to tell when there are more of them, so it is taken
+/// to be at the last place that it can be.
+pub(super) fn index(element: &Word) -> Option<Word> {
+    let plain = |piece: &Piece| match piece {
+        Piece::Glob(text) => Piece::Text {
+            text: text.clone(),
+            quoted: false,
+        },
+        other => other.clone(),
+    };
+    let mut pieces: Vec<Piece> = element.pieces.iter().map(plain).collect();
+    let first = match pieces.first_mut()? {
+        Piece::Text { text, .. } => text,
+        _ => return None,
+    };
+    *first = first.strip_prefix('[')?.to_owned();
+    let (at, end) = pieces.iter().enumerate().rev().find_map(|(at, piece)| {
+        let Piece::Text { text, .. } = piece else {
+            return None;
+        };
+        let after = match pieces.get(at + 1) {
+            Some(Piece::Text { text, .. }) => text.as_str(),
+            _ => "",
+        };
+        let both = format!("{text}{after}");
+        let end = both.rfind("]=").max(both.rfind("]+="))?;
+        (end < text.len()).then_some((at, end))
+    })?;
+    pieces.truncate(at + 1);
+    if let Piece::Text { text, .. } = &mut pieces[at] {
+        text.truncate(end);
+    }
+    Some(Word {
+        pieces,
+        span: element.span,
+    })
 }
 
 /// Returns whether text is run in this shell that may set anything.
@@ -88,12 +142,13 @@ fn calculated(expression: &Word, found: impl Fn(&str, bool)) {
 }
 
 /// Returns whether what is assigned is a number, whatever happens.
-fn is_number(value: &Value) -> bool {
+fn is_number(value: &Value, redefined: &[String]) -> bool {
     let Value::Scalar(word) = value else {
         return false;
     };
     match word.pieces.as_slice() {
         [Piece::Arithmetic { .. }] => true,
+        [Piece::Command(inner)] => count::only_numbers(&inner.body, redefined),
         [Piece::Text { text, .. }] => {
             !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
         }
@@ -107,7 +162,7 @@ fn sets_by_name(words: &[Word]) -> bool {
     })
 }
 
-fn has_assignment(expression: &Word) -> bool {
+pub(super) fn has_assignment(expression: &Word) -> bool {
     let texts = expression.pieces.iter().filter_map(|piece| match piece {
         Piece::Text { text, .. } => Some(text.as_str()),
         _ => None,

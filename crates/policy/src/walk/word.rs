@@ -27,6 +27,7 @@ impl Walk<'_> {
             Piece::Process { body, .. } => self.nested(body),
             Piece::Arithmetic { expression, .. } => self.arithmetic(expression),
             Piece::Array(words) => {
+                self.indexes(words);
                 let mut any = false;
                 for word in words {
                     any |= self.substitutions(word);
@@ -145,6 +146,7 @@ impl Walk<'_> {
             Piece::Command(substitution) => {
                 let text = guess.and_then(|_| self.output_of(&substitution.body));
                 match text {
+                    None if self.counts(&substitution.body) => fields.unknown(UNKNOWN_TEXT, true),
                     Some(text) => fields.value(text.trim_end_matches('\n'), substitution.quoted),
                     None => fields.unknown(UNKNOWN_TEXT, substitution.quoted),
                 }
