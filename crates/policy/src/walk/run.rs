@@ -96,6 +96,9 @@ impl Walk<'_> {
             Some(name) => self.named(&name, &argv, span),
             None => {
                 let shape = first.shape.clone();
+                if first.download {
+                    self.downloaded_code(span);
+                }
                 self.stranger(&argv, span, "the program is only known when it runs".into());
                 self.likely(&shape, &argv, span);
             }
