@@ -131,6 +131,7 @@ const SECRETS: &[&str] = &[
     "service-account*.json",
     "application_default_credentials.json",
     "master.key",
+    "*.tfstate",
     "terraform.tfstate*",
     "*.tfvars",
     ".secrets",
@@ -248,6 +249,19 @@ pub(crate) fn kind(path: &str, access: Access, deep: bool, place: &Place) -> Pla
     PlaceKind::Ordinary
 }
 
+/// Returns whether a pattern means all that is hidden in a directory, and no
+/// secret in particular: `.*`, `.[!.]*`.
+pub(crate) fn is_all_hidden(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    name.strip_prefix('.').is_some_and(is_vague)
+}
+
+/// Returns what kind of place everything in the directory of a path is.
+pub(crate) fn kind_of_all(path: &str, place: &Place) -> PlaceKind {
+    let dir = path.rsplit_once('/').map_or("", |(dir, _)| dir);
+    kind(&format!("{dir}/*"), Access::Read, false, place)
+}
+
 /// Returns whether reading or writing it changes and shows nothing.
 pub(crate) fn is_sink(path: &str) -> bool {
     SINKS.contains(&path) || path.starts_with("/dev/fd/")
@@ -329,7 +343,19 @@ fn reaches(path: &str, secret: &str) -> bool {
     let mut path = path.split('/');
     secret
         .split('/')
-        .all(|want| path.next().is_some_and(|part| overlap(part, want)))
+        .all(|want| path.next().is_some_and(|part| leads(part, want)))
+}
+
+/// The same for one component. `/etc/*release` is not meant to find what
+/// `/etc/shadow*` stands for.
+fn leads(part: &str, want: &str) -> bool {
+    let ends = want.len() > 1 && want.ends_with('*') && part.contains(WILD);
+    match want.strip_suffix('*') {
+        Some(start) if ends => ["", "-", ".1"]
+            .iter()
+            .any(|some| overlap(part, &format!("{start}{some}"))),
+        _ => overlap(part, want),
+    }
 }
 
 /// Returns whether the components of a secret's name occur, one after
@@ -339,9 +365,13 @@ fn contains_run(path: &str, secret: &str) -> bool {
     let parts = path.split(['/', ':']).filter(|part| !part.is_empty());
     let parts: Vec<&str> = parts.collect();
     let want: Vec<&str> = secret.split('/').collect();
-    parts
-        .windows(want.len())
-        .any(|run| run.iter().zip(&want).all(|(part, want)| finds(part, want)))
+    parts.windows(want.len()).enumerate().any(|(at, run)| {
+        let dirs = at + want.len() < parts.len();
+        run.iter().zip(&want).enumerate().all(|(at, (part, want))| {
+            // `.config/*/hosts.yml`: what is around it says what is meant.
+            finds(part, want) || (at > 0 && dirs && overlap(part, want))
+        })
+    })
 }
 
 /// Returns whether a name, perhaps a pattern, is or would find a secret one.
@@ -351,15 +381,49 @@ fn finds(part: &str, secret: &str) -> bool {
     if !part.contains(WILD) {
         return overlap(part, secret);
     }
-    // A pattern of nothing but wildcards says nothing about what is meant.
-    let wild = part.trim_matches(WILD).is_empty();
     // `*.json` is not meant to find `credentials.json`; `*.pem` is.
-    let by_ending = part.starts_with('*') && !secret.starts_with('*');
-    !wild
+    let by_ending = is_ending(part) && !secret.starts_with('*');
+    !is_vague(part)
         && !by_ending
         && ["x", ""]
             .iter()
             .any(|some| overlap(part, &secret.replace('*', some)))
+}
+
+/// Returns whether a pattern says next to nothing about what is meant: `*`,
+/// `a*`, `[A-Z]*`.
+fn is_vague(pattern: &str) -> bool {
+    let few = pattern.contains('*') && !pattern.starts_with('.') && spelled(pattern) <= 1;
+    few || pattern.trim_matches(WILD).is_empty()
+}
+
+/// Returns whether a pattern says little more than how a name ends: `*.json`,
+/// `c*.json`.
+fn is_ending(pattern: &str) -> bool {
+    let Some((before, ending)) = pattern.split_once('*') else {
+        return false;
+    };
+    let one = ending.starts_with('.') && !ending[1..].contains('.');
+    one && !before.starts_with('.') && spelled(before) <= 1
+}
+
+/// Returns how many characters of a pattern are spelled out. `[a-z]` and
+/// `[!x]` are wide, `[x]` and `[xy]` are not.
+fn spelled(pattern: &str) -> usize {
+    let mut count = 0;
+    let mut rest = pattern;
+    while let Some(next) = rest.chars().next() {
+        let set = rest.strip_prefix('[').and_then(|set| set.split_once(']'));
+        if let Some((set, after)) = set {
+            let wide = set.contains('-') || set.starts_with(['!', '^', '[']);
+            count += usize::from(!wide);
+            rest = after;
+            continue;
+        }
+        count += usize::from(!WILD.contains(&next));
+        rest = &rest[next.len_utf8()..];
+    }
+    count
 }
 
 fn could_be_any(part: &str, names: &[&str]) -> bool {

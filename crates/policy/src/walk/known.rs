@@ -121,6 +121,9 @@ impl Walk<'_> {
                     // Looking at its entry does not open it.
                     path.place = PlaceKind::Ordinary;
                 }
+                if arg.many && !arg.splits && paths::is_all_hidden(&path.path) {
+                    path.place = paths::kind_of_all(&path.path, self.place);
+                }
                 self.touch(part, path);
             }
             Role::Glob => {
