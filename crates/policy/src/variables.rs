@@ -31,6 +31,8 @@ const QUIET: &[&str] = &[
     "BLOCK_SIZE",
     "BLOCKSIZE",
     "TIMEFORMAT",
+    "MANWIDTH",
+    "SYSTEMD_COLORS",
     "HOMEBREW_NO_AUTO_UPDATE",
     "NPM_CONFIG_COLOR",
     "CARGO_INCREMENTAL",
