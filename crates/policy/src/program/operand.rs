@@ -89,7 +89,15 @@ impl Reader<'_> {
         match self.modes.as_slice() {
             [] => None,
             [only] => self.program.modes.iter().find(|mode| mode.name == *only),
-            _ => {
+            several => {
+                // Some go together, and are a mode by their joint name.
+                let mut names = several.to_vec();
+                names.sort_unstable();
+                let joint = names.join("+");
+                let mode = self.program.modes.iter().find(|mode| mode.name == joint);
+                if mode.is_some() {
+                    return mode;
+                }
                 self.doubt("its options contradict each other".into());
                 None
             }
