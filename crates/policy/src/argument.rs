@@ -28,6 +28,8 @@ pub(crate) struct Arg {
     pub(crate) download: bool,
     /// A variable whose name says that it holds a secret is in it.
     pub(crate) secret: bool,
+    /// What is read from it, where that is plain to see: `<(echo …)`.
+    pub(crate) prints: Option<String>,
     /// Where it is.
     pub(crate) span: Span,
     /// How it is written, where that is not its text.
@@ -115,6 +117,7 @@ impl Arg {
             undashed: !self.may_be_option() && !other.may_be_option(),
             download: self.download || other.download,
             secret: self.secret || other.secret,
+            prints: None,
             span: self.span,
             written: String::new(),
         }

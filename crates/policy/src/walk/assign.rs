@@ -77,6 +77,8 @@ impl Walk<'_> {
             part.effects.add(Effect::Shell);
             part.unknown = Some(format!("{name} changes what later commands do"));
             self.push(part);
+            let value = value.map(|value| Arg::known(value, span));
+            value.iter().for_each(|value| self.perhaps_run(value, span));
         }
     }
 

@@ -84,6 +84,10 @@ impl Walk<'_> {
                     .any(|arg| arg.text.as_ref().is_none_or(|text| text.contains('='))) =>
             {
                 self.change(name, argv, span, "gives a command another meaning");
+                let texts = args.iter().filter_map(|arg| arg.text.as_deref());
+                for (_, meaning) in texts.filter_map(|text| text.split_once('=')) {
+                    self.perhaps_runs(Some(meaning), span);
+                }
             }
             "alias" => self.note(name, argv, span, "shows aliases"),
             "hash"
@@ -161,6 +165,12 @@ impl Walk<'_> {
             part.paths.push(path);
         }
         self.push(part);
+        let Some(file) = argv.get(1) else { return };
+        self.perhaps_runs(file.prints.as_deref(), span);
+        if super::shells::is_input(file) {
+            let text = self.state.stdin.text.clone();
+            self.perhaps_runs(text.as_deref(), span);
+        }
     }
 
     fn exec(&mut self, argv: &[Arg], span: Span) {

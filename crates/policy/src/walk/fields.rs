@@ -143,6 +143,11 @@ impl Fields {
         self.now.download |= download;
     }
 
+    /// Says what is read from the path that is in it.
+    pub(super) fn prints(&mut self, text: Option<String>) {
+        self.now.prints = text;
+    }
+
     pub(super) fn secret(&mut self) {
         self.now.secret = true;
     }

@@ -5,7 +5,7 @@ use crate::argument::{Arg, UNKNOWN};
 use crate::effect::Effect;
 use crate::knowledge::Role;
 use crate::part::{Access, Part};
-use crate::program::Reading;
+use crate::program::{Reading, Use};
 
 /// Tests of `find` that compare a whole path.
 const ON_PATHS: &[&str] = &[
@@ -66,7 +66,8 @@ const MAX_PAIRS: usize = 64;
 impl Walk<'_> {
     /// What `find` deletes by itself.
     pub(super) fn find_deletes(&self, name: &str, reading: &Reading, part: &mut Part) {
-        if name != "find" || !part.effects.has(Effect::Delete) {
+        let all = !is_narrow(reading) && reading.uses.iter().any(removes);
+        if name != "find" || !(part.effects.has(Effect::Delete) || all) {
             return;
         }
         let starts: Vec<Arg> = reading
@@ -155,10 +156,18 @@ pub(super) fn shapes(reading: &Reading) -> Vec<String> {
 }
 
 fn is_narrow(reading: &Reading) -> bool {
-    reading
-        .options
-        .iter()
-        .any(|option| NARROW.contains(&option.name) || ON_PATHS.contains(&option.name))
+    let mut options = reading.options.iter();
+    options.any(|option| {
+        let narrow = NARROW.contains(&option.name) || ON_PATHS.contains(&option.name);
+        narrow && option.value.as_deref() != Some("*")
+    })
+}
+
+/// Returns whether a command that `find` runs removes what it is given.
+fn removes(used: &Use) -> bool {
+    let first = used.args.first().and_then(|arg| arg.text.as_deref());
+    let name = first.and_then(|text| text.rsplit('/').next());
+    used.role == Role::ArgvUntil && matches!(name, Some("rm" | "unlink" | "shred"))
 }
 
 /// Puts what is found or read in the place that a command has for it.

@@ -62,6 +62,18 @@ impl Walk<'_> {
             self.deed(deed, span);
         }
         self.state.cwd = cwd;
+        if reading.tags.contains(&"commands") {
+            self.commands_from_input(span);
+        }
+    }
+
+    /// Standard input says what is run later.
+    fn commands_from_input(&mut self, span: Span) {
+        if self.state.stdin.download {
+            self.downloaded_code(span);
+        }
+        let text = self.state.stdin.text.clone();
+        self.perhaps_runs(text.as_deref(), span);
     }
 
     /// Keeps in mind which files hold something from the network.

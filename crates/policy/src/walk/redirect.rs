@@ -68,6 +68,7 @@ impl Walk<'_> {
         if access == Access::Read && feeds_input {
             let net = ["/dev/tcp/", "/dev/udp/"];
             self.state.stdin = Feed {
+                text: target.prints.as_deref().map(Rc::from),
                 download: download || net.iter().any(|start| target.shape.starts_with(start)),
                 ..Feed::default()
             };

@@ -84,6 +84,7 @@ impl Walk<'_> {
             }
             part.paths.push(path);
             self.push(part);
+            self.perhaps_runs(file.prints.as_deref(), span);
             return true;
         }
         self.push(part);
@@ -194,6 +195,15 @@ impl Walk<'_> {
             .to_owned();
         if text.contains(' ') && self.guess() {
             self.possibly(|walk| walk.parsed(&text, None, span));
+        }
+    }
+
+    /// Text that is run if it is what it looks like.
+    pub(super) fn perhaps_runs(&mut self, text: Option<&str>, span: Span) {
+        if let Some(text) = text
+            && self.guess()
+        {
+            self.possibly(|walk| walk.parsed(text, None, span));
         }
     }
 

@@ -151,9 +151,10 @@ impl Walk<'_> {
                     None => fields.unknown(UNKNOWN_TEXT, substitution.quoted),
                 }
             }
-            Piece::Process { .. } => {
+            Piece::Process { body, .. } => {
                 fields.text("/dev/fd/");
                 fields.unknown(UNKNOWN_TEXT, true);
+                fields.prints(self.output_of(body));
             }
             Piece::Arithmetic { .. } => fields.unknown(UNKNOWN_TEXT, true),
             Piece::Array(_) | Piece::Unknown(_) => fields.unknown(UNKNOWN_TEXT, false),
@@ -263,15 +264,19 @@ impl Walk<'_> {
                 .get(guess.min(variable.guesses.len().saturating_sub(1)))
                 .cloned();
             return match parameter.operation {
-                Operation::Plain | Operation::Error => text,
+                Operation::Plain | Operation::Error | Operation::Trim => text,
                 Operation::Default | Operation::Assign => text.or_else(|| operand(self)),
                 Operation::Alternate => operand(self),
                 _ => None,
             };
         }
         match (parameter.operation, name) {
-            (Operation::Plain | Operation::Error, "HOME") => Some(self.place.home.clone()),
-            (Operation::Plain | Operation::Error, "PWD") => self.state.cwd.clone(),
+            (Operation::Plain | Operation::Error | Operation::Trim, "HOME") => {
+                Some(self.place.home.clone())
+            }
+            (Operation::Plain | Operation::Error | Operation::Trim, "PWD") => {
+                self.state.cwd.clone()
+            }
             (Operation::Plain | Operation::Error, "IFS") => Some(" \t\n".into()),
             (Operation::Default | Operation::Assign, _) => operand(self),
             (Operation::Plain, _) if name.bytes().all(|b| b.is_ascii_digit()) => {
