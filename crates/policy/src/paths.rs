@@ -108,6 +108,7 @@ const SECRETS: &[&str] = &[
     ".codex/auth.json",
     ".env",
     ".env.*",
+    "*.env",
     ".envrc",
     "*.pem",
     "*.key",
@@ -249,17 +250,11 @@ pub(crate) fn kind(path: &str, access: Access, deep: bool, place: &Place) -> Pla
     PlaceKind::Ordinary
 }
 
-/// Returns whether a pattern means all that is hidden in a directory, and no
-/// secret in particular: `.*`, `.[!.]*`.
-pub(crate) fn is_all_hidden(path: &str) -> bool {
-    let name = path.rsplit('/').next().unwrap_or(path);
-    name.strip_prefix('.').is_some_and(is_vague)
-}
-
-/// Returns what kind of place everything in the directory of a path is.
-pub(crate) fn kind_of_all(path: &str, place: &Place) -> PlaceKind {
-    let dir = path.rsplit_once('/').map_or("", |(dir, _)| dir);
-    kind(&format!("{dir}/*"), Access::Read, false, place)
+/// Returns the directory of which a pattern means everything, or everything
+/// that is hidden, and no secret in particular: `*`, `.*`, `.[!.]*`.
+pub(crate) fn all_of(path: &str) -> Option<&str> {
+    let (dir, name) = path.rsplit_once('/')?;
+    is_vague(name.strip_prefix('.').unwrap_or(name)).then_some(dir)
 }
 
 /// Returns whether reading or writing it changes and shows nothing.
@@ -365,12 +360,11 @@ fn contains_run(path: &str, secret: &str) -> bool {
     let parts = path.split(['/', ':']).filter(|part| !part.is_empty());
     let parts: Vec<&str> = parts.collect();
     let want: Vec<&str> = secret.split('/').collect();
-    parts.windows(want.len()).enumerate().any(|(at, run)| {
-        let dirs = at + want.len() < parts.len();
-        run.iter().zip(&want).enumerate().all(|(at, (part, want))| {
-            // `.config/*/hosts.yml`: what is around it says what is meant.
-            finds(part, want) || (at > 0 && dirs && overlap(part, want))
-        })
+    parts.windows(want.len()).any(|run| {
+        let mut both = run.iter().zip(&want);
+        // The directory says what is meant: `.docker/c*`, `.config/*/hosts.yml`.
+        both.next().is_some_and(|(part, want)| finds(part, want))
+            && both.all(|(part, want)| overlap(part, want))
     })
 }
 
@@ -383,6 +377,12 @@ fn finds(part: &str, secret: &str) -> bool {
     }
     // `*.json` is not meant to find `credentials.json`; `*.pem` is.
     let by_ending = is_ending(part) && !secret.starts_with('*');
+    let same_ending = secret
+        .strip_prefix('*')
+        .is_some_and(|end| part.ends_with(end));
+    if same_ending {
+        return true;
+    }
     !is_vague(part)
         && !by_ending
         && ["x", ""]

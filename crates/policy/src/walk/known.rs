@@ -133,8 +133,12 @@ impl Walk<'_> {
                     // Looking at its entry does not open it.
                     path.place = PlaceKind::Ordinary;
                 }
-                if arg.many && !arg.splits && paths::is_all_hidden(&path.path) {
-                    path.place = paths::kind_of_all(&path.path, self.place);
+                if path.place == PlaceKind::Secret
+                    && arg.many
+                    && !arg.splits
+                    && let Some(dir) = paths::all_of(&path.path)
+                {
+                    path.place = paths::kind(dir, Access::Read, false, self.place);
                 }
                 self.touch(part, path);
             }
