@@ -1,7 +1,9 @@
 //! A judgement as people read it: the verdict, the parts, the rules, the
 //! reasons.
 
-use weighlock_engine::{Explanation, Link, PartView, ReasonView, RuleView, Verdict};
+use weighlock_engine::{
+    DEFAULT_SANDBOX, Explanation, Link, PartView, ReasonView, RuleView, Verdict,
+};
 
 use crate::text::{aligned, command_line, one_line, quote, safe};
 
@@ -311,9 +313,13 @@ fn next_step(judged: &Explanation) -> Vec<String> {
     } else {
         ""
     };
+    let there = match judged.sandbox == DEFAULT_SANDBOX {
+        true => String::new(),
+        false => format!("-s {} ", safe(&judged.sandbox)),
+    };
     vec![match judged.verdict {
-        Verdict::Auto => format!("Try it: weighlock run -- {command}{tail}"),
-        Verdict::Ask => format!("Try it: weighlock run -- {command}   (asks you)"),
+        Verdict::Auto => format!("Try it: weighlock run {there}-- {command}{tail}"),
+        Verdict::Ask => format!("Try it: weighlock run {there}-- {command}   (asks you)"),
         Verdict::Reject => "Use another command: no approval is possible for this one.".into(),
     }]
 }

@@ -38,9 +38,14 @@ pub(crate) fn clock(time: &str) -> String {
         return String::new();
     };
     match then.date() == Zoned::now().date() {
-        true => then.strftime("%H:%M:%S").to_string(),
+        true => time_of_day(time),
         false => then.strftime("%d %b").to_string(),
     }
+}
+
+/// The time of day here, of what is soon.
+pub(crate) fn time_of_day(time: &str) -> String {
+    here(time).map_or_else(String::new, |then| then.strftime("%H:%M:%S").to_string())
 }
 
 /// The whole time here, to the second.

@@ -48,6 +48,12 @@ pub(crate) async fn terminal_of(client: &mut Client, run: &Run) -> Option<Run> {
 
 /// Turns what a person typed into what goes into an address.
 pub(crate) async fn resolve(client: &mut Client, id: &str) -> Result<String, Failure> {
+    if id.trim().is_empty() {
+        return Err(Failure::new(
+            "no run is named; nothing was done",
+            "`weighlock runs` lists them, and @last is the last one",
+        ));
+    }
     if id != "@last" {
         return Ok(escape(id));
     }

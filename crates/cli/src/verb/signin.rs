@@ -21,15 +21,17 @@ pub(crate) struct Args {
 
 pub(crate) fn signin(args: &Args, paths: &Paths) -> Result<ExitCode, Failure> {
     ourselves::may_decide()?;
-    let Some(address) = address(paths) else {
-        return Err(Failure::new(
-            "the server has no address that a browser could reach; no link was made",
-            "start it with one: `weighlock serve --replace`",
-        ));
-    };
-    let mut made: LinkView = block_on(async {
+    let (address, mut made): (String, LinkView) = block_on(async {
         let mut client = Client::open(paths).await?;
-        client.post("/signin/link", &serde_json::json!({})).await
+        // Not before: nobody knows where a server will be that does not run.
+        let Some(address) = address(paths) else {
+            return Err(Failure::new(
+                "the server has no address that a browser could reach; no link was made",
+                "`weighlock serve --replace --listen 127.0.0.1:PORT` gives it one",
+            ));
+        };
+        let made = client.post("/signin/link", &serde_json::json!({})).await?;
+        Ok((address, made))
     })?;
     made.link = format!("{address}{}", made.link);
     if args.json {

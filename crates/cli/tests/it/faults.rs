@@ -497,3 +497,16 @@ fn list(home: &Home) -> Vec<Value> {
     let (_, list) = home.api("GET", "/commands", &Value::Null);
     list["commands"].as_array().expect("a list").clone()
 }
+
+#[test]
+fn a_log_that_cannot_be_written_ends_no_request() {
+    let mut home = Home::new();
+    fs::create_dir_all(home.state()).unwrap();
+    std::os::unix::fs::symlink("/dev/full", home.state().join("server.log")).unwrap();
+    // Something is said with each request.
+    home.set("WEIGHLOCK_LOG", "trace");
+    // Nobody has started a server, so that this does.
+    let done = home.run(&["-q"], "echo fine");
+    assert_eq!((done.code, &*done.out), (Some(0), "fine\n"), "{done:?}");
+    home.call(&["serve", "--stop"]);
+}

@@ -24,6 +24,8 @@ pub(super) struct Asking<'a> {
     pub(super) show: &'a mut Show,
     /// Whoever asks does not wait for a person elsewhere.
     pub(super) at_once: bool,
+    /// Nobody is asked here, either.
+    pub(super) leaves: bool,
     /// How long they wait otherwise; for ever if not said.
     pub(super) patience: Option<Duration>,
 }
@@ -68,7 +70,7 @@ impl Asking<'_> {
         let (mut asked_here, mut said) = (false, None);
         while is_open(&view.run) {
             let waits = view.run.state == State::Waiting;
-            if waits && !asked_here && self.can_decide(client, &view).await? {
+            if waits && !asked_here && !self.leaves && self.can_decide(client, &view).await? {
                 asked_here = true;
                 match self.ask_here(view).await? {
                     Waited::Answered(now) => view = now,

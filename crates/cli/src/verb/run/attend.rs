@@ -117,6 +117,7 @@ impl Attending<'_> {
             signals: &mut self.signals,
             show: &mut self.show,
             at_once: args.no_wait || args.bg,
+            leaves: args.no_wait,
             patience: args.wait,
         };
         let mut settled = asking.changes(&mut self.client, ended, deadline).await?;

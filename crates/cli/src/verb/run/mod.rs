@@ -94,7 +94,7 @@ pub(crate) struct Options {
     /// Run it in the background and return at once
     #[arg(long, conflicts_with = "stdin")]
     bg: bool,
-    /// Where a person elsewhere has to allow it first, print the run's id and
+    /// Where a person has to allow it, ask nobody here: print the run's id, and
     /// return at once
     #[arg(long)]
     no_wait: bool,
@@ -123,7 +123,7 @@ pub(crate) struct Options {
     /// Print the whole result as one JSON object instead of the output
     #[arg(long)]
     json: bool,
-    /// Print nothing of our own
+    /// Print nothing of our own, but that a person is asked
     #[arg(short, long)]
     quiet: bool,
 }
@@ -180,6 +180,7 @@ pub(crate) fn start(
             signals: &mut signals,
             show: &mut show,
             at_once: args.no_wait || args.bg,
+            leaves: args.no_wait,
             patience: args.wait,
         };
         let begun = asking.request(&mut client, &request).await?;

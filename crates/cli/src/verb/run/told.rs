@@ -13,7 +13,7 @@ use crate::question;
 use crate::term::{self, say};
 use crate::text::{self, aligned, print_json};
 use crate::verb::show::nothing;
-use crate::when::{clock, counter};
+use crate::when::{counter, time_of_day};
 use crate::{effect, judged};
 
 impl Show {
@@ -123,7 +123,7 @@ fn asked(asked: &question::Asked) {
 
 /// Says how a person answers, and until when.
 fn answered_by(asked: &question::Asked, run: &Run) {
-    let (id, until) = (&asked.short_id, clock(&asked.expires_at));
+    let (id, until) = (&asked.short_id, time_of_day(&asked.expires_at));
     say!("  a person answers in a terminal, until {until}:");
     let diff = match &asked.effect {
         Some(_) => format!("weighlock diff {}    ", run.short_id),

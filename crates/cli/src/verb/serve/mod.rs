@@ -271,6 +271,9 @@ fn log(format: LogFormat) {
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
+        // That a line could not be written would be said in the same place, where
+        // a full disk makes saying it a panic.
+        .log_internal_errors(false)
         .with_ansi(false);
     match format {
         LogFormat::Json => log.json().init(),
