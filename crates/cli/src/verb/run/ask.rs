@@ -40,10 +40,14 @@ impl Asking<'_> {
     ) -> Result<CommandView, Failure> {
         let deadline = self.patience.map(|patience| Instant::now() + patience);
         let view: CommandView = client.post("/commands", request).await?;
-        self.answered(client, view, deadline, |run| {
+        let is_open = |run: &Run| {
             matches!(run.state, State::Waiting | State::Held) && !effect::is_asked_about(run)
-        })
-        .await
+        };
+        // Somebody may have been quicker than the answer that they are asked.
+        if view.run.approved_by.is_some() && !is_open(&view.run) {
+            self.show.answered(&view.run);
+        }
+        self.answered(client, view, deadline, is_open).await
     }
 
     /// Asks about what a run has changed on a copy. That is applied then, or
