@@ -127,9 +127,10 @@ impl Engine {
         Ok((plan, permit))
     }
 
-    /// A rule that allows a command is about what people have seen. Where it would
-    /// run what whoever asks may have written since, or a person wants to see first
-    /// what it does, it is only tried. Returns what is to be said about that.
+    /// A rule that allows a command is about what people have seen. Where it could
+    /// run what whoever asks has written since, nothing of it stays at home, and if
+    /// there are secrets or a network to be had, it is only tried; so is what a
+    /// person wants to see first. Returns what is to be said about that.
     fn doubted(
         &self,
         permit: Permit,
@@ -144,6 +145,11 @@ impl Engine {
             return Ok((permit, None));
         }
         layers.doubt();
+        let sandbox = &case.known.sandbox;
+        let has_more = sandbox.network == Network::On || !sandbox.secrets.is_empty();
+        if doubtful && !has_more && !self.is_previewed(case)? {
+            return Ok((permit, None));
+        }
         let said = doubtful.then(|| {
             "it sees changes that nobody has decided about, so the rule that allows it does not \
              count: it was only tried, without network and secrets; `weighlock draft` lists them"

@@ -213,7 +213,8 @@ fn nothing_that_is_typed_meanwhile_is_lost_or_overtaken() {
         for n in 1..=LINES {
             let input = json!({ "text": n.to_string(), "submit": true });
             let sent = coder.post("/terminals/cat/input", &input);
-            assert!([202, 204].contains(&sent.status), "{sent:?}");
+            // 200 where there is a word about who had the keyboard.
+            assert!([200, 202, 204].contains(&sent.status), "{sent:?}");
         }
     });
     let mut ana = Watcher::at(&desk.ana(), "cat");
