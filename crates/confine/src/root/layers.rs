@@ -57,6 +57,9 @@ impl Root {
         let own = layer.as_ref();
         let own = own.map(|dir| set_up("own", dir, None, Access::Write));
         let own = own.transpose()?;
+        if let Some(own) = &own {
+            forget_mark(own);
+        }
         let mount = || overlay(&lower, own.as_deref());
         let overlay = match lent {
             true => on_files_as(NOBODY, mount)?,
@@ -76,6 +79,14 @@ impl Root {
         }
         Ok(unlinkat(CWD, &bench, AtFlags::REMOVEDIR)?)
     }
+}
+
+/// Removes the mark by which the kernel refuses a layer that was mounted before
+/// as `volatile`. Walls that could not be built to their end are built once more,
+/// and nothing has run on it.
+fn forget_mark(own: &Path) {
+    let mark = own.join("work/work/incompat");
+    let _ = std::fs::remove_dir_all(mark);
 }
 
 /// Mounts layers over each other, the newest first; `own`, which holds `upper`
