@@ -78,6 +78,7 @@ fn profile(here: &Path, layer: std::path::PathBuf) -> std::io::Result<Profile> {
             open_files: 1024,
             file_bytes: 1 << 30,
             disk_bytes: 1 << 30,
+            disk_files: 1 << 20,
         },
         minimum: Rung::Landlock,
     })

@@ -81,6 +81,19 @@ impl Fence {
             .map_err(io::Error::other)
     }
 
+    /// Lets sockets be made below directories.
+    pub(crate) fn open_to_sockets<'a>(
+        self,
+        dirs: impl IntoIterator<Item = &'a PathFd>,
+    ) -> io::Result<Self> {
+        let mut rules = self.0;
+        for dir in dirs {
+            let rule = PathBeneath::new(dir, AccessFs::MakeSock);
+            rules = rules.add_rule(rule).map_err(io::Error::other)?;
+        }
+        Ok(Self(rules))
+    }
+
     /// Shuts us in, for good. Returns whether there is such a fence at all.
     pub(crate) fn shut(self) -> io::Result<bool> {
         let done = self.0.restrict_self().map_err(io::Error::other)?;

@@ -11,6 +11,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use landlock::PathFd;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::process::{
@@ -23,7 +24,7 @@ use crate::fence::{self, Fence, Open};
 use crate::fork::exit;
 use crate::limits;
 use crate::line::{Built, Line, MAX_ANSWER, Note, Notice, Plan};
-use crate::network::raise_loopback;
+use crate::network::{name_host, raise_loopback};
 use crate::privilege;
 use crate::profile::{Access, Identity, Mount, Network, Profile, Rung, Writes};
 use crate::root::{self, Failed, Root, failed};
@@ -54,8 +55,18 @@ struct Ahead {
     start: Start,
     /// `None` where there is no root of its own.
     root: Option<Root>,
+    /// Why the host's name can be seen, if it can.
+    hostname: Option<String>,
     fence: Fence,
+    private: Vec<PrivateDir>,
     filter: &'static Filter,
+}
+
+/// A private temporary directory of the run, held open: the profile may have
+/// something else mounted at its path.
+struct PrivateDir {
+    path: &'static Path,
+    fd: PathFd,
 }
 
 /// Prepares this process, waits for its order, and then serves as init until
@@ -82,8 +93,10 @@ pub(crate) fn serve(start: Start, network: Network, lender: Option<OwnedFd>, lin
     let Ok(Some(stdio)) = line.receive_go() else {
         exit(0);
     };
-    if rung == Rung::Landlock && built.homeless.is_none() {
-        settle_in(&mut plan);
+    match rung {
+        Rung::Landlock if built.homeless.is_none() => settle_in(&mut plan),
+        Rung::Landlock => {}
+        Rung::SharedProc | Rung::Full => point_tmpdir_at_sockets(&mut plan),
     }
     let note = plan.note.clone();
     // Without a PID namespace the command can kill us, and before we had told
@@ -145,6 +158,11 @@ fn prepare(
     privilege::bound_capabilities().map_err(failed("give up privileges"))?;
     limits::bound_alike().map_err(failed("set limits"))?;
     let bare = matches!(start, Start::Bare { .. });
+    let hostname = match bare {
+        true => None,
+        // Some filters of system calls refuse it, and walls stand without.
+        false => name_host().err().map(|error| error.to_string()),
+    };
     let root = if bare {
         set_child_subreaper(Some(getpid())).map_err(failed("keep orphans"))?;
         None
@@ -155,6 +173,10 @@ fn prepare(
         Some(Root::prepare(lender)?)
     };
     let rung = root.as_ref().map_or(Rung::Landlock, Root::rung);
+    let private = match bare {
+        true => vec![],
+        false => private_dirs().map_err(failed("open the temporary directories"))?,
+    };
     // A network namespace shuts better, and leaves the loopback.
     let fence = Fence::new(!bare || network == Network::On)
         .and_then(|fence| fence.open(&always_open(rung)))
@@ -167,7 +189,9 @@ fn prepare(
     Ok(Ahead {
         start,
         root,
+        hostname,
         fence,
+        private,
         filter: Filter::get(sockets),
     })
 }
@@ -177,13 +201,14 @@ fn prepare(
 fn build(ahead: Ahead, plan: &Plan, line: &Line) -> Result<(Built, Option<Terminal>), Failed> {
     let profile = &plan.profile;
     let bare = ahead.root.is_none();
-    match ahead.root {
+    let pids_bounded = match ahead.root {
         Some(root) => root.finish(profile)?,
         None => {
             can_do_without_root(profile).map_err(failed("use Landlock alone"))?;
             root::enter(profile).map_err(failed("enter the working directory"))?;
+            false
         }
-    }
+    };
     if !bare {
         // SAFETY: we have one thread, and share no files with another.
         unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWCGROUP) }
@@ -205,8 +230,11 @@ fn build(ahead: Ahead, plan: &Plan, line: &Line) -> Result<(Built, Option<Termin
     if bare && homeless.is_none() {
         open.write.push(&tmp);
     }
+    let private = ahead.private.iter();
+    let sockets = private.filter(|dir| can_have_sockets(dir.path, &open.share));
     let fence = ahead.fence.open(&open);
     let fenced = fence
+        .and_then(|fence| fence.open_to_sockets(sockets.map(|dir| &dir.fd)))
         .and_then(Fence::shut)
         .map_err(failed("set up Landlock"))?;
     if bare && !fenced {
@@ -224,6 +252,8 @@ fn build(ahead: Ahead, plan: &Plan, line: &Line) -> Result<(Built, Option<Termin
     let built = Built {
         landlock,
         user_namespace,
+        pids_bounded,
+        hostname: ahead.hostname,
         homeless: homeless.map(|error| error.to_string()),
     };
     Ok((built, terminal))
@@ -343,7 +373,7 @@ fn always_open(rung: Rung) -> Open<'static> {
         Rung::SharedProc => Open {
             read: paths(&["/"]),
             use_files: paths(&["/dev", "/dev/null"]),
-            write: paths(PRIVATE),
+            share: paths(PRIVATE),
             ..Open::default()
         },
         // The last is the command's input as a rule. It was opened outside, and
@@ -351,7 +381,8 @@ fn always_open(rung: Rung) -> Open<'static> {
         Rung::Full => Open {
             read: paths(&["/"]),
             use_files: paths(&["/dev", "/proc", "/dev/null"]),
-            write: paths(PRIVATE),
+            // Sockets follow when it is known what lies below.
+            share: paths(PRIVATE),
             ..Open::default()
         },
     }
@@ -384,10 +415,44 @@ fn open_to(profile: &Profile, bare: bool) -> Open<'_> {
             Mount::Layered {
                 at, layer: Some(_), ..
             } => open.write.push(at),
-            Mount::Layered { .. } | Mount::Guard { .. } | Mount::Hide { .. } => {}
+            Mount::Layered { .. }
+            | Mount::Guard { .. }
+            | Mount::Close { .. }
+            | Mount::Hide { .. } => {}
         }
     }
     open
+}
+
+fn private_dirs() -> io::Result<Vec<PrivateDir>> {
+    let dirs = PRIVATE.iter().map(|path| {
+        let fd = PathFd::new(path).map_err(io::Error::other)?;
+        let path = Path::new(*path);
+        Ok(PrivateDir { path, fd })
+    });
+    dirs.collect()
+}
+
+/// Whether sockets may be made in a private directory. Landlock grants a right
+/// for all that lies below, other mounts too, and cannot take it back there. So
+/// not where something lies below that other runs write to as well.
+fn can_have_sockets(private: &Path, shared: &[&Path]) -> bool {
+    !shared.iter().any(|shared| shared.starts_with(private))
+}
+
+/// Where `/tmp` can have no sockets, programs are told of a temporary directory
+/// that can. What the request has set stays.
+fn point_tmpdir_at_sockets(plan: &mut Plan) {
+    let open = open_to(&plan.profile, false);
+    let with_sockets = |path: &&&str| can_have_sockets(Path::new(path), &open.share);
+    let first = PRIVATE.iter().find(with_sockets);
+    let is_set = plan.env.iter().any(|(name, _)| name == "TMPDIR");
+    if let Some(&first) = first
+        && first != PRIVATE[0]
+        && !is_set
+    {
+        plan.env.push(("TMPDIR".into(), first.into()));
+    }
 }
 
 fn leave_note(note: &Note) -> io::Result<()> {

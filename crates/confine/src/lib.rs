@@ -8,6 +8,7 @@ mod asleep;
 mod cgroup;
 mod enforced;
 mod fence;
+mod files;
 mod foreground;
 mod fork;
 mod handle;
@@ -33,6 +34,7 @@ mod watch;
 
 pub use cgroup::sweep_cgroups;
 pub use enforced::{Enforced, Holds, Layer};
+pub use files::Inodes;
 pub use foreground::{
     Taker, directory_inside, first_inside, first_waits_for_input, only_first_takes_input,
     takes_input, waits_for_input,

@@ -89,6 +89,10 @@ pub struct Built {
     pub landlock: i32,
     /// Nobody else is known inside.
     pub user_namespace: bool,
+    /// The PID namespace bounds the number of processes (Linux 6.14).
+    pub pids_bounded: bool,
+    /// Why the host's name can be seen, if it can.
+    pub hostname: Option<String>,
     /// Why the run has no home directory, if it has none.
     pub homeless: Option<String>,
 }

@@ -1,9 +1,12 @@
-//! A network of the run's own.
+//! A network of the run's own, and a name in it.
 
 use std::io;
 use std::os::fd::AsRawFd;
 
 use rustix::net::{AddressFamily, SocketType, socket};
+use rustix::system::{setdomainname, sethostname};
+
+use crate::system::HOSTNAME;
 
 /// Brings the loopback of this network namespace up, so that what runs inside
 /// can talk to itself.
@@ -30,4 +33,12 @@ pub(crate) fn raise_loopback() -> io::Result<()> {
     } else {
         Err(io::Error::last_os_error())
     }
+}
+
+/// Gives the machine another name in our new UTS namespace, which begins with
+/// the host's.
+pub(crate) fn name_host() -> io::Result<()> {
+    sethostname(HOSTNAME.as_bytes())?;
+    // What the kernel itself begins with.
+    Ok(setdomainname(b"(none)")?)
 }

@@ -11,6 +11,7 @@ use std::os::fd::AsFd;
 use std::path::Path;
 use std::time::Duration;
 
+use rustix::fs::{XattrFlags, removexattr, setxattr};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Signal, pidfd_send_signal};
@@ -23,9 +24,9 @@ use crate::tree::{Exit, readable_within, wait};
 use fix::Host;
 use tries::{TRIES, Try, Who};
 
-/// Each is a handful of system calls; the slowest, entering a cgroup, takes
-/// some 10 ms.
-const WITHIN: Duration = Duration::from_secs(1);
+/// Each is a handful of system calls; the slowest, building the walls, takes
+/// some 10 ms. But an emulated machine took more than a second.
+const WITHIN: Duration = Duration::from_secs(5);
 
 /// One thing that walls are made of.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,10 +62,25 @@ pub fn probe() -> Vec<Primitive> {
 /// empty `upper` and `work`. The caller must be single-threaded.
 pub fn probe_layer(dir: &Path, layer: &Path) -> Result<(), String> {
     let tried = attempt(libc::CLONE_NEWNS, || {
+        keep_marks(&layer.join("upper"))?;
         overlay(&[dir.to_owned()], Some(layer)).map_err(failed("mount an overlay"))?;
         Ok(String::new())
     });
     tried.map(drop).map_err(|refusal| refusal.text)
+}
+
+/// Tries whether a file system keeps the marks of layers. The kernel mounts one
+/// that does not all the same, and then cannot replace directories there.
+fn keep_marks(upper: &Path) -> Result<(), Refusal> {
+    let mark = "user.overlay.weighlock";
+    let marked = setxattr(upper, mark, b"", XattrFlags::empty());
+    match marked.and_then(|()| removexattr(upper, mark)) {
+        Err(Errno::OPNOTSUPP) => Err(Refusal::other(
+            "the file system of the state directory keeps no attributes (tmpfs does since Linux \
+             6.6); keep the state directory on a disk",
+        )),
+        done => Ok(done.map_err(failed("mark a layer"))?),
+    }
 }
 
 impl Try {
@@ -93,16 +109,49 @@ impl Try {
 
 /// Why something cannot be had.
 #[derive(Debug, Serialize, Deserialize)]
-struct Refusal {
+pub(crate) struct Refusal {
+    step: Step,
     errno: Option<i32>,
     text: String,
     /// What there is instead.
     found: Option<String>,
 }
 
+/// The step that failed. What to do about an error depends on it: `EINVAL` of
+/// `pivot_root` has nothing to do with `EINVAL` of `unshare`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+enum Step {
+    /// Entering a user namespace, or saying who is known in it.
+    UserNamespace,
+    /// Making a namespace of another kind, alone or together with others.
+    Namespace,
+    /// Mounting something other than `/proc`, or copying or changing a mount.
+    Mount,
+    /// Making a mount the root.
+    PivotRoot,
+    /// Mounting a fresh `/proc`.
+    Proc,
+    /// Mapping the owners of a mount.
+    MapOwners,
+    /// Raising the loopback.
+    Loopback,
+    /// One that the name of the try says all about.
+    Only,
+}
+
+/// Says which step failed, and in words what it was to do.
+fn at<E: Into<io::Error>>(step: Step, what: &str) -> impl FnOnce(E) -> Refusal {
+    let failed = failed(what);
+    move |error| Refusal {
+        step,
+        ..failed(error).into()
+    }
+}
+
 impl Refusal {
     fn other(text: impl Into<String>) -> Self {
         Self {
+            step: Step::Only,
             errno: None,
             text: text.into(),
             found: None,
@@ -118,6 +167,7 @@ impl From<Failed> for Refusal {
                 Some(errno) => format!("cannot {what}: {}", named(errno)),
                 None => format!("cannot {what}: {error}"),
             },
+            step: Step::Only,
             errno,
             found: None,
         }
@@ -131,7 +181,7 @@ impl From<io::Error> for Refusal {
 }
 
 /// Makes one try in a process of its own.
-fn attempt(
+pub(crate) fn attempt(
     namespaces: libc::c_int,
     deed: impl FnOnce() -> Result<String, Refusal>,
 ) -> Result<String, Refusal> {
@@ -144,14 +194,14 @@ fn attempt(
         some if is_root() => some,
         some => some | libc::CLONE_NEWUSER,
     };
-    let made = clone(namespaces).map_err(failed("enter namespaces"))?;
+    let made = clone(namespaces).map_err(at(Step::Namespace, "enter namespaces"))?;
     let Some(Cloned { pid, pidfd }) = made else {
         drop(answer);
         let mapped = match namespaces & libc::CLONE_NEWUSER {
             0 => Ok(()),
-            _ => map(user).map_err(failed("enter a user namespace")),
+            _ => map(user).map_err(at(Step::UserNamespace, "be known in a user namespace")),
         };
-        let came_out = mapped.map_err(Refusal::from).and_then(|()| deed());
+        let came_out = mapped.and_then(|()| deed());
         if let Ok(text) = serde_json::to_vec(&came_out) {
             let _ = say.write_all(&text);
         }
@@ -164,8 +214,10 @@ fn attempt(
     if !matches!(in_time, Ok(true)) {
         return Err(Refusal {
             errno: Some(libc::ETIMEDOUT),
-            text: format!("no answer within {} s (ETIMEDOUT)", WITHIN.as_secs()),
-            found: None,
+            ..Refusal::other(format!(
+                "no answer within {} s (ETIMEDOUT)",
+                WITHIN.as_secs()
+            ))
         });
     }
     let mut text = vec![];
@@ -215,10 +267,36 @@ const NAMES: &[(Errno, &str)] = &[
 
 #[cfg(test)]
 mod tests {
+    use rustix::thread::set_no_new_privs;
+
     use super::*;
+    use crate::seccomp::Filter;
+    use crate::tree::Spare;
 
     fn one(deed: fn() -> Result<String, Refusal>) -> Result<String, Refusal> {
         attempt(0, deed)
+    }
+
+    /// As an ordinary user finds it before Linux 6.14.
+    #[test]
+    fn walls_are_full_where_pid_max_cannot_be_opened() {
+        let rung = || {
+            let spare = Spare::prepare().map_err(|error| Refusal::other(error.to_string()))?;
+            Ok(format!("{} {}", spare.rung().word(), spare.why()))
+        };
+        let usual = attempt(0, rung).unwrap();
+        if !usual.starts_with("full") {
+            return eprintln!("SKIPPED: walls are {usual} here anyway");
+        }
+        let without = attempt(0, || {
+            set_no_new_privs(true).map_err(failed("give up new privileges"))?;
+            let filter = Filter::of_opening(libc::O_WRONLY | libc::O_CLOEXEC);
+            filter.install().map_err(failed("filter"))?;
+            let proc = std::fs::File::options().write(true).open("/dev/null");
+            assert_eq!(proc.unwrap_err().raw_os_error(), Some(libc::EACCES));
+            rung()
+        });
+        assert_eq!(without.unwrap(), "full ");
     }
 
     #[test]

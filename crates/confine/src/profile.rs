@@ -100,6 +100,13 @@ pub enum Mount {
         /// What may be done there.
         access: Access,
     },
+    /// A part of what can be seen, whose content must not be read: its name is
+    /// there, and opening it is refused (`EACCES`). Cannot be held without a
+    /// mount namespace; [`Enforced`](crate::Enforced) says so.
+    Close {
+        /// Inside. Left out when it is not there.
+        at: PathBuf,
+    },
     /// A part of what can be seen, and must not be.
     Hide {
         /// Inside. Left out when it is not there.
@@ -179,6 +186,8 @@ pub struct Limits {
     pub file_bytes: u64,
     /// Bytes written to disks.
     pub disk_bytes: u64,
+    /// Files made on a copy.
+    pub disk_files: u64,
 }
 
 /// How strong walls are, weakest first.

@@ -40,6 +40,20 @@ pub(crate) fn enforced(
         let how = "overlayfs: what is written goes to a copy, and the directory stays as it is";
         all.say("layer", Holds::Whole, how);
     }
+    let closed = |mount: &&Mount| matches!(mount, Mount::Close { .. });
+    match (profile.files.iter().filter(closed).count(), own) {
+        (0, _) => {}
+        (count, true) => all.say(
+            "secret files",
+            Holds::Whole,
+            format!("{count} cannot be opened: the run has not been allowed to"),
+        ),
+        (_, false) => all.say(
+            "secret files",
+            Holds::Not,
+            "can be read: only a mount namespace can keep them from a run",
+        ),
+    }
     match (own, &built.homeless) {
         (true, _) => {}
         (false, None) => all.say(
@@ -56,9 +70,14 @@ pub(crate) fn enforced(
             ),
         ),
     }
-    match own {
-        true => all.say("processes", Holds::Whole, "PID, IPC and UTS namespaces"),
-        false => all.say(
+    match (own, &built.hostname) {
+        (true, None) => all.say("processes", Holds::Whole, "PID, IPC and UTS namespaces"),
+        (true, Some(why)) => all.say(
+            "processes",
+            Holds::Whole,
+            format!("PID, IPC and UTS namespaces; the host's name can be seen ({why})"),
+        ),
+        (false, _) => all.say(
             "processes",
             Holds::Partly,
             "no namespaces: other processes can be seen, and a process could kill its keeper",
@@ -104,10 +123,11 @@ pub(crate) fn enforced(
 }
 
 /// Which namespaces bound the number of processes, if any do: the one of PIDs
-/// by a number of its own, the one of users since nobody else counts there.
-pub(crate) fn bounds_processes(rung: Rung, built: &Built) -> Option<&'static str> {
-    let numbered = rung == Rung::Full && crate::kernel::is_at_least(6, 14);
-    match (numbered, built.user_namespace) {
+/// by a number of its own, the one of users since Linux 5.14, as nobody else
+/// counts there.
+pub(crate) fn bounds_processes(built: &Built) -> Option<&'static str> {
+    let counted_apart = built.user_namespace && crate::kernel::is_at_least(5, 14);
+    match (built.pids_bounded, counted_apart) {
         (true, true) => Some("the PID namespace and the user namespace"),
         (true, false) => Some("the PID namespace"),
         (false, true) => Some("the user namespace"),
@@ -168,8 +188,9 @@ pub(crate) fn limits(
         "disk",
         Holds::Partly,
         format!(
-            "watched: ended after {} MiB written",
-            limits.disk_bytes >> 20
+            "watched: ended after {} MiB written, or {} files made on a copy",
+            limits.disk_bytes >> 20,
+            limits.disk_files
         ),
     );
 }

@@ -15,8 +15,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{
-    AtFlags, CWD, FileType, Gid, Mode, OFlags, ResolveFlags, Uid, chownat, fstat, mkdirat, openat,
-    openat2, readlinkat, statat, symlinkat, unlinkat,
+    AtFlags, CWD, FileType, Gid, Mode, OFlags, ResolveFlags, Uid, chownat, fstat, fstatfs, mkdirat,
+    openat, openat2, readlinkat, statat, symlinkat, unlinkat,
 };
 use rustix::io::Errno;
 use rustix::mount::{
@@ -30,7 +30,9 @@ pub(crate) use self::layers::overlay;
 use self::mounts::graft;
 pub(crate) use self::mounts::{clone_tree, lend, restrict};
 use crate::profile::{Access, FileId, Identity, Mount, Profile, Rung, Writes};
-use crate::system::{DEVICES, HIDDEN, LINKS, PRIVATE, PROC_HIDDEN, PROC_READ_ONLY, SYSTEM};
+use crate::system::{
+    DEVICES, HIDDEN, HOSTNAME, LINKS, PRIVATE, PROC_HIDDEN, PROC_READ_ONLY, SYSTEM,
+};
 
 /// Where the host's files are until the root is finished.
 const OLD: &str = "/.old";
@@ -42,10 +44,20 @@ const MOST_PIDS: u64 = 4 * 1024 * 1024;
 /// at the end; what was put over stays empty for ever then.
 const EMPTY: &str = "/.empty";
 
+/// The file that is put over `/etc/hostname`.
+const NAME: &str = "/.name";
+
+/// A file that nobody may open, for what must not be read. It goes the same
+/// way as [`EMPTY`].
+const CLOSED: &str = "/.closed";
+
 /// A root under construction.
 pub(crate) struct Root {
     old: OwnedFd,
-    /// For the bound on processes; `None` where `/proc` is the host's.
+    /// Whether `/proc` shows only what is inside. Otherwise it is the host's.
+    fresh_proc: bool,
+    /// Takes the bound on processes. `None` where the kernel offers none for a
+    /// PID namespace; other limits hold then.
     pid_max: Option<File>,
     /// Makes root's files the run's own while they are looked at from inside.
     lender: Option<OwnedFd>,
@@ -71,9 +83,11 @@ impl Root {
     /// and may mount there.
     pub(crate) fn prepare(lender: Option<OwnedFd>) -> Result<Self, Failed> {
         let umask = umask(Mode::empty());
-        let old = pivot().map_err(failed("make a root of its own"))?;
+        mount_memory().map_err(failed("mount a memory file system"))?;
+        let old = pivot().map_err(failed("make it the root (pivot_root)"))?;
         let mut root = Self {
             old,
+            fresh_proc: false,
             pid_max: None,
             lender,
             umask,
@@ -92,27 +106,30 @@ impl Root {
             symlinkat(*target, CWD, *path).map_err(failed(&format!("make {path}")))?;
         }
         mkdirat(CWD, EMPTY, Mode::empty()).map_err(failed("make an empty directory"))?;
+        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+        openat(CWD, CLOSED, flags, Mode::empty()).map_err(failed("make a closed file"))?;
         for path in HIDDEN {
             root.hide(Path::new(path))
                 .map_err(failed(&format!("hide {path}")))?;
         }
+        root.name_host().map_err(failed("show /etc/hostname"))?;
         Ok(root)
     }
 
     /// How strong walls with this root are.
     pub(crate) fn rung(&self) -> Rung {
-        match self.pid_max {
-            Some(_) => Rung::Full,
-            None => Rung::SharedProc,
+        match self.fresh_proc {
+            true => Rung::Full,
+            false => Rung::SharedProc,
         }
     }
 
     /// Adds what the profile says, enters it, and shuts the door behind.
-    pub(crate) fn finish(mut self, profile: &Profile) -> Result<(), Failed> {
-        if let Some(pid_max) = &mut self.pid_max {
-            bound_pids(pid_max, profile.limits.processes)
-                .map_err(failed("bound the number of processes"))?;
-        }
+    /// Returns whether the PID namespace bounds the number of processes.
+    pub(crate) fn finish(mut self, profile: &Profile) -> Result<bool, Failed> {
+        let pid_max = self.pid_max.take();
+        let bounded =
+            pid_max.is_some_and(|file| bound_pids(file, profile.limits.processes).is_ok());
         let home = home(profile);
         let all: Vec<&Mount> = home.iter().chain(&profile.files).collect();
         for (index, mount) in all.iter().enumerate() {
@@ -139,6 +156,7 @@ impl Root {
                 }
                 Mount::Guard { access, .. } => self.guard(at, *access),
                 Mount::Hide { .. } => self.hide(at),
+                Mount::Close { .. } => self.cover(at, CLOSED),
             };
             done.map_err(failed(&format!("show {}", at.display())))?;
         }
@@ -151,7 +169,8 @@ impl Root {
                 .map_err(failed("make the home directory read-only"))?;
         }
         enter(profile).map_err(failed(&format!("enter {}", profile.cwd.display())))?;
-        self.close().map_err(failed("leave the host's files"))
+        self.close().map_err(failed("leave the host's files"))?;
+        Ok(bounded)
     }
 
     fn close(self) -> io::Result<()> {
@@ -160,6 +179,7 @@ impl Root {
         unmount(OLD, UnmountFlags::DETACH)?;
         unlinkat(CWD, OLD, AtFlags::REMOVEDIR)?;
         unlinkat(CWD, EMPTY, AtFlags::REMOVEDIR)?;
+        unlinkat(CWD, CLOSED, AtFlags::empty())?;
         mount_change(
             "/",
             MountPropagationFlags::PRIVATE | MountPropagationFlags::REC,
@@ -205,23 +225,19 @@ impl Root {
     /// shown, in which others can be seen but not looked into.
     fn make_proc(&mut self) -> io::Result<()> {
         let at = place(Path::new("/proc"), Some(ROOT), true)?;
-        let fresh = match fresh_proc() {
+        match fresh_proc() {
             Ok(proc) => {
+                self.fresh_proc = true;
+                // Opened now: the directory is about to become read-only.
+                self.pid_max = open_pid_max(&proc).ok();
                 graft(&proc, &at)?;
-                true
             }
             Err(Errno::PERM) => {
                 let tree = clone_tree(&self.old, Path::new("proc"))?;
                 restrict(&tree, Access::Write, MountAttrFlags::MOUNT_ATTR_NODEV, true)?;
                 graft(&tree, &at)?;
-                false
             }
             Err(error) => return Err(error.into()),
-        };
-        if fresh {
-            // Held open: the directory is about to become read-only.
-            let file = File::options().write(true).open("/proc/sys/kernel/pid_max");
-            self.pid_max = Some(file?);
         }
         for part in PROC_READ_ONLY {
             self.guard(&Path::new("/proc").join(part), Access::Read)?;
@@ -230,6 +246,19 @@ impl Root {
             self.hide(&Path::new("/proc").join(part))?;
         }
         Ok(())
+    }
+
+    /// Shows our own name where programs look for the one of the machine.
+    fn name_host(&self) -> io::Result<()> {
+        let Some(there) = find(Path::new("/etc/hostname"))? else {
+            return Ok(());
+        };
+        std::fs::write(NAME, format!("{HOSTNAME}\n"))?;
+        rustix::fs::chmodat(CWD, NAME, Mode::from_raw_mode(0o444), AtFlags::empty())?;
+        let tree = clone_tree(CWD, Path::new(NAME))?;
+        restrict(&tree, Access::Read, MountAttrFlags::MOUNT_ATTR_NODEV, false)?;
+        graft(&tree, &there)?;
+        Ok(unlinkat(CWD, NAME, AtFlags::empty())?)
     }
 
     fn make_private(&self, path: &Path) -> io::Result<()> {
@@ -284,12 +313,7 @@ impl Root {
         restrict(&tree, access, MountAttrFlags::MOUNT_ATTR_NODEV, true)?;
         if lent {
             let lender = self.lender.as_ref().ok_or(io::ErrorKind::Unsupported)?;
-            lend(&tree, lender).map_err(|error| {
-                io::Error::other(format!(
-                    "root owns it, and its file system cannot lend it to another user ({error}); \
-                     give it to an ordinary user, or name one in the sandbox's settings"
-                ))
-            })?;
+            lend(&tree, lender).map_err(|error| not_lent(&tree, &error))?;
         }
         Ok((tree, is_dir))
     }
@@ -322,11 +346,18 @@ impl Root {
     }
 
     fn hide(&self, at: &Path) -> io::Result<()> {
+        self.cover(at, "/dev/null")
+    }
+
+    /// Puts something over a file, or an empty directory that nobody may enter
+    /// over a directory. It is read-only, so that its owner cannot change its
+    /// mode either.
+    fn cover(&self, at: &Path, file: &str) -> io::Result<()> {
         let Some(there) = find(at)? else {
             return Ok(());
         };
         let is_dir = FileType::from_raw_mode(fstat(&there)?.st_mode) == FileType::Directory;
-        let cover = if is_dir { EMPTY } else { "/dev/null" };
+        let cover = if is_dir { EMPTY } else { file };
         let tree = clone_tree(CWD, Path::new(cover))?;
         restrict(
             &tree,
@@ -344,6 +375,7 @@ impl Mount {
             Self::Show { at, .. }
             | Self::Layered { at, .. }
             | Self::Guard { at, .. }
+            | Self::Close { at }
             | Self::Hide { at } => at,
         }
     }
@@ -385,8 +417,8 @@ fn home(profile: &Profile) -> Vec<Mount> {
 /// Root itself, which makes what belongs to nobody in particular.
 const ROOT: Identity = Identity { uid: 0, gid: 0 };
 
-/// Makes a memory file system the root and returns what was the root before.
-pub(crate) fn pivot() -> io::Result<OwnedFd> {
+/// Mounts the memory file system that becomes the root, and goes there.
+pub(crate) fn mount_memory() -> io::Result<()> {
     // What is mounted on the host until the order comes is to be seen, and what
     // is unmounted there not to be held.
     mount_change(
@@ -402,7 +434,11 @@ pub(crate) fn pivot() -> io::Result<OwnedFd> {
         MountFlags::NOSUID | MountFlags::NODEV,
         Some(options.as_c_str()),
     )?;
-    chdir("/proc")?;
+    Ok(chdir("/proc")?)
+}
+
+/// Makes the working directory the root and returns what was the root before.
+pub(crate) fn pivot() -> io::Result<OwnedFd> {
     mkdirat(CWD, below(Path::new(OLD)), Mode::RWXU)?;
     pivot_root(".", below(Path::new(OLD)))?;
     chdir("/")?;
@@ -505,18 +541,38 @@ fn open_dir(dir: BorrowedFd<'_>, path: &Path) -> io::Result<OwnedFd> {
     Ok(openat(dir, path, flags, Mode::empty())?)
 }
 
-/// Bounds how many processes and threads there can be inside. The bound of a
-/// namespace is its own since Linux 6.14; before, it would be the host's, and
-/// other limits must do.
-fn bound_pids(file: &mut File, processes: u64) -> io::Result<()> {
+/// Opens the bound on processes of our PID namespace, below a fresh `/proc`.
+/// Before Linux 6.14 that file holds the bound of the whole machine, which is
+/// not ours to change and which only root could open.
+pub(crate) fn open_pid_max(proc: &OwnedFd) -> io::Result<File> {
     if !crate::kernel::is_at_least(6, 14) {
-        return Ok(());
+        return Err(io::ErrorKind::Unsupported.into());
     }
+    let flags = OFlags::WRONLY | OFlags::CLOEXEC;
+    let file = openat(proc, "sys/kernel/pid_max", flags, Mode::empty())?;
+    Ok(file.into())
+}
+
+/// Bounds how many processes and threads there can be inside.
+fn bound_pids(mut file: File, processes: u64) -> io::Result<()> {
     // Once the numbers have been used up, the kernel gives out those below
     // this no more.
     const RESERVED: u64 = 300;
     let most = processes.saturating_add(RESERVED).clamp(301, MOST_PIDS);
     file.write_all(most.to_string().as_bytes())
+}
+
+/// Says what to do where a file system has no idmapped mounts.
+fn not_lent(tree: &OwnedFd, error: &io::Error) -> io::Error {
+    let in_memory = fstatfs(tree).is_ok_and(|found| found.f_type == libc::TMPFS_MAGIC);
+    let since = match in_memory {
+        true => "a tmpfs can since Linux 6.3: put it on a disk, ",
+        false => "",
+    };
+    io::Error::other(format!(
+        "root owns it, and its file system cannot lend it to another user ({error}); {since}give \
+         it to an ordinary user (chown), or name one as `user` in the sandbox's settings"
+    ))
 }
 
 /// The innermost of these mounts that `at` lies in.

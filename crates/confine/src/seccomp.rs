@@ -55,6 +55,20 @@ impl Filter {
         Self(program)
     }
 
+    /// Refuses to open files with just these flags, as a host may.
+    #[cfg(test)]
+    pub(crate) fn of_opening(flags: c_int) -> Self {
+        let third = offset_of!(seccomp_data, args) + 2 * size_of::<u64>();
+        Self(vec![
+            load(offset_of!(seccomp_data, nr)),
+            jump(BPF_JEQ, SYS_openat as u32, 0, 3),
+            load(third),
+            jump(BPF_JEQ, flags as u32, 0, 1),
+            give(SECCOMP_RET_ERRNO | EACCES as u32),
+            give(SECCOMP_RET_ALLOW),
+        ])
+    }
+
     /// Binds this thread, and everything it starts, to the filter for good.
     /// Fails unless new privileges were given up before.
     pub(crate) fn install(&self) -> io::Result<()> {

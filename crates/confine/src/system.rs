@@ -29,8 +29,12 @@ pub const SYSTEM: &[&str] = &[
     "/var/lib/ca-certificates",
 ];
 
-/// Parts of the above that reach out of them.
-pub(crate) const HIDDEN: &[&str] = &["/nix/var/nix/daemon-socket"];
+/// Parts of the above that reach out of them, or that identify the machine.
+pub(crate) const HIDDEN: &[&str] = &["/nix/var/nix/daemon-socket", "/etc/machine-id"];
+
+/// The name of the machine inside. Programs look up the address of their own
+/// machine, and this name has one everywhere; Nix builds under it, too.
+pub(crate) const HOSTNAME: &str = "localhost";
 
 /// Private directories, empty at the start and gone with the run.
 pub const PRIVATE: &[&str] = &["/tmp", "/var/tmp", "/run", "/dev/shm"];

@@ -16,7 +16,7 @@ use crate::line::{Line, Note, Notice, Plan};
 use crate::machine::Alarm;
 use crate::members::{self, Member};
 use crate::privilege::{is_root, lender, own};
-use crate::profile::{Limits, Network, Profile, Rung};
+use crate::profile::{Network, Profile, Rung};
 use crate::report::{self, enforced};
 use crate::seccomp::{Filter, Sockets};
 use crate::terminal::Size;
@@ -175,7 +175,7 @@ impl Ordered {
         match tree.first_notice().map_err(Error::Prepare)? {
             (Notice::Ready(built), terminal) => {
                 let mut enforced = enforced(&plan.profile, tree.rung, why, &built);
-                let namespaces = report::bounds_processes(tree.rung, &built);
+                let namespaces = report::bounds_processes(&built);
                 report::limits(&mut enforced, &plan.profile.limits, held, namespaces);
                 Ok(Grown {
                     tree,
@@ -242,7 +242,7 @@ impl Tree {
         }
         tree.line.order(plan).map_err(Error::Prepare)?;
         // While the rest of the walls is built.
-        let held = tree.limit(&plan.profile.limits);
+        let held = tree.limit(&plan.profile);
         Ok(Ordered { tree, why, held })
     }
 
@@ -373,8 +373,9 @@ impl Tree {
 
     /// Sets the limits that hold for all inside together, and returns what
     /// holds them.
-    fn limit(&mut self, limits: &Limits) -> Option<Held> {
-        let mut watch = Watch::new(*limits);
+    fn limit(&mut self, profile: &Profile) -> Option<Held> {
+        let limits = &profile.limits;
+        let mut watch = Watch::new(profile);
         let held = self.cgroup.as_mut().map(|cgroup| {
             cgroup.bound(&Bounds {
                 memory_bytes: limits.memory_bytes,

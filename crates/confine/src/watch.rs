@@ -1,8 +1,8 @@
 //! Watches what no limit of the kernel holds for a whole tree.
 //!
 //! Where a cgroup holds memory and processes, the kernel tells when they are
-//! exceeded. What is written to disks is only ever counted, and without a
-//! cgroup so is the rest: by looking, often at first and when much happens.
+//! exceeded. What is written to disks, and how many files are made there, is
+//! only ever counted, and without a cgroup so is the rest: by looking, often at first and when much happens.
 
 use std::collections::HashMap;
 use std::fs;
@@ -15,9 +15,10 @@ use rustix::fs::statfs;
 use serde::{Deserialize, Serialize};
 
 use crate::asleep::Asleep;
+use crate::files::MadeFiles;
 use crate::machine::{Alarm, Machine};
 use crate::members;
-use crate::profile::Limits;
+use crate::profile::{Limits, Profile};
 use crate::tree::Tree;
 
 /// Which limit a run has met.
@@ -30,6 +31,11 @@ pub enum Exceeded {
     Processes,
     /// Bytes written to disks.
     Disk,
+    /// Files made on a copy.
+    Files,
+    /// So few inodes are left on the disk of a copy that they are kept for
+    /// others.
+    FreeInodes,
 }
 
 /// The first look: most runs have ended by then.
@@ -57,6 +63,10 @@ const RESTING: Duration = Duration::from_secs(600);
 /// processes write, which is missed between two looks.
 const PART: u64 = 8;
 
+/// Memory that the kernel takes for a new file on a copy, about: an inode and a
+/// name in the layer, and both again for what is seen of it.
+const INODE_BYTES: u64 = 2048;
+
 /// Looking takes one part in so many of the time at most.
 const SHARE: u32 = 10;
 
@@ -67,6 +77,7 @@ pub(crate) struct Watch {
     memory_is_held: bool,
     processes_are_held: bool,
     written: Written,
+    files: MadeFiles,
     /// Memory in use at the last look.
     memory: u64,
     /// Shared memory of the whole machine at the start; not known where the
@@ -100,12 +111,13 @@ struct Written {
 }
 
 impl Watch {
-    pub(crate) fn new(limits: Limits) -> Self {
+    pub(crate) fn new(profile: &Profile) -> Self {
         Self {
-            limits,
+            limits: profile.limits,
             memory_is_held: false,
             processes_are_held: false,
             written: Written::default(),
+            files: MadeFiles::new(profile),
             memory: 0,
             machine: 0,
             processes: 0,
@@ -163,6 +175,8 @@ impl Watch {
         self.written
             .see(pids.iter().filter_map(|&pid| written(pid)).sum());
         let mut busy = self.written.total - before > self.limits.disk_bytes / 64;
+        let (made, many) = self.files.look(&pids);
+        busy |= many;
         let mut fat = false;
         if !self.memory_is_held {
             let grown = self.weigh(&pids);
@@ -181,7 +195,7 @@ impl Watch {
         } else if fat {
             Some(Exceeded::Memory)
         } else {
-            None
+            made
         }
     }
 
@@ -196,7 +210,8 @@ impl Watch {
             allocated_bytes: match self.memory_is_held {
                 true => u64::MAX,
                 false => self.limits.memory_bytes.saturating_sub(self.memory),
-            },
+            }
+            .min(self.files.room().saturating_mul(INODE_BYTES)),
             // Not everywhere does the kernel tell when it refuses to make more.
             newest: self.most_processes().saturating_sub(self.processes),
         };

@@ -4,10 +4,11 @@ use std::fs;
 
 use rustix::fs::Access;
 
-use super::Refusal;
+use super::{Refusal, Step};
 use crate::privilege::{is_root, own};
 
 /// What a host says about itself, as far as it explains a refusal.
+#[derive(Default)]
 pub(super) struct Host {
     root: bool,
     uid: u32,
@@ -19,15 +20,19 @@ pub(super) struct Host {
     filtered: bool,
     /// We may administer the system, in this user namespace.
     admin: bool,
+    /// And its network.
+    net_admin: bool,
     /// Ubuntu: a user namespace comes without capabilities.
     apparmor: bool,
     /// Debian and Arch: only root may have user namespaces.
     debian: bool,
-    /// As many user namespaces as there may be; `None` where nobody says.
-    namespaces: Option<u64>,
     /// Our root directory is no mount: the kernel gives those in a `chroot` no
     /// user namespaces.
     chrooted: bool,
+    /// Our root directory is the one that the kernel unpacked at boot.
+    initial: bool,
+    /// Our root directory is in memory.
+    memory: bool,
     /// What covers parts of `/proc`.
     covered: Vec<String>,
     /// There is a control group file system.
@@ -36,8 +41,9 @@ pub(super) struct Host {
     systemd: bool,
 }
 
-/// CAP_SYS_ADMIN.
+/// CAP_SYS_ADMIN and CAP_NET_ADMIN.
 const ADMIN: u64 = 1 << 21;
+const NET_ADMIN: u64 = 1 << 12;
 
 impl Host {
     pub(super) fn look() -> Self {
@@ -49,6 +55,16 @@ impl Host {
         let capabilities = u64::from_str_radix(&field("CapEff:"), 16).unwrap_or(0);
         let mounts = read("/proc/self/mountinfo");
         let points = || mounts.lines().filter_map(|line| line.split(' ').nth(4));
+        // The last one covers those before.
+        let of_root = mounts
+            .lines()
+            .rfind(|line| line.split(' ').nth(4) == Some("/"));
+        let root_is = |kind: &str| {
+            let (_, of) = of_root
+                .and_then(|line| line.split_once(" - "))
+                .unwrap_or_default();
+            of.split(' ').next() == Some(kind)
+        };
         let exists = |path: &str| rustix::fs::access(path, Access::EXISTS).is_ok();
         let program = fs::read_link("/proc/self/exe").unwrap_or_default();
         Self {
@@ -60,10 +76,12 @@ impl Host {
                 || exists("/var/run/secrets/kubernetes.io"),
             filtered: field("Seccomp:") == "2",
             admin: capabilities & ADMIN != 0,
+            net_admin: capabilities & NET_ADMIN != 0,
             apparmor: number("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") == Some(1),
             debian: number("/proc/sys/kernel/unprivileged_userns_clone") == Some(0),
-            namespaces: number("/proc/sys/user/max_user_namespaces"),
             chrooted: !mounts.is_empty() && !points().any(|point| point == "/"),
+            initial: root_is("rootfs"),
+            memory: root_is("tmpfs"),
             covered: points()
                 // An empty directory, made to be covered.
                 .filter(|point| *point != "/proc/sys/fs/binfmt_misc")
@@ -81,25 +99,30 @@ impl Host {
         }
     }
 
-    /// Returns the way to have what was refused, if one is known.
+    /// Returns the way to have what was refused, if one is known. It follows
+    /// from the step that failed, and from the error there.
     pub(super) fn fix(&self, name: &str, refusal: &Refusal) -> Option<String> {
         let errno = refusal.errno.unwrap_or(0);
+        if errno == libc::ETIMEDOUT {
+            return Some("the machine may be too busy: try again when it is not".into());
+        }
+        match refusal.step {
+            Step::UserNamespace => self.user_namespaces(errno),
+            Step::Namespace => self.namespaces(errno),
+            Step::Mount => self.mounts(errno),
+            Step::PivotRoot => self.pivot_root(errno),
+            Step::Proc => Some(self.proc(errno)),
+            Step::MapOwners => Some(self.map_owners()),
+            Step::Loopback => self.loopback(errno),
+            Step::Only => self.only(name, errno),
+        }
+    }
+
+    /// For tries of one step, by their names.
+    fn only(&self, name: &str, errno: i32) -> Option<String> {
         match name {
-            "user-namespace" => self.user_namespaces(errno),
-            "mount-namespace" | "pid-namespace" | "ipc-namespace" | "uts-namespace"
-            | "net-namespace" | "cgroup-namespace" | "own-mounts" | "devpts" | "loopback" => {
-                self.namespaces(errno)
-            }
-            "fresh-proc" if refusal.text.contains("namespace") => self.namespaces(errno),
-            "fresh-proc" => Some(self.proc(errno)),
-            "idmapped-mounts" if !self.admin => self.namespaces(errno),
-            "idmapped-mounts" if refusal.text.contains("namespace") => self.user_namespaces(errno),
-            "idmapped-mounts" => Some(
-                "give the sandbox's directory to an ordinary user (chown), or name one as `user` \
-                 of the sandbox; Linux 5.12 has them for ext4, 5.19 for XFS, Btrfs and others"
-                    .into(),
-            ),
-            "other-user" => Some(
+            "hostname" => self.refused(errno),
+            "other-user" | "user-namespace" => Some(
                 "start the server as an ordinary user, or with CAP_SETUID and CAP_SETGID \
                  (docker run --cap-add SETUID --cap-add SETGID)"
                     .into(),
@@ -113,68 +136,179 @@ impl Host {
                 Some(self.control_groups(name, errno))
             }
             "pid-max" if errno == 0 => Some("use Linux 6.14 or later".into()),
-            "pid-max" => Some("see fresh-proc".into()),
-            "walls" => Some("see the first of the above that failed".into()),
+            "pid-max" => self.refused(errno),
             _ => None,
         }
     }
 
     /// For everything that needs CAP_SYS_ADMIN, be it only in a user namespace.
     fn namespaces(&self, errno: i32) -> Option<String> {
-        if self.root && !self.admin {
+        if !self.root {
+            return self.user_namespaces(errno);
+        }
+        match errno {
+            libc::EPERM | libc::EACCES => self.refused(errno),
+            // `EINVAL` is a kernel without that kind.
+            libc::EINVAL | libc::ENOSYS if !self.filtered => Some(
+                "use a kernel with CONFIG_NAMESPACES=y and every kind of namespace below it".into(),
+            ),
+            libc::ENOSPC | libc::EUSERS => Some(
+                "raise what is 0 or too low among /proc/sys/user/max_*_namespaces (sudo sysctl -w \
+                 user.max_mnt_namespaces=15000, say)"
+                    .into(),
+            ),
+            _ => self.refused(errno),
+        }
+    }
+
+    fn user_namespaces(&self, errno: i32) -> Option<String> {
+        if matches!(errno, libc::ENOSPC | libc::EUSERS) {
             return Some(
-                "give root CAP_SYS_ADMIN (docker run --cap-add SYS_ADMIN --security-opt \
+                "sudo sysctl -w user.max_user_namespaces=15000 (to keep it: the same in a file in \
+                 /etc/sysctl.d)"
+                    .into(),
+            );
+        }
+        if matches!(errno, libc::EINVAL | libc::ENOSYS) && !self.filtered {
+            return Some("use a kernel with CONFIG_USER_NS=y".into());
+        }
+        if self.debian && !self.root && is_denied(errno) {
+            return Some(
+                "sudo sysctl -w kernel.unprivileged_userns_clone=1 (to keep it: the same in a \
+                 file in /etc/sysctl.d)"
+                    .into(),
+            );
+        }
+        if self.chrooted && is_denied(errno) {
+            return Some(
+                "the server is in a chroot, where the kernel gives no user namespaces: start it \
+                 outside, or in a container, which has a root of its own"
+                    .into(),
+            );
+        }
+        let fix = self.refused(errno)?;
+        // A chroot into a mount cannot be told from a root.
+        Some(match is_denied(errno) && !self.filtered && !self.apparmor {
+            true => format!(
+                "{fix}; or the server is in a chroot, where the kernel gives no user namespaces: \
+                 start it outside"
+            ),
+            false => fix,
+        })
+    }
+
+    fn mounts(&self, errno: i32) -> Option<String> {
+        match errno {
+            libc::ENODEV => Some(
+                "use a kernel with CONFIG_TMPFS=y, CONFIG_UNIX98_PTYS=y and CONFIG_OVERLAY_FS"
+                    .into(),
+            ),
+            libc::ENOSYS if !self.filtered => Some("use Linux 5.12 or later".into()),
+            libc::EINVAL if self.chrooted => Some(self.another_root()),
+            libc::EINVAL => None,
+            _ => self.refused(errno),
+        }
+    }
+
+    fn pivot_root(&self, errno: i32) -> Option<String> {
+        match errno {
+            libc::EINVAL => Some(self.another_root()),
+            _ => self.refused(errno),
+        }
+    }
+
+    /// The kernel leaves no root that is the initial one, or no mount.
+    fn another_root(&self) -> String {
+        let what = match (self.initial, self.chrooted) {
+            (true, _) => {
+                "the root directory is the initramfs, which cannot be left: let the \
+                          system switch to a root on a disk or on a tmpfs (switch_root)"
+            }
+            (_, true) => {
+                "the server is in a chroot, whose root is no mount: start it outside, or \
+                          in a container, which has a root of its own"
+            }
+            _ => {
+                "the root directory is no mount that can be left: start the server in a mount \
+                  namespace with a root of its own, as containers have it"
+            }
+        };
+        what.into()
+    }
+
+    fn loopback(&self, errno: i32) -> Option<String> {
+        if self.root && !self.net_admin && is_denied(errno) {
+            return Some(
+                "give root CAP_NET_ADMIN (docker run --cap-add NET_ADMIN; in a systemd unit: \
+                 CapabilityBoundingSet=), or start the server as an ordinary user"
+                    .into(),
+            );
+        }
+        self.refused(errno)
+    }
+
+    fn map_owners(&self) -> String {
+        let filesystem = match self.memory {
+            true => {
+                "/ is a tmpfs, which has them since Linux 6.3; a sandbox on a disk can be lent \
+                 all the same. For one on a tmpfs, "
+            }
+            false => {
+                "Linux 5.12 has them for ext4 and XFS, 5.15 for Btrfs, 5.19 for copies of \
+                 those, 6.3 for tmpfs: put the sandbox on one of them, or "
+            }
+        };
+        format!(
+            "{filesystem}give its directory to an ordinary user (chown), or name one as `user` of \
+             the sandbox"
+        )
+    }
+
+    /// What refuses something that the kernel has.
+    fn refused(&self, errno: i32) -> Option<String> {
+        if self.root && !self.admin && is_denied(errno) {
+            return Some(
+                "give root CAP_SYS_ADMIN and CAP_NET_ADMIN (docker run --cap-add SYS_ADMIN \
+                 --cap-add NET_ADMIN --security-opt seccomp=unconfined --security-opt \
                  apparmor=unconfined; in a systemd unit: CapabilityBoundingSet=), or start the \
                  server as an ordinary user"
                     .into(),
             );
         }
-        self.user_namespaces(errno)
-    }
-
-    fn user_namespaces(&self, errno: i32) -> Option<String> {
-        let fix = if self.apparmor && !self.root {
-            format!(
+        if self.apparmor && !self.root && is_denied(errno) {
+            return Some(format!(
                 "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0 \
                  (to keep it: the same in a file in /etc/sysctl.d); or only for weighlock, in \
                  /etc/apparmor.d/weighlock: `abi <abi/4.0>, profile weighlock {} \
                  flags=(unconfined) {{ userns, }}`, then sudo apparmor_parser -r \
                  /etc/apparmor.d/weighlock",
                 self.program
-            )
-        } else if self.debian && !self.root {
-            "sudo sysctl -w kernel.unprivileged_userns_clone=1 (to keep it: the same in a file in \
-             /etc/sysctl.d)"
-                .into()
-        } else if self.namespaces == Some(0) || matches!(errno, libc::ENOSPC | libc::EUSERS) {
-            "sudo sysctl -w user.max_user_namespaces=15000 (to keep it: the same in a file in \
-             /etc/sysctl.d)"
-                .into()
-        } else if self.chrooted {
-            "the server is in a chroot, where the kernel gives no user namespaces: start it \
-             outside, or in a container, which has a root of its own"
-                .into()
-        } else if matches!(errno, libc::EINVAL | libc::ENOSYS) && !self.filtered {
-            "use a kernel with CONFIG_USER_NS=y".into()
-        } else if self.container && self.filtered {
-            "docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined \
-             --security-opt systempaths=unconfined (Kubernetes: seccompProfile and \
-             appArmorProfile of type Unconfined, procMount: Unmasked); the container then relies \
-             on its namespaces alone"
-                .into()
-        } else if self.filtered {
-            "whoever started the server put a system call filter on it that refuses this; in a \
-             systemd unit: RestrictNamespaces=no, and no SystemCallFilter= without @mount"
-                .into()
-        } else if errno == libc::EPERM || errno == libc::EACCES {
+            ));
+        }
+        if self.filtered {
+            return Some(self.filter());
+        }
+        is_denied(errno).then(|| {
             "a security module refuses it (`sudo journalctl -k` tells of AppArmor, in docker: \
-             --security-opt apparmor=unconfined; `sudo ausearch -m avc` of SELinux), or the server \
-             is in a chroot, where the kernel gives no user namespaces: start it outside"
+             --security-opt apparmor=unconfined; `sudo ausearch -m avc` of SELinux)"
                 .into()
-        } else {
-            return None;
-        };
-        Some(fix)
+        })
+    }
+
+    /// A filter of system calls says no with whatever error it likes.
+    fn filter(&self) -> String {
+        let docker = "docker run --security-opt seccomp=unconfined --security-opt \
+                      apparmor=unconfined --security-opt systempaths=unconfined (Kubernetes: \
+                      seccompProfile and appArmorProfile of type Unconfined, procMount: Unmasked); \
+                      the container then relies on its namespaces alone";
+        let systemd = "in a systemd unit: RestrictNamespaces=no, and no SystemCallFilter= without \
+                       @mount";
+        let filter = "the server was started under a system call filter that refuses this";
+        match (self.container, self.systemd) {
+            (true, _) => docker.into(),
+            (false, true) => format!("{filter}; {systemd}"),
+            (false, false) => format!("{filter}; in a container: {docker}; {systemd}"),
+        }
     }
 
     fn proc(&self, errno: i32) -> String {
@@ -236,8 +370,9 @@ impl Host {
             ),
             (true, false, false) => format!(
                 "as root: make a group, give it to user {0} and start the server below it: G=\
-                 /sys/fs/cgroup/weighlock; mkdir -p $G/server; chown -R {0} $G; echo $$ > \
-                 $G/server/cgroup.procs; then `weighlock serve` from that shell as user {0}",
+                 /sys/fs/cgroup/weighlock; echo +memory +pids +cpu > \
+                 /sys/fs/cgroup/cgroup.subtree_control; mkdir -p $G/server; chown -R {0} $G; echo \
+                 $$ > $G/server/cgroup.procs; then `weighlock serve` from that shell as user {0}",
                 self.uid
             ),
             (false, false, _) => format!(
@@ -254,10 +389,79 @@ impl Host {
     }
 }
 
+/// Nobody may, or not here.
+fn is_denied(errno: i32) -> bool {
+    matches!(errno, libc::EPERM | libc::EACCES)
+}
+
 fn read(path: &str) -> String {
     fs::read_to_string(path).unwrap_or_default()
 }
 
 fn number(path: &str) -> Option<u64> {
     read(path).trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(host: &Host, step: Step, errno: i32, want: &str) {
+        let refusal = Refusal {
+            step,
+            errno: Some(errno),
+            ..Refusal::other("")
+        };
+        let fix = host.fix("own-mounts", &refusal).unwrap_or_default();
+        assert!(fix.contains(want), "{step:?} {errno}: {fix}");
+        let of_users = step == Step::UserNamespace;
+        assert!(of_users || !fix.contains("CONFIG_USER_NS"), "{fix}");
+    }
+
+    #[test]
+    fn the_same_error_means_something_else_in_each_step() {
+        let user = Host::default();
+        check(&user, Step::UserNamespace, libc::EINVAL, "CONFIG_USER_NS");
+        check(&user, Step::UserNamespace, libc::ENOSPC, "max_user_names");
+        check(&user, Step::PivotRoot, libc::EINVAL, "no mount that can");
+        check(&user, Step::PivotRoot, libc::EPERM, "security module");
+        check(&user, Step::Mount, libc::ENOSYS, "5.12");
+        check(&user, Step::Proc, libc::EPERM, "systempaths");
+
+        let initial = Host {
+            initial: true,
+            ..Host::default()
+        };
+        check(&initial, Step::PivotRoot, libc::EINVAL, "initramfs");
+        let ubuntu = Host {
+            apparmor: true,
+            ..Host::default()
+        };
+        check(&ubuntu, Step::Mount, libc::EACCES, "apparmor_restrict");
+        check(&ubuntu, Step::PivotRoot, libc::EINVAL, "no mount that can");
+        let filtered = Host {
+            filtered: true,
+            ..Host::default()
+        };
+        check(&filtered, Step::PivotRoot, libc::EPERM, "seccomp=");
+        check(&filtered, Step::Namespace, libc::ENOSYS, "RestrictNames");
+
+        let root = Host {
+            root: true,
+            ..Host::default()
+        };
+        check(&root, Step::Namespace, libc::EPERM, "CAP_SYS_ADMIN");
+        let admin = Host {
+            admin: true,
+            ..root
+        };
+        check(&admin, Step::Loopback, libc::EPERM, "CAP_NET_ADMIN");
+        check(&admin, Step::Namespace, libc::EINVAL, "CONFIG_NAMESPACES");
+        let in_memory = Host {
+            memory: true,
+            ..admin
+        };
+        check(&in_memory, Step::MapOwners, libc::EINVAL, "since Linux 6.3");
+    }
 }

@@ -1,29 +1,30 @@
 //! Each try, in the order in which walls are built.
 
-use std::fs::File;
 use std::io::{self, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::time::Duration;
 
-use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::fs::CWD;
 use rustix::io::Errno;
 use rustix::mount::{MountAttrFlags, OpenTreeFlags, open_tree};
 use rustix::process::{Signal, getppid, kill_process, test_kill_process};
 use rustix::thread::{UnshareFlags, capabilities, set_no_new_privs};
 
-use super::Refusal;
+use super::{Refusal, Step, at};
 use crate::cgroup::{Bounds, Cgroup, Held, Version};
 use crate::fence::{self, Fence, Open};
 use crate::fork::{Cloned, clone};
 use crate::limits;
-use crate::network::raise_loopback;
+use crate::network::{name_host, raise_loopback};
 use crate::privilege::{
     NOBODY, become_user, drop_all, enter_user_namespace, is_root, join_new_keyring, make_lender,
     map,
 };
 use crate::profile::{Access, Limits, Rung};
-use crate::root::{clone_tree, failed, fresh_devpts, fresh_proc, lend, pivot, restrict};
+use crate::root::{
+    clone_tree, failed, fresh_devpts, fresh_proc, lend, mount_memory, open_pid_max, pivot, restrict,
+};
 use crate::seccomp::{Filter, Sockets};
 use crate::tree::{Spare, wait};
 
@@ -54,12 +55,7 @@ pub(super) const TRIES: &[Try] = &[
         name: "user-namespace",
         who: User,
         namespaces: 0,
-        deed: || {
-            done(
-                "enter a user namespace",
-                enter_user_namespace().and_then(map),
-            )
-        },
+        deed: user_namespace,
         means: "without one an ordinary user has no other namespaces: there are no walls but \
                 Landlock, seccomp and limits",
     },
@@ -75,7 +71,7 @@ pub(super) const TRIES: &[Try] = &[
         name: "other-user",
         who: Root,
         namespaces: 0,
-        deed: || done("become another user", become_user(NOBODY)),
+        deed: || done(Step::Only, "become another user", become_user(NOBODY)),
         means: "commands would be root; nothing runs",
     },
     Try {
@@ -111,7 +107,14 @@ pub(super) const TRIES: &[Try] = &[
         who: Both,
         namespaces: 0,
         deed: || unshare(UnshareFlags::NEWUTS),
-        means: "commands share the host's name, which they cannot change without privileges",
+        means: "commands share the host's name",
+    },
+    Try {
+        name: "hostname",
+        who: Both,
+        namespaces: libc::CLONE_NEWUTS,
+        deed: || done(Step::Only, "name the machine", name_host()),
+        means: "commands see the host's name",
     },
     Try {
         name: "net-namespace",
@@ -139,28 +142,34 @@ pub(super) const TRIES: &[Try] = &[
         name: "fresh-proc",
         who: Both,
         namespaces: libc::CLONE_NEWNS | libc::CLONE_NEWPID,
-        deed: || done("mount a fresh /proc", fresh_proc().map(drop)),
+        deed: || done(Step::Proc, "mount a fresh /proc", fresh_proc().map(drop)),
         means: "commands see the host's /proc: command lines of other processes can be read",
     },
     Try {
         name: "devpts",
         who: Both,
         namespaces: libc::CLONE_NEWNS,
-        deed: || done("mount a fresh /dev/pts", fresh_devpts().map(drop)),
+        deed: || {
+            done(
+                Step::Mount,
+                "mount a fresh /dev/pts",
+                fresh_devpts().map(drop),
+            )
+        },
         means: "there can be no /dev of its own, and so no walls but Landlock",
     },
     Try {
         name: "loopback",
         who: Both,
         namespaces: libc::CLONE_NEWNET,
-        deed: || done("raise the loopback", raise_loopback()),
+        deed: || done(Step::Loopback, "raise the loopback", raise_loopback()),
         means: "a network of its own would be dead, so there are no walls but Landlock",
     },
     Try {
         name: "no-new-privs",
         who: Both,
         namespaces: 0,
-        deed: || done("give up new privileges", set_no_new_privs(true)),
+        deed: || done(Step::Only, "give up new privileges", set_no_new_privs(true)),
         means: "set-id programs could raise privileges; nothing runs",
     },
     Try {
@@ -224,7 +233,7 @@ pub(super) const TRIES: &[Try] = &[
         name: "rlimits",
         who: Both,
         namespaces: 0,
-        deed: || done("set limits", limits::bound(&SOME)),
+        deed: || done(Step::Only, "set limits", limits::bound(&SOME)),
         means: "open files, file sizes and memory of a process have no bound; nothing runs",
     },
     Try {
@@ -239,7 +248,7 @@ pub(super) const TRIES: &[Try] = &[
         name: "keyring",
         who: Both,
         namespaces: 0,
-        deed: || done("leave the keyring", join_new_keyring()),
+        deed: || done(Step::Only, "leave the keyring", join_new_keyring()),
         means: "commands have the session keyring of whoever started the server",
     },
     Try {
@@ -259,43 +268,60 @@ const SOME: Limits = Limits {
     open_files: 1024,
     file_bytes: 1 << 40,
     disk_bytes: 1 << 40,
+    disk_files: 1 << 40,
 };
 
-fn done<E: Into<io::Error>>(what: &str, done: Result<(), E>) -> Result<String, Refusal> {
-    done.map_err(failed(what))?;
+fn done<E: Into<io::Error>>(
+    step: Step,
+    what: &str,
+    done: Result<(), E>,
+) -> Result<String, Refusal> {
+    done.map_err(at(step, what))?;
     Ok(String::new())
 }
 
-/// Root makes it as the user that a run is.
-fn user_namespace_of_another() -> Result<String, Refusal> {
-    become_user(NOBODY).map_err(failed("become another user"))?;
+fn user_namespace() -> Result<String, Refusal> {
     done(
+        Step::UserNamespace,
         "enter a user namespace",
         enter_user_namespace().and_then(map),
     )
 }
 
-fn unshare(what: UnshareFlags) -> Result<String, Refusal> {
-    if !is_root() {
-        enter_user_namespace().map_err(failed("enter a user namespace"))?;
-    }
-    // SAFETY: we have one thread, and share no files or memory with another.
-    done("make one", unsafe { rustix::thread::unshare_unsafe(what) })
+/// Root makes it as the user that a run is.
+fn user_namespace_of_another() -> Result<String, Refusal> {
+    become_user(NOBODY).map_err(failed("become another user"))?;
+    user_namespace()
 }
 
+fn unshare(what: UnshareFlags) -> Result<String, Refusal> {
+    if !is_root() {
+        enter_user_namespace().map_err(at(Step::UserNamespace, "enter a user namespace"))?;
+    }
+    // SAFETY: we have one thread, and share no files or memory with another.
+    let made = unsafe { rustix::thread::unshare_unsafe(what) };
+    done(Step::Namespace, "make one", made)
+}
+
+/// The file system of `/` stands for those of sandboxes; `tmpfs` has them
+/// since Linux 6.3.
 fn idmapped_mounts() -> Result<String, Refusal> {
-    let lender = make_lender().map_err(failed("make a user namespace for them"))?;
+    let lender = make_lender();
+    let lender = lender.map_err(at(Step::UserNamespace, "make a user namespace for them"))?;
     unshare(UnshareFlags::NEWNS)?;
     let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
-    let root = open_tree(CWD, "/", flags).map_err(failed("copy a mount"))?;
-    done("map the owners of a mount of /", lend(&root, &lender))
+    let root = open_tree(CWD, "/", flags).map_err(at(Step::Mount, "copy a mount"))?;
+    let lent = lend(&root, &lender);
+    done(Step::MapOwners, "map the owners of a mount of /", lent)
 }
 
 fn own_mounts() -> Result<String, Refusal> {
-    let old = pivot().map_err(failed("make a root of its own"))?;
-    let usr = clone_tree(&old, Path::new("usr")).map_err(failed("copy a mount"))?;
+    mount_memory().map_err(at(Step::Mount, "mount a memory file system"))?;
+    let old = pivot().map_err(at(Step::PivotRoot, "make it the root (pivot_root)"))?;
+    let usr = clone_tree(&old, Path::new("usr")).map_err(at(Step::Mount, "copy a mount"))?;
     let no_devices = MountAttrFlags::MOUNT_ATTR_NODEV;
     done(
+        Step::Mount,
         "make a mount read-only",
         restrict(&usr, Access::Read, no_devices, true),
     )
@@ -326,10 +352,10 @@ fn landlock(since: i32, holds: fn() -> bool) -> Result<String, Refusal> {
     let version = fence::find_version().map_err(failed("use Landlock"))?;
     let found = format!("version {version}");
     if version < since {
+        let text = format!("Landlock has it since version {since}; here is {version}");
         return Err(Refusal {
-            errno: None,
-            text: format!("Landlock has it since version {since}; here is {version}"),
             found: Some(found),
+            ..Refusal::other(text)
         });
     }
     set_no_new_privs(true).map_err(failed("give up new privileges"))?;
@@ -390,11 +416,9 @@ fn pid_max() -> Result<String, Refusal> {
             "each PID namespace has one since Linux 6.14",
         ));
     }
-    let proc = fresh_proc().map_err(failed("mount a fresh /proc"))?;
-    let flags = OFlags::WRONLY | OFlags::CLOEXEC;
-    let file = openat(&proc, "sys/kernel/pid_max", flags, Mode::empty());
-    let mut file = File::from(file.map_err(failed("open pid_max"))?);
-    done("set pid_max", file.write_all(b"4096"))
+    let proc = fresh_proc().map_err(at(Step::Proc, "mount a fresh /proc"))?;
+    let mut file = open_pid_max(&proc).map_err(failed("open pid_max"))?;
+    done(Step::Only, "set pid_max", file.write_all(b"4096"))
 }
 
 /// Builds the walls that a run would have.

@@ -1,13 +1,16 @@
 //! Directories of the host as a run may write to them: through layers.
 
+use std::borrow::Cow;
+use std::ffi::CString;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, unlinkat};
+use rustix::fs::{AtFlags, CWD, Mode, mkdirat, unlinkat};
+use rustix::io::Errno;
 use rustix::mount::{
-    FsMountFlags, FsOpenFlags, MountAttrFlags, UnmountFlags, fsconfig_create, fsconfig_set_flag,
-    fsconfig_set_string, fsmount, fsopen, unmount,
+    FsMountFlags, FsOpenFlags, MountAttrFlags, MountFlags, UnmountFlags, fsconfig_create,
+    fsconfig_set_flag, fsconfig_set_string, fsmount, fsopen, mount, unmount,
 };
 
 use super::mounts::{clone_tree, graft};
@@ -112,16 +115,17 @@ pub(crate) fn overlay(lower: &[PathBuf], own: Option<&Path>) -> io::Result<Owned
         (None, [only]) => return Ok(clone_tree(CWD, Path::new(&**only))?),
         (None, _) => {}
     }
-    match lower.len() {
-        // The kernel takes a text of 255 bytes; one by one since Linux 6.7.
+    // The kernel takes a text of 255 bytes here; one by one since Linux 6.7.
+    let set = match lower.len() {
         SEVERAL.. => {
-            for dir in &lower {
-                fsconfig_set_string(&fs, "lowerdir+", &**dir)?;
-            }
+            { lower.iter() }.try_for_each(|dir| fsconfig_set_string(&fs, "lowerdir+", &**dir))
         }
-        _ => fsconfig_set_string(&fs, "lowerdir", lower.join(":"))?,
+        _ => fsconfig_set_string(&fs, "lowerdir", lower.join(":")),
+    };
+    match set.and_then(|()| fsconfig_create(&fs)) {
+        Err(Errno::INVAL) if lower.len() >= SEVERAL => return by_options(&lower, own),
+        done => done?,
     }
-    fsconfig_create(&fs)?;
     let flags = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
     let read_only = match own {
         Some(_) => MountAttrFlags::empty(),
@@ -132,4 +136,69 @@ pub(crate) fn overlay(lower: &[PathBuf], own: Option<&Path>) -> io::Result<Owned
         FsMountFlags::FSMOUNT_CLOEXEC,
         flags | read_only,
     )?)
+}
+
+/// The same before Linux 6.7: `mount` takes a whole page of text, and wants a
+/// place, which is made beside the layers for a moment.
+fn by_options(lower: &[Cow<'_, str>], own: Option<&Path>) -> io::Result<OwnedFd> {
+    let newest = lower.first().ok_or(io::ErrorKind::InvalidInput)?;
+    let at = Path::new(&**newest).with_file_name("all");
+    let mut options = format!("userxattr,lowerdir={}", lower.join(":"));
+    let mut flags = MountFlags::NOSUID | MountFlags::NODEV;
+    match own.map(Path::display) {
+        Some(own) => {
+            options += &format!(",upperdir={own}/upper,workdir={own}/work,volatile,index=on");
+        }
+        None => flags |= MountFlags::RDONLY,
+    }
+    let options = CString::new(options)?;
+    mkdirat(CWD, &at, Mode::RWXU)?;
+    let mounted = mount("overlay", &at, "overlay", flags, Some(options.as_c_str()));
+    let tree = mounted.and_then(|()| {
+        let tree = clone_tree(CWD, &at);
+        unmount(&at, UnmountFlags::DETACH)?;
+        tree
+    });
+    unlinkat(CWD, &at, AtFlags::REMOVEDIR)?;
+    Ok(tree?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    use rustix::fs::{Access, accessat};
+
+    use super::*;
+    use crate::probe::attempt;
+    use crate::root::failed;
+
+    #[test]
+    fn many_layers_fit_into_one_text() {
+        let dir = std::env::temp_dir().join(format!("weighlock-layers-{}", std::process::id()));
+        let layers: Vec<_> = (0..40).map(|number| dir.join(number.to_string())).collect();
+        for (number, layer) in layers.iter().enumerate() {
+            fs::create_dir_all(layer).unwrap();
+            fs::write(layer.join(format!("file-{number}")), "").unwrap();
+        }
+        for name in ["upper", "work"] {
+            fs::create_dir_all(dir.join("own").join(name)).unwrap();
+        }
+        let lower: Vec<_> = layers.iter().map(|dir| dir.to_string_lossy()).collect();
+        let found = attempt(libc::CLONE_NEWNS, || {
+            let tree = by_options(&lower, Some(&dir.join("own")));
+            let tree = tree.map_err(failed("mount them"))?;
+            let seen = (0..40).filter(|number| {
+                let name = format!("file-{number}");
+                accessat(&tree, name, Access::EXISTS, AtFlags::empty()).is_ok()
+            });
+            Ok(seen.count().to_string())
+        });
+        // The kernel leaves a directory that not even its owner may look into.
+        let shut = dir.join("own/work/work");
+        let _ = fs::set_permissions(shut, fs::Permissions::from_mode(0o700));
+        fs::remove_dir_all(&dir).unwrap();
+        assert_eq!(found.unwrap(), "40");
+    }
 }
