@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::IntoDeserializer;
 use serde::de::value::{Error, StrDeserializer};
 
-use crate::model::{Count, Operand, Role, Style};
+use crate::model::{Count, Obeys, Operand, Role, Style};
 
 type Program = crate::model::Program<String>;
 type Choice = crate::model::Choice<String>;
@@ -40,6 +40,13 @@ struct RawProgram {
     #[serde(default)]
     global: bool,
     bare: Option<String>,
+    #[serde(default)]
+    runs: Vec<String>,
+    help: Option<String>,
+    #[serde(default)]
+    obeys: Vec<Obeys>,
+    #[serde(default)]
+    asks: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -74,8 +81,37 @@ pub(crate) fn read(text: &str) -> Result<Vec<Program>, Vec<String>> {
         .map(program)
         .partition(Result::is_ok);
     match errors.is_empty() {
-        true => Ok(programs.into_iter().flatten().collect()),
+        true => Ok(programs.into_iter().flatten().map(with_places).collect()),
         false => Err(errors.into_iter().filter_map(Result::err).collect()),
+    }
+}
+
+/// Adds the places of commands that follow from its operands, and from those
+/// of its subcommands.
+fn with_places(mut program: Program) -> Program {
+    let mut found = vec![];
+    places(&program, "", &mut found);
+    program.runs.extend(found);
+    program
+}
+
+fn places(program: &Program, before: &str, found: &mut Vec<String>) {
+    let mut all = vec![program.operands.as_slice()];
+    all.extend(
+        program
+            .modes
+            .iter()
+            .filter_map(|mode| mode.operands.as_deref()),
+    );
+    for operands in all {
+        if let Some(at) = operands.iter().position(|one| one.role == Role::Argv) {
+            let first = operands[..at].iter();
+            let needed = first.filter(|one| one.count == Count::One).count();
+            found.push(format!("{before}{}", "* ".repeat(needed)));
+        }
+    }
+    for sub in &program.subs {
+        places(sub, &format!("{before}{} ", sub.names.join("|")), found);
     }
 }
 
@@ -123,6 +159,9 @@ fn understand(raw: RawProgram) -> Result<Program, String> {
     if raw.does.is_empty() || raw.does.ends_with('.') || raw.does.starts_with(char::is_uppercase) {
         return Err("`does` is a sentence in lower case without a full stop".into());
     }
+    if { raw.sub.iter() }.any(|sub| !sub.runs.is_empty() || !sub.asks.is_empty()) {
+        return Err("`runs` and `asks` are for the program, and name its subcommands".into());
+    }
     let subs: Vec<Program> = raw.sub.into_iter().map(program).collect::<Result<_, _>>()?;
     let mut program = Program {
         effects: effects(raw.effects.split_whitespace())?,
@@ -130,6 +169,11 @@ fn understand(raw: RawProgram) -> Result<Program, String> {
             .bare
             .map(|text| effects(text.split_whitespace()))
             .transpose()?,
+        help: raw
+            .help
+            .map(|text| effects(text.split_whitespace()))
+            .transpose()?,
+        obeys: raw.obeys,
         names: raw.names,
         does: raw.does,
         tags: words(&raw.tags),
@@ -140,6 +184,8 @@ fn understand(raw: RawProgram) -> Result<Program, String> {
         subs,
         global: raw.global,
         harmless: false,
+        runs: raw.runs,
+        asks: raw.asks,
     };
     program.harmless = harmless(&program);
     Ok(program)
@@ -152,6 +198,8 @@ fn harmless(program: &Program) -> bool {
             .all(|operand| is_mild(operand.role) && operand.effects <= 1)
     };
     program.subs.is_empty()
+        && program.obeys.is_empty()
+        && !program.tags.iter().any(|tag| tag == "response")
         && program.effects <= 1
         && mild(&program.operands)
         && program
@@ -173,6 +221,7 @@ fn is_mild(role: Role) -> bool {
             | Role::Revision
             | Role::File
             | Role::List
+            | Role::Directory
             | Role::Glob
             | Role::Any
     )

@@ -28,6 +28,8 @@ pub(crate) struct Arg {
     pub(crate) download: bool,
     /// A variable whose name says that it holds a secret is in it.
     pub(crate) secret: bool,
+    /// A variable that nothing sets is in it, and was tried as empty.
+    pub(crate) unset: bool,
     /// What is read from it, where that is plain to see: `<(echo …)`.
     pub(crate) prints: Option<String>,
     /// Where it is.
@@ -46,6 +48,21 @@ impl Arg {
             text: Some(text),
             span,
             ..Self::default()
+        }
+    }
+
+    /// Makes one line of several words, as programs do that give them to a
+    /// shell.
+    pub(crate) fn line(args: &[Arg]) -> Self {
+        let span = args.first().map_or_else(Span::default, |arg| arg.span);
+        let texts: Option<Vec<&str>> = args.iter().map(|arg| arg.text.as_deref()).collect();
+        let line = match texts {
+            Some(texts) => Self::known(texts.join(" "), span),
+            None => Self::anything(span),
+        };
+        Self {
+            download: args.iter().any(|arg| arg.download),
+            ..line
         }
     }
 
@@ -117,6 +134,7 @@ impl Arg {
             undashed: !self.may_be_option() && !other.may_be_option(),
             download: self.download || other.download,
             secret: self.secret || other.secret,
+            unset: self.unset || other.unset,
             prints: None,
             span: self.span,
             written: String::new(),

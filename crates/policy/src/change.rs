@@ -9,6 +9,9 @@ use crate::{LayerKind, Reason, Rules, Verdict};
 /// number: more than a person would call a few, fewer than a project has.
 const MAX_DELETIONS: u32 = 100;
 
+/// Directories in which version control keeps its own files, in lower case.
+const REPOSITORIES: [&str; 6] = [".git", ".hg", ".jj", ".sl", ".svn", ".bzr"];
+
 /// One changed file or directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
@@ -238,13 +241,14 @@ fn judge<'a>(rules: &'a Rules, change: &Change, allowed: bool) -> Option<(Verdic
     // There are file systems to which it is all the same.
     let lower = change.path.to_lowercase();
     let lower = Split::new(&lower);
+    let repository = Repository::around(&change.path);
     let mut outside = change.path.starts_with(['/', '~']);
     let (mut named, mut default) = (false, None);
     for layer in rules.layers() {
         let mut base = false;
-        let about = layer.changes.iter().filter(|rule| {
-            rule.is_about(change, &path)
-                || (rule.verdict != Verdict::Auto && rule.is_about(change, &lower))
+        let about = layer.changes.iter().filter(|rule| match rule.verdict {
+            Verdict::Auto => rule.allows(change, &path, repository.as_ref()),
+            _ => rule.is_about(change, &path) || rule.is_about(change, &lower),
         });
         for rule in about {
             match rule.verdict {
@@ -283,6 +287,28 @@ fn judge<'a>(rules: &'a Rules, change: &Change, allowed: bool) -> Option<(Verdic
     let default = default.map(|verdict| (verdict, Which::Default));
     let floor = outside.then_some((Verdict::Ask, Which::Outside));
     strictest.or(default).or(floor)
+}
+
+/// The directory of version control that holds a changed file.
+struct Repository<'p> {
+    path: Split<'p>,
+    /// Its last name.
+    name: &'p str,
+}
+
+impl<'p> Repository<'p> {
+    fn around(path: &'p str) -> Option<Self> {
+        let mut end = 0;
+        for name in path.split('/') {
+            end += name.len();
+            if REPOSITORIES.contains(&name.to_lowercase().as_str()) && end < path.len() {
+                let path = Split::new(&path[..end]);
+                return Some(Self { path, name });
+            }
+            end += 1;
+        }
+        None
+    }
 }
 
 /// Whether git would take its directory for a repository without `.git`.
@@ -333,6 +359,25 @@ impl ChangeRule {
     fn is_about(&self, change: &Change, path: &Split<'_>) -> bool {
         (self.kinds.is_empty() || self.kinds.contains(&change.kind))
             && self.paths.iter().any(|glob| glob.matches(path))
+    }
+
+    /// Returns whether it is about a change that it allows. A pattern for files
+    /// of the project does not reach into `.git`: `**/target/**` is no word on
+    /// a branch called `target`. It must name that directory, or hold it.
+    fn allows(
+        &self,
+        change: &Change,
+        path: &Split<'_>,
+        repository: Option<&Repository<'_>>,
+    ) -> bool {
+        let reaches = |glob: &Glob| {
+            repository.is_none_or(|repository| {
+                glob.matches(&repository.path) || glob.names(repository.name)
+            })
+        };
+        let mut globs = self.paths.iter();
+        (self.kinds.is_empty() || self.kinds.contains(&change.kind))
+            && globs.any(|glob| glob.matches(path) && reaches(glob))
     }
 
     pub(crate) fn matches_path(&self, path: &str) -> bool {

@@ -37,6 +37,7 @@ mod program;
 mod propose;
 mod rules;
 mod schema;
+mod secret_files;
 #[cfg(test)]
 mod seed_tests;
 mod shlex;
@@ -53,8 +54,8 @@ pub use change::{
 };
 pub use effect::{Effect, Effects};
 pub use grant::{Allows, Grant, Granted, Scope};
-pub use knowledge::load as load_knowledge;
-pub use part::{Access, Facts, Given, Link, Part, PartKind, Path, Place, PlaceKind};
+pub use knowledge::{Obeys, load as load_knowledge};
+pub use part::{Access, Facts, Given, Link, Obeyed, Part, PartKind, Path, Place, PlaceKind};
 pub use permit::Permit;
 pub use preset::{Cut, Preset, Settings, Times, preset_layers};
 pub use propose::{Proposal, propose};
@@ -63,6 +64,7 @@ pub use rules::{
     example_place, forms, nearest,
 };
 pub use schema::rules_schema;
+pub use secret_files::{SECRET_FILES, SecretFiles};
 pub use token::{Token, TokenKind, tokens};
 pub use variables::is_loud;
 pub use verdict::{Decided, Judgement, Question, Reason, Settled, Tried, Verdict};

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use weighlock_shell::Span;
 
 use crate::effect::Effects;
+use crate::knowledge::Obeys;
 
 /// Everything that is known about one text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -55,9 +56,23 @@ pub struct Part {
     pub hosts: Vec<String>,
     /// One plain sentence.
     pub does: String,
+    /// Settings of a project that its program obeys. They can name other
+    /// programs, so somebody who can read files has to look at them before
+    /// this part is taken to have only the effects above.
+    pub obeys: Vec<Obeyed>,
     /// Why more could happen than the effects say; such a part is never
     /// `auto` by itself.
     pub unknown: Option<String>,
+}
+
+/// Settings that a program obeys, and where it looks for them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Obeyed {
+    /// The kind of settings.
+    pub settings: Obeys,
+    /// The directory that the program works in, absolute and clean. Programs
+    /// look there and in all directories above it.
+    pub dir: String,
 }
 
 /// The kinds of parts.

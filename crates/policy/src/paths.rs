@@ -2,6 +2,7 @@
 
 use crate::argument::UNKNOWN;
 use crate::part::{Access, Place, PlaceKind};
+use crate::secret_files;
 
 /// Directories at the root that belong to the system.
 const SYSTEM: &[&str] = &[
@@ -44,21 +45,14 @@ const SINKS: &[&str] = &[
     "/dev/ptmx",
 ];
 
-/// Below a home directory (or anywhere, when the name alone says it): what
-/// holds keys, passwords and the like. `*` is any text without a slash.
+/// What holds keys, passwords and the like, beside what the walls keep from
+/// commands by its name ([`secret_files`](crate::secret_files)): below a home
+/// directory, or anywhere when the name alone says it. `*` is any text without
+/// a slash.
 const SECRETS: &[&str] = &[
-    ".ssh",
-    ".gnupg",
-    ".aws",
-    ".azure",
     ".kube",
-    ".docker/config.json",
-    ".netrc",
-    "_netrc",
     ".npmrc",
     ".yarnrc.yml",
-    ".pypirc",
-    ".git-credentials",
     ".config/gh",
     ".config/hub",
     ".config/gcloud",
@@ -70,19 +64,10 @@ const SECRETS: &[&str] = &[
     ".config/sops",
     ".config/age",
     ".config/rclone",
-    ".cargo/credentials*",
     ".gem/credentials",
     ".terraform.d/credentials*",
     ".terraformrc",
-    ".vault-token",
-    ".pgpass",
-    ".my.cnf",
     ".m2/settings.xml",
-    ".mylogin.cnf",
-    ".s3cfg",
-    ".boto",
-    ".htpasswd",
-    ".password-store",
     ".local/share/keyrings",
     ".keychain",
     "Library/Keychains",
@@ -106,37 +91,8 @@ const SECRETS: &[&str] = &[
     ".claude.json",
     ".claude/.credentials.json",
     ".codex/auth.json",
-    ".env",
-    ".env.*",
-    "*.env",
-    ".envrc",
-    "*.pem",
-    "*.key",
-    "*.p12",
-    "*.pfx",
-    "*.jks",
-    "*.keystore",
-    "*.kdbx",
-    "*.ppk",
-    "*.ovpn",
-    "id_rsa*",
-    "id_dsa*",
-    "id_ecdsa*",
-    "id_ed25519*",
-    "credentials",
-    "credentials.json",
-    "secrets.yml",
-    "secrets.yaml",
-    "secrets.json",
-    "secrets.toml",
-    "service-account*.json",
-    "application_default_credentials.json",
     "master.key",
-    "*.tfstate",
     "terraform.tfstate*",
-    "*.tfvars",
-    ".secrets",
-    "htpasswd",
 ];
 
 /// The same for whole paths.
@@ -264,11 +220,47 @@ pub(crate) fn is_sink(path: &str) -> bool {
 
 fn is_device(path: &str) -> bool {
     let raw = ["/dev/", "/proc/sys", "/sys/"];
+    if is_mistyped_sink(path) {
+        return false;
+    }
     path == "/dev/*"
         || raw.iter().any(|start| path.starts_with(start))
             && !path.starts_with("/dev/shm")
             && !path.starts_with("/dev/pts")
         || path == "/proc/sysrq-trigger"
+}
+
+/// Returns whether it is meant to be a device that holds nothing: `/dev/nul`.
+/// No device has such a name.
+fn is_mistyped_sink(path: &str) -> bool {
+    let meant = [
+        "null", "zero", "full", "stdin", "stdout", "stderr", "random", "urandom",
+    ];
+    path.strip_prefix("/dev/").is_some_and(|name| {
+        let name = name.to_ascii_lowercase();
+        !name.contains(WILD)
+            && meant
+                .iter()
+                .any(|sink| is_slip(name.as_bytes(), sink.as_bytes()))
+    })
+}
+
+/// Returns whether one letter too many, one missing, a wrong one, or two that
+/// are swapped make a word of another.
+fn is_slip(word: &[u8], other: &[u8]) -> bool {
+    let same = { word.iter().zip(other) }
+        .take_while(|(a, b)| a == b)
+        .count();
+    let (word, other) = (&word[same..], &other[same..]);
+    let swapped =
+        matches!((word, other), ([a, b, c @ ..], [d, e, f @ ..]) if a == e && b == d && c == f);
+    swapped
+        || word.get(1..) == Some(other)
+        || other.get(1..) == Some(word)
+        || word
+            .get(1..)
+            .is_some_and(|rest| other.get(1..) == Some(rest))
+        || word.is_empty() && other.is_empty()
 }
 
 /// Returns whether deleting it, or everything in it, must never happen.
@@ -315,7 +307,8 @@ fn is_secret(path: &str, place: &Place) -> bool {
     if paths.any(|secret| reaches(path, secret)) {
         return true;
     }
-    SECRETS.iter().any(|secret| contains_run(path, secret))
+    let mut names = SECRETS.iter().copied().chain(secret_files::names());
+    names.any(|secret| contains_run(path, secret))
 }
 
 /// Returns whether everything below a path includes places with secrets.
@@ -409,7 +402,7 @@ fn is_ending(pattern: &str) -> bool {
 
 /// Returns how many characters of a pattern are spelled out. `[a-z]` and
 /// `[!x]` are wide, `[x]` and `[xy]` are not.
-fn spelled(pattern: &str) -> usize {
+pub(crate) fn spelled(pattern: &str) -> usize {
     let mut count = 0;
     let mut rest = pattern;
     while let Some(next) = rest.chars().next() {
@@ -430,23 +423,8 @@ fn could_be_any(part: &str, names: &[&str]) -> bool {
     names.iter().any(|name| overlap(part, name))
 }
 
-/// Returns whether two patterns could match the same name; `[…]` counts as
-/// `?`.
+/// Returns whether two patterns could match the same name.
 pub(crate) fn overlap(a: &str, b: &str) -> bool {
-    fn tokens(text: &str) -> Vec<char> {
-        let mut out = vec![];
-        let mut rest = text.chars();
-        while let Some(next) = rest.next() {
-            if next == '[' && rest.as_str().contains(']') {
-                let skip = rest.as_str().find(']').unwrap_or(0);
-                rest = rest.as_str()[skip + 1..].chars();
-                out.push('?');
-            } else {
-                out.push(if next == UNKNOWN { '*' } else { next });
-            }
-        }
-        out
-    }
     if !a.contains(WILD) && !b.contains(WILD) {
         return a == b;
     }
@@ -455,21 +433,84 @@ pub(crate) fn overlap(a: &str, b: &str) -> bool {
     let mut row = vec![false; b.len() + 1];
     row[0] = true;
     for j in 0..b.len() {
-        row[j + 1] = row[j] && b[j] == '*';
+        row[j + 1] = row[j] && b[j] == Token::Many;
     }
-    for &x in &a {
+    for x in &a {
         let mut next = vec![false; b.len() + 1];
-        next[0] = row[0] && x == '*';
-        for j in 0..b.len() {
-            let y = b[j];
+        next[0] = row[0] && *x == Token::Many;
+        for (j, y) in b.iter().enumerate() {
             next[j + 1] = match (x, y) {
-                ('*', _) => row[j + 1] || next[j] || row[j],
-                (_, '*') => next[j] || row[j + 1] || row[j],
-                ('?', _) | (_, '?') => row[j],
-                _ => row[j] && x == y,
+                (Token::Many, _) => row[j + 1] || next[j] || row[j],
+                (_, Token::Many) => next[j] || row[j + 1] || row[j],
+                _ => row[j] && x.meets(y),
             };
         }
         row = next;
     }
     row[b.len()]
+}
+
+/// What one place of a pattern stands for.
+#[derive(PartialEq)]
+enum Token<'a> {
+    Many,
+    One,
+    /// What is between brackets.
+    Set(&'a str),
+    Letter(char),
+}
+
+impl Token<'_> {
+    fn meets(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Token::Letter(a), Token::Letter(b)) => a == b,
+            (Token::Set(set), Token::Letter(letter)) | (Token::Letter(letter), Token::Set(set)) => {
+                in_set(set, *letter)
+            }
+            _ => true,
+        }
+    }
+}
+
+fn tokens(text: &str) -> Vec<Token<'_>> {
+    let mut out = vec![];
+    let mut rest = text;
+    while let Some(next) = rest.chars().next() {
+        rest = &rest[next.len_utf8()..];
+        out.push(match next {
+            '*' | UNKNOWN => Token::Many,
+            '?' => Token::One,
+            '[' => match rest.split_once(']') {
+                Some((set, after)) => {
+                    rest = after;
+                    Token::Set(set)
+                }
+                None => Token::Letter('['),
+            },
+            letter => Token::Letter(letter),
+        });
+    }
+    out
+}
+
+/// Returns whether a letter may be in a set. In some languages `[a-z]` has
+/// capitals, and a class has more than meets the eye.
+fn in_set(set: &str, letter: char) -> bool {
+    let (set, negated) = match set.strip_prefix(['!', '^']) {
+        Some(set) => (set, true),
+        None => (set, false),
+    };
+    if set.is_empty() || set.contains(['[', '\\', UNKNOWN]) {
+        return true;
+    }
+    let letters: Vec<char> = set.chars().collect();
+    let alike = |a: char, b: char| a.eq_ignore_ascii_case(&b);
+    let ranges = letters.windows(3).filter(|range| range[1] == '-');
+    let mut ranges = ranges.map(|range| (range[0], range[2]));
+    let (lower, upper) = (letter.to_ascii_lowercase(), letter.to_ascii_uppercase());
+    let between = |(from, to)| (from..=to).contains(&lower) || (from..=to).contains(&upper);
+    match negated {
+        true => !letters.contains(&letter),
+        false => letters.iter().any(|one| alike(*one, letter)) || ranges.any(between),
+    }
 }

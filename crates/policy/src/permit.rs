@@ -23,16 +23,23 @@ pub struct Permit {
     argv: Option<Vec<String>>,
     read_only: bool,
     on_copy: bool,
+    by_people: bool,
     person: Option<String>,
 }
 
 impl Permit {
-    pub(crate) fn by_rule(command: String, argv: Option<Vec<String>>, read_only: bool) -> Self {
+    pub(crate) fn by_rule(
+        command: String,
+        argv: Option<Vec<String>>,
+        read_only: bool,
+        by_people: bool,
+    ) -> Self {
         Self {
             command,
             argv,
             read_only,
             on_copy: false,
+            by_people,
             person: None,
         }
     }
@@ -43,6 +50,7 @@ impl Permit {
             argv,
             read_only: false,
             on_copy: false,
+            by_people: false,
             person: Some(person.to_owned()),
         }
     }
@@ -50,7 +58,7 @@ impl Permit {
     pub(crate) fn for_a_try(command: String, argv: Option<Vec<String>>) -> Self {
         Self {
             on_copy: true,
-            ..Self::by_rule(command, argv, false)
+            ..Self::by_rule(command, argv, false, false)
         }
     }
 
@@ -66,6 +74,7 @@ impl Permit {
     pub fn only_tried(self) -> Self {
         Self {
             on_copy: true,
+            by_people: false,
             ..self
         }
     }
@@ -97,6 +106,12 @@ impl Permit {
     /// it does: it is proved to read, or only tried.
     pub fn is_unasked(&self) -> bool {
         self.read_only || self.on_copy
+    }
+
+    /// Returns whether people have allowed each part of it that could show a
+    /// file, by rules or grants of theirs. A preset is nobody's word.
+    pub fn by_people(&self) -> bool {
+        self.by_people
     }
 
     /// Returns who allowed it, if a person did.

@@ -70,6 +70,7 @@ pub(crate) struct Right {
     pub(crate) text: Option<String>,
     pub(crate) argv: Option<Vec<String>>,
     pub(crate) reads_only: bool,
+    pub(crate) by_people: bool,
 }
 
 /// What became of one part.
@@ -122,12 +123,33 @@ impl Judgement {
         let Some(text) = self.right.text.take() else {
             return Settled::Refused;
         };
-        let argv = self.right.argv.clone();
+        let Right {
+            argv,
+            reads_only,
+            by_people,
+            ..
+        } = &self.right;
+        let argv = argv.clone();
         match self.right.verdict {
-            Verdict::Auto => Settled::Allowed(Permit::by_rule(text, argv, self.right.reads_only)),
+            Verdict::Auto => Settled::Allowed(Permit::by_rule(text, argv, *reads_only, *by_people)),
             Verdict::Ask => Settled::Asked(Question { text, argv }),
             Verdict::Reject => Settled::Refused,
         }
+    }
+
+    /// Makes a question of what could run unasked. The other way round there is
+    /// none.
+    pub fn ask_first(&mut self, reason: Reason) {
+        if self.right.verdict == Verdict::Auto {
+            self.verdict = Verdict::Ask;
+            self.right.verdict = Verdict::Ask;
+            self.reasons.push(reason);
+        }
+    }
+
+    /// Returns whether people have allowed all that it does, by rules or grants.
+    pub fn by_people(&self) -> bool {
+        self.right.by_people
     }
 
     /// Returns the words to start without a shell, where the rules say that
@@ -164,6 +186,23 @@ impl Judgement {
     fn has_any(&self, effects: &[Effect]) -> bool {
         let mut parts = self.facts.parts.iter();
         parts.any(|part| effects.iter().any(|&effect| part.effects.has(effect)))
+    }
+
+    /// Returns whether a part of it is allowed by a built-in rule alone, and by
+    /// no rule or grant of a person.
+    pub fn is_allowed_by_built_in(&self) -> bool {
+        let mut parts = self.parts.iter();
+        self.verdict == Verdict::Auto && parts.any(|part| self.trace.is_built_in(part.rule))
+    }
+
+    /// Asks a person about what would be allowed. What is asked or refused
+    /// already stays so.
+    pub fn ask_because(&mut self, reason: Reason) {
+        if self.verdict == Verdict::Auto {
+            self.verdict = Verdict::Ask;
+            self.right.verdict = Verdict::Ask;
+            self.reasons.push(reason);
+        }
     }
 
     /// Returns whether it is proved to read and nothing else.

@@ -460,3 +460,30 @@ fn numbered(text: &str) -> String {
     });
     each.collect()
 }
+
+/// Whatever words a program gets, each is looked at once: the number of parts
+/// does not grow with the number of dangerous names among them.
+#[test]
+fn words_of_a_program_are_not_tried_again_and_again() {
+    let starts = [
+        "mytool",
+        "watchexec",
+        "docker run",
+        "timeout --no-such-option",
+    ];
+    let words = ["sudo ", "-a sudo ", "watchexec ", "-x env ", "sh -c "];
+    let mut wrong = vec![];
+    for start in starts {
+        for word in words {
+            let most = |count| {
+                let text = format!("{start} {}", word.repeat(count));
+                common::judge(&text).facts.parts.len()
+            };
+            let (some, many) = (most(200), most(400));
+            if some != many {
+                wrong.push(format!("{start} {word}: {some} parts, then {many}"));
+            }
+        }
+    }
+    report(&wrong, starts.len() * words.len());
+}

@@ -211,7 +211,7 @@ impl Parser<'_> {
         loop {
             self.blank();
             let from = self.pos;
-            patterns.push(self.word(Rules::PATTERN)?);
+            patterns.push(self.word(Rules::MATCH)?);
             if self.pos == from {
                 return Err(Stop("a missing pattern"));
             }

@@ -85,7 +85,8 @@ impl Rules {
         tilde: Tilde::Value,
         ..Rules::SUBJECT
     };
-    /// The right side of `==` in `[[`.
+    /// The right side of `==` in `[[`, where `@(…)` is always a pattern, and a
+    /// pattern of `case`, where it is one or else an error.
     pub(crate) const MATCH: Rules = Rules {
         extended: Extended::Pattern,
         ..Rules::PATTERN
@@ -271,11 +272,17 @@ impl<'a> Parser<'a> {
         let mut inside = Atoms::default();
         self.regex_group(&mut inside)?;
         let raw = &self.text[from..self.pos];
-        if rules.extended == Extended::Pattern && !raw.contains(['$', '`', '\'', '"', '\\']) {
-            atoms.piece(Piece::Glob(sign.into_iter().chain(raw.chars()).collect()));
-        } else {
+        if rules.extended != Extended::Pattern || raw.contains('\n') {
             let span = self.unknown(start, "an extended pattern");
             atoms.piece(Piece::Unknown(span));
+            return Ok(());
+        }
+        self.bashism(start);
+        if raw.contains(['$', '`', '\'', '"', '\\']) {
+            atoms.piece(Piece::Glob(sign.into_iter().collect()));
+            atoms.0.extend(inside.0);
+        } else {
+            atoms.piece(Piece::Glob(sign.into_iter().chain(raw.chars()).collect()));
         }
         Ok(())
     }

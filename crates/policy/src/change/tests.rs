@@ -26,6 +26,81 @@ fn strict_asks_for_everything_but_build_output() {
 }
 
 #[test]
+fn build_output_is_not_what_version_control_keeps() {
+    for path in [
+        ".git/target/x",
+        ".git/refs/heads/target/x",
+        "sub/.git/node_modules/x",
+        ".git/objects/x.o",
+        ".GIT/target/x",
+        ".git/.cache/x",
+        ".hg/store/x.pyc",
+        ".jj/target/x",
+        "~/project/.git/target/x",
+    ] {
+        check(Preset::Strict, path, Created, "ask default");
+    }
+    for path in ["target/p/.git/index", "~/.cargo/git/checkouts/p/.git/HEAD"] {
+        check(Preset::Strict, path, Modified, "auto");
+    }
+    // What a preset says about `.git` itself holds there.
+    check(Preset::Guarded, ".git/target/x", Created, "auto");
+    check(Preset::Guarded, ".git/refs/heads/target/x", Deleted, "auto");
+    check(Preset::Guarded, ".git/target/x", Deleted, "ask default");
+}
+
+#[test]
+fn what_tools_load_by_themselves_is_asked_about() {
+    for path in [
+        "rust-toolchain",
+        "sub/rust-toolchain.toml",
+        "tools/bazel",
+        ".bazelrc",
+        "user.bazelrc",
+        ".jvmopts",
+        ".sbtopts",
+        "bunfig.toml",
+        ".rvmrc",
+        "shell.nix",
+        "flake.nix",
+        ".mvn/wrapper/maven-wrapper.properties",
+        ".mvn/jvm.config",
+        ".yarnrc.yml",
+        ".yarn/sdks/typescript/bin/tsc",
+        ".hg/hgrc",
+        ".npmrc",
+        "pnpm-workspace.yaml",
+        "gradle/wrapper/gradle-wrapper.jar",
+        "global.json",
+        ".helix/languages.toml",
+        "rust-analyzer.toml",
+        ".bsp/sbt.json",
+        "ansible.cfg",
+        "~/.gradle/init.d/x.gradle",
+        "~/.kube/config",
+    ] {
+        check(Preset::Guarded, path, Modified, "ask runs-by-itself");
+    }
+    for path in [".Renviron", ".RData", ".octaverc", ".perldb", ".iex.exs"] {
+        check(Preset::Guarded, path, Created, "ask startup-files");
+    }
+    for path in [
+        "default.nix",
+        "flake.lock",
+        ".node-version",
+        ".nvmrc",
+        "tools/bazel.md",
+        "package.json",
+        "Cargo.toml",
+        "build.gradle",
+        "conftest.py",
+        "src/toolchain/rust-toolchain.rs",
+    ] {
+        check(Preset::Guarded, path, Modified, "auto");
+    }
+}
+
+#[test]
 fn guarded_applies_creations_and_edits() {
     check(Preset::Guarded, "src/main.rs", Modified, "auto");
     check(Preset::Guarded, "src/new.rs", Created, "auto");

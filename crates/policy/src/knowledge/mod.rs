@@ -5,6 +5,7 @@ mod model;
 use std::collections::HashMap;
 use std::sync::{LazyLock, OnceLock};
 
+pub use model::Obeys;
 pub(crate) use model::{Choice, Count, Mode, Operand, Program, Role, Style};
 
 /// Everything that `knowledge/*.toml` says, as the build script packed it.

@@ -31,9 +31,34 @@ pub(crate) struct Program<S = &'static str> {
     /// What happens without a subcommand, where there are some.
     #[serde(rename = "b", default, skip_serializing_if = "Option::is_none")]
     pub(crate) bare: Option<u16>,
+    /// What happens when it is given nothing but `--help` or `--version`.
+    #[serde(rename = "v", default, skip_serializing_if = "Option::is_none")]
+    pub(crate) help: Option<u16>,
+    /// The settings of a project that it obeys.
+    #[serde(rename = "y", default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) obeys: Vec<Obeys>,
     /// Whatever its words are, it reads and nothing else.
     #[serde(rename = "h", default)]
     pub(crate) harmless: bool,
+    /// The words before a command that it runs, where not all of its options
+    /// are known; see `knowledge/README.md`. Subcommands have none.
+    #[serde(rename = "r", default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) runs: Vec<S>,
+    /// What makes a query of a command line; see `knowledge/README.md`.
+    #[serde(rename = "q", default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) asks: Vec<S>,
+}
+
+/// Settings of a project that can name programs, which other programs run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Obeys {
+    /// The configuration of a git repository and of its submodules.
+    Git,
+    /// The configuration of a Mercurial repository.
+    Hg,
+    /// `rust-toolchain.toml`, which can say where the compiler is.
+    Rustup,
 }
 
 /// An option.
@@ -119,6 +144,8 @@ pub(crate) enum Role {
     File,
     #[serde(rename = "LIST")]
     List,
+    #[serde(rename = "DIR")]
+    Directory,
     #[serde(rename = "OUT")]
     Out,
     #[serde(rename = "EDIT")]
@@ -133,6 +160,8 @@ pub(crate) enum Role {
     Program,
     #[serde(rename = "CMD")]
     Shell,
+    #[serde(rename = "LINE")]
+    Line,
     #[serde(rename = "ARGV")]
     Argv,
     #[serde(rename = "ARGV;")]

@@ -2,11 +2,14 @@
 
 mod operand;
 mod option;
+mod place;
+mod query;
 
 use crate::argument::Arg;
 use crate::effect::{Effect, Effects};
-use crate::knowledge::{Program, Role, Style};
+use crate::knowledge::{Obeys, Program, Role, Style};
 use crate::part::Given;
+pub(crate) use place::places;
 
 /// A command line, read.
 #[derive(Debug, Default)]
@@ -25,6 +28,8 @@ pub(crate) struct Reading {
     pub(crate) uses: Vec<Use>,
     /// Values of options that run something.
     pub(crate) risky: Vec<Arg>,
+    /// The settings of a project that it obeys.
+    pub(crate) obeys: Vec<Obeys>,
     /// It is only asked for its help or its version.
     pub(crate) help: bool,
     /// An option has it do something else than usual.
@@ -48,10 +53,15 @@ pub(crate) fn read(program: &'static Program, args: &[Arg]) -> Reading {
         inherited: vec![],
         args: rewritten.as_deref().unwrap_or(args),
         at: 0,
+        help: None,
         modes: vec![],
+        globbed: false,
         reading: Reading::default(),
     };
     reader.level();
+    if query::only_asks(program, &reader.reading, args) {
+        reader.reading.only_asks();
+    }
     reader.reading
 }
 
@@ -63,8 +73,12 @@ struct Reader<'a> {
     args: &'a [Arg],
     /// The word that comes next.
     at: usize,
+    /// What asking for help does, as the program or a subcommand says.
+    help: Option<u16>,
     /// What the options of this program make of it.
     modes: Vec<&'static str>,
+    /// A pattern that the shell expands stood where a value stands.
+    globbed: bool,
     reading: Reading,
 }
 
@@ -73,13 +87,21 @@ impl<'a> Reader<'a> {
         let program = self.program;
         self.reading.does = program.does;
         self.reading.tags.extend(&program.tags);
+        self.reading.obeys.extend(&program.obeys);
+        self.help = program.help.or(self.help);
+        if program.tags.contains(&"response") {
+            self.args[self.at..]
+                .iter()
+                .for_each(|arg| self.check_response(arg));
+        }
         if let [only] = &self.args[self.at..]
             && matches!(only.text.as_deref(), Some("--help" | "--version"))
             && program.style != Style::None
-            && !Effects::of(program.effects).has(Effect::Privilege)
+            && let Some(effects) = self.help.or_else(|| harmless_help(program))
         {
             self.reading.does = "says how it is used";
             self.reading.help = true;
+            self.always(effects);
             return;
         }
         match program.style {
@@ -193,6 +215,20 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// `@FILE` stands for all that the file says, which may be options.
+    fn check_response(&mut self, arg: &Arg) {
+        let may_be = match &arg.text {
+            Some(text) => text.starts_with('@'),
+            None => arg.prefix().is_empty() || arg.prefix().starts_with('@'),
+        };
+        if may_be {
+            self.doubt(format!(
+                "`{}` may name a file with further options",
+                arg.shown()
+            ));
+        }
+    }
+
     fn always(&mut self, effects: u16) {
         self.reading.effects.extend(Effects::of(effects));
     }
@@ -200,6 +236,15 @@ impl<'a> Reader<'a> {
     fn doubt(&mut self, why: String) {
         self.reading.unknown.get_or_insert(why);
     }
+}
+
+/// Returns what asking for help does where nothing is said about it. Most
+/// programs read their options first. Those that run other code may do that
+/// before: a copy of themselves in the project, its settings, its plug-ins.
+fn harmless_help(program: &Program) -> Option<u16> {
+    let effects = Effects::of(program.effects);
+    let sure = !effects.has(Effect::Privilege) && !effects.has(Effect::Execute);
+    sure.then_some(Effect::Read as u16)
 }
 
 /// Finds a subcommand by its name; a name that ends in `*` is any that begins

@@ -39,6 +39,13 @@ impl Reader<'_> {
                 }
                 return;
             }
+            if role.role == Role::Line {
+                let args: Vec<Arg> = words.by_ref().collect();
+                if !args.is_empty() {
+                    self.operand(role, vec![Arg::line(&args)]);
+                }
+                return;
+            }
             let count = match role.count {
                 Count::One => {
                     needed -= 1;

@@ -1,7 +1,7 @@
 //! The options of a program, and the values they take.
 
 use super::{Reader, Use};
-use crate::argument::Arg;
+use crate::argument::{Arg, UNKNOWN};
 use crate::effect::{Effect, Effects};
 use crate::knowledge::{Choice, Program, Role, Style};
 use crate::part::Given;
@@ -23,7 +23,12 @@ impl Reader<'_> {
             self.take(found, Some(arg.rest(1)));
             return true;
         }
-        if !known.starts_with('-') || (known == "-" && arg.text.is_some()) {
+        if known == "-" && arg.text.is_some() {
+            let found = self.find(known);
+            found.into_iter().for_each(|found| self.take(found, None));
+            return found.is_some();
+        }
+        if !known.starts_with('-') {
             return false;
         }
         if self.program.style == Style::Exact {
@@ -136,7 +141,13 @@ impl Reader<'_> {
                 self.doubt(format!("`{}` has no value", choice.names[0]));
                 return;
             };
-            if value.many && !self.program.harmless {
+            let glob = self.program.style == Style::Find && is_file_pattern(&value);
+            if self.globbed && value.may_be_option() {
+                // Without a match the pattern may vanish, and this be an option.
+                self.doubt(format!("`{}` could be an option", value.shown()));
+            }
+            self.globbed |= glob;
+            if value.many && !self.program.harmless && !glob {
                 self.doubt(format!("`{}` could be several words", value.shown()));
             }
             self.used(*role, vec![value]);
@@ -168,10 +179,16 @@ impl Reader<'_> {
         {
             self.modes.push(mode);
         }
+        // Whatever a pattern becomes, it finds no more than the pattern itself.
+        let pattern = |value: &Arg| {
+            let glob = self.program.style == Style::Find && is_file_pattern(value);
+            glob.then(|| value.shape.clone())
+        };
+        let value = value.and_then(|value| value.text.clone().or_else(|| pattern(value)));
         self.reading.options.push(Given {
             name: found.name,
             names: &choice.names,
-            value: value.and_then(|value| value.text.clone()),
+            value,
             gloss: choice.gloss,
         });
     }
@@ -212,6 +229,17 @@ impl Reader<'_> {
             .chain(self.inherited.iter().copied())
             .flat_map(|program| &program.options)
     }
+}
+
+/// Returns whether whatever a pattern finds is plainly a file: `*.txt`. No option
+/// or sign of `find` has a dot in it.
+fn is_file_pattern(value: &Arg) -> bool {
+    let ending = value
+        .shape
+        .rsplit_once('.')
+        .map_or("", |(_, ending)| ending);
+    let plain = !ending.is_empty() && ending.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    value.many && !value.splits && plain && !value.shape.contains(UNKNOWN)
 }
 
 /// Rewrites `tar xzf a b`: letters without a dash, whose values follow in

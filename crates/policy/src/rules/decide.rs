@@ -4,7 +4,7 @@ use super::glob::Bases;
 use super::rule::{Rule, What};
 use super::{Match, Rules, Subject, Whole};
 use crate::verdict::Right;
-use crate::{Decided, Facts, Judgement, Layer, LayerKind, Part, PartKind, Tried, Verdict};
+use crate::{Access, Decided, Facts, Judgement, Layer, LayerKind, Part, PartKind, Tried, Verdict};
 
 /// Which rules were tried, for those who ask.
 #[derive(Debug)]
@@ -39,6 +39,7 @@ impl Rules {
             text: Some(subject.text.to_owned()),
             argv: self.argv(subject),
             reads_only: reads_only(&facts),
+            by_people: self.by_people(&facts, &parts),
         };
         Judgement {
             verdict,
@@ -66,6 +67,22 @@ impl Rules {
             })
     }
 
+    /// Returns whether people have allowed all that a command does, by rules or
+    /// grants of theirs: `rg x; npm test` is more than a rule for `npm test`
+    /// says. Presets are nobody in particular.
+    fn by_people(&self, facts: &Facts, parts: &[Decided]) -> bool {
+        let count = self.rule_count();
+        let by_people = |decided: &Decided| {
+            decided.rule.is_some_and(|at| {
+                let own = |(layer, _): (&Layer, &Rule)| layer.kind == LayerKind::Server;
+                at >= count || self.rule(at).is_some_and(own)
+            })
+        };
+        let sure = || { facts.parts.iter().zip(parts) }.filter(|(part, _)| !part.possible);
+        sure().any(|(_, decided)| by_people(decided))
+            && sure().all(|(part, decided)| by_people(decided) || shows_no_file(part))
+    }
+
     pub(super) fn rule(&self, mut at: usize) -> Option<(&Layer, &Rule)> {
         for layer in &self.layers {
             match layer.rules.get(at) {
@@ -87,6 +104,27 @@ impl Rules {
 fn reads_only(facts: &Facts) -> bool {
     let mut sure = facts.parts.iter().filter(|part| !part.possible).peekable();
     sure.peek().is_some() && sure.all(|part| part.unknown.is_none() && part.effects.only_read())
+}
+
+/// Returns whether a part surely shows nothing of any file: it goes somewhere,
+/// says something, or passes on what it is given.
+fn shows_no_file(part: &Part) -> bool {
+    const ANYWAY: [&str; 9] = [
+        "cd", "echo", "printf", "true", "false", ":", "exit", "set", "export",
+    ];
+    const FILTERS: [&str; 8] = ["head", "tail", "wc", "cat", "sort", "uniq", "cut", "tr"];
+    let program = part.program.as_str();
+    let reads = part.paths.iter().any(|path| path.access == Access::Read);
+    part.unknown.is_none()
+        && match part.kind {
+            PartKind::Assignment => true,
+            PartKind::Redirection => !reads,
+            PartKind::Command if ANYWAY.contains(&program) => true,
+            PartKind::Command => {
+                FILTERS.contains(&program) && !reads && part.argv.iter().all(Option::is_some)
+            }
+            PartKind::Unknown => false,
+        }
 }
 
 /// One judging.
@@ -341,6 +379,12 @@ fn find(matcher: &super::matcher::TextMatcher, whole: &Whole<'_>) -> Option<Stri
 }
 
 impl Trace {
+    /// Returns whether this is a rule of a built-in layer.
+    pub(crate) fn is_built_in(&self, rule: Option<usize>) -> bool {
+        let found = rule.and_then(|at| self.rules.rule(at));
+        found.is_some_and(|(layer, _)| layer.kind == LayerKind::BuiltIn)
+    }
+
     pub(crate) fn met(&self, kind: LayerKind) -> Vec<&str> {
         let rules = { self.rules.layers.iter() }
             .flat_map(|layer| layer.rules.iter().map(move |rule| (layer.kind, rule)));

@@ -212,6 +212,12 @@ impl Glob {
             && self.ways.iter().any(|way| walk(way, &path.names))
     }
 
+    /// Returns whether a part of it is this very name.
+    pub(crate) fn names(&self, name: &str) -> bool {
+        let mut segments = self.ways.iter().flatten();
+        segments.any(|segment| matches!(segment, Segment::Exact(exact) if exact == name))
+    }
+
     /// Returns it as it was written.
     pub(crate) fn as_str(&self) -> &str {
         &self.text

@@ -67,10 +67,18 @@ impl Walk<'_> {
             "shopt" => self.shopt(argv, span),
             "trap" => self.trap(argv, span),
             "unset" => self.unset(argv, span),
-            "jobs" if args.iter().any(|arg| arg.may_be_option()) => {
+            "jobs"
+                if args
+                    .iter()
+                    .any(|arg| !is_flags(arg, "lnprs") && arg.may_be_option()) =>
+            {
                 self.change(name, argv, span, "lists jobs, or runs a command with them");
             }
-            "wait" if args.iter().any(|arg| arg.may_be_option()) => {
+            "wait"
+                if args
+                    .iter()
+                    .any(|arg| !is_flags(arg, "nf") && arg.may_be_option()) =>
+            {
                 self.change(name, argv, span, "waits, and may set a variable");
             }
             "jobs" | "wait" => self.note(name, argv, span, "is part of the shell"),
@@ -96,6 +104,9 @@ impl Walk<'_> {
                     .all(|arg| matches!(arg.text.as_deref(), Some("-r" | "-l" | "-t"))) =>
             {
                 self.note(name, argv, span, "shows where programs are");
+            }
+            _ if only_shows(name, args) => {
+                self.note(name, argv, span, "shows something about the shell");
             }
             "unalias" | "hash" | "enable" | "bind" | "complete" | "compgen" | "compopt" | "fc"
             | "history" | "suspend" | "logout" | "disown" => {
@@ -128,10 +139,13 @@ impl Walk<'_> {
                 Some("-P" | "-L" | "-e" | "-@" | "--" | "-n")
             )
         });
+        let physical = argv.iter().any(|arg| arg.text.as_deref() == Some("-P"));
         let to = match target {
             None if name == "cd" => Some(self.place.home.clone()),
             Some(arg) => match arg.text.as_deref() {
                 Some("-") | None => None,
+                // Where a link leads, `..` goes up from there.
+                Some(text) if text.contains("..") && physical => None,
                 Some(text) if text.starts_with('/') || self.state.cwd.is_some() => {
                     Some(paths::clean(text, self.state.cwd.as_deref()))
                 }
@@ -329,12 +343,17 @@ impl Walk<'_> {
     }
 
     fn shopt(&mut self, argv: &[Arg], span: Span) {
-        let calm = argv[1..].iter().all(|arg| {
+        let args = &argv[1..];
+        let calm = args.iter().all(|arg| {
             arg.text.as_deref().is_some_and(|text| {
                 matches!(text, "-s" | "-u" | "-q" | "-p") || CALM_SHOPT.contains(&text)
             })
         });
-        match calm {
+        // Without `-s` or `-u` it only tells what is set.
+        let asks = args
+            .iter()
+            .all(|arg| is_flags(arg, "qpo") || !arg.may_be_option());
+        match calm || asks {
             true => self.note("shopt", argv, span, "sets how patterns are read"),
             false => self.change("shopt", argv, span, "changes how the shell reads commands"),
         }
@@ -468,6 +487,58 @@ impl Walk<'_> {
         }
         self.push(part);
     }
+}
+
+/// Returns whether a builtin that can change the shell only shows something
+/// with these words.
+fn only_shows(name: &str, args: &[Arg]) -> bool {
+    let flags = |letters: &str| args.iter().all(|arg| is_flags(arg, letters));
+    let number = |arg: &Arg| {
+        let digits = arg
+            .text
+            .as_deref()
+            .map(|text| text.strip_prefix('-').unwrap_or(text));
+        digits.is_some_and(|text| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()))
+    };
+    match name {
+        "history" => args.iter().all(number) && args.len() <= 1,
+        "fc" => {
+            let lists = args.first().is_some_and(|arg| {
+                is_flags(arg, "lnr") && arg.text.as_deref().is_some_and(|text| text.contains('l'))
+            });
+            lists
+                && args[1..]
+                    .iter()
+                    .all(|arg| is_flags(arg, "nr") || number(arg))
+        }
+        "enable" => flags("anps"),
+        "bind" => !args.is_empty() && flags("lpPsSvVX"),
+        "complete" => match args {
+            [] => true,
+            [flag, rest @ ..] => {
+                flag.text.as_deref() == Some("-p") && rest.iter().all(|arg| !arg.may_be_option())
+            }
+        },
+        // `-F`, `-C` and `-W` run code.
+        "compgen" => match args {
+            [action, kind, rest @ ..] if action.text.as_deref() == Some("-A") => {
+                rest.len() <= 1 && { rest.iter().chain([kind]) }.all(|arg| !arg.may_be_option())
+            }
+            [kind, rest @ ..] => {
+                is_flags(kind, "abcdefgjksuv")
+                    && rest.len() <= 1
+                    && rest.iter().all(|arg| !arg.may_be_option())
+            }
+            [] => true,
+        },
+        _ => false,
+    }
+}
+
+/// Returns whether a word is a dash and some of these letters.
+fn is_flags(arg: &Arg, letters: &str) -> bool {
+    let flags = arg.text.as_deref().and_then(|text| text.strip_prefix('-'));
+    flags.is_some_and(|flags| !flags.is_empty() && flags.chars().all(|flag| letters.contains(flag)))
 }
 
 /// Returns whether a format of `printf` has `%n`, however it is written.

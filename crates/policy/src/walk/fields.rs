@@ -148,6 +148,10 @@ impl Fields {
         self.now.prints = text;
     }
 
+    pub(super) fn unset(&mut self) {
+        self.now.unset = true;
+    }
+
     pub(super) fn secret(&mut self) {
         self.now.secret = true;
     }

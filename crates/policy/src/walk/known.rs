@@ -7,9 +7,9 @@ use crate::argument::Arg;
 use crate::effect::Effect;
 use crate::knowledge::{Program, Role};
 use crate::language::{Deeds, awk, jq, sed};
-use crate::part::{Access, Link, Part, Path, PlaceKind};
+use crate::part::{Access, Link, Obeyed, Part, Path, PlaceKind};
 use crate::program::{self, Reading, Use};
-use crate::{paths, variables};
+use crate::{knowledge, paths, variables};
 
 /// Nobody writes a longer script as an argument; reading one takes its time.
 const MAX_SCRIPT: usize = 8 * 1024;
@@ -36,6 +36,7 @@ impl Walk<'_> {
         part.tags.clone_from(&reading.tags);
         part.unknown.clone_from(&reading.unknown);
         self.secrets(&mut part, argv);
+        self.obeys(&reading, &mut part);
         let mut nested = vec![];
         for used in &reading.uses {
             self.word(used, &reading, &mut part, &mut nested);
@@ -49,12 +50,17 @@ impl Walk<'_> {
         let chdir = self.chdir(&reading);
         part.options = reading.options;
         self.remember_downloads(&part);
-        let runs = part.effects.has(Effect::Execute) || part.unknown.is_some();
+        let executes = part.effects.has(Effect::Execute) || part.unknown.is_some();
+        // Where its words were read with certainty, the command is among them.
+        let certain = reading.unknown.is_none() && { reading.uses.iter() }
+            .any(|used| matches!(used.role, Role::Argv | Role::ArgvUntil));
         self.push(part);
         let cwd = self.state.cwd.clone();
         self.state.cwd = chdir.unwrap_or_else(|| cwd.clone());
-        if runs {
-            self.tail(argv, span);
+        if !certain && !reading.help {
+            self.commands_among(program, argv, span);
+        }
+        if executes {
             let risky = reading.risky.iter();
             risky.for_each(|value| self.perhaps_run(value, span));
         }
@@ -65,6 +71,40 @@ impl Walk<'_> {
         if reading.tags.contains(&"commands") {
             self.commands_from_input(span);
         }
+    }
+
+    /// Says whose settings decide what the program does.
+    fn obeys(&self, reading: &Reading, part: &mut Part) {
+        if reading.obeys.is_empty() {
+            return;
+        }
+        let Some(dir) = self.works_in(reading).filter(|dir| dir.starts_with('/')) else {
+            let why = "the project whose settings it obeys is only known when it runs";
+            part.unknown.get_or_insert(why.into());
+            return;
+        };
+        let obeyed = reading.obeys.iter().map(|&settings| Obeyed {
+            settings,
+            dir: dir.clone(),
+        });
+        part.obeys.extend(obeyed);
+    }
+
+    /// Returns the directory that a program works in, if that is sure.
+    fn works_in(&self, reading: &Reading) -> Option<String> {
+        let mut dir = self.state.cwd.clone();
+        for used in &reading.uses {
+            let Some(arg) = used.args.first().filter(|_| used.role == Role::Directory) else {
+                continue;
+            };
+            let text = arg.text.as_deref()?;
+            // Behind a link, `..` leads elsewhere than the letters say.
+            if text.split('/').any(|part| part == "..") {
+                return None;
+            }
+            dir = Some(paths::clean(text, dir.as_deref()));
+        }
+        dir
     }
 
     /// Standard input says what is run later.
@@ -102,6 +142,10 @@ impl Walk<'_> {
 
     /// Returns where the command that this one runs will be, if it says so.
     fn chdir(&self, reading: &Reading) -> Option<Option<String>> {
+        let mut options = reading.options.iter();
+        if options.any(|option| matches!(option.name, "-execdir" | "-okdir")) {
+            return Some(None);
+        }
         let option = reading
             .options
             .iter()
@@ -126,7 +170,7 @@ impl Walk<'_> {
                 part.effects.add(Effect::Execute);
             }
             Role::Text | Role::Format | Role::Number | Role::Revision | Role::Any => {}
-            Role::File => place(self, part, Access::Read, deep),
+            Role::File | Role::Directory => place(self, part, Access::Read, deep),
             Role::List => {
                 let mut path = self.path(arg, Access::Read, false);
                 if path.place == PlaceKind::Device {
@@ -161,7 +205,8 @@ impl Walk<'_> {
             }
             Role::Edit => {
                 part.effects.add(Effect::Write);
-                place(self, part, Access::Write, deep);
+                // `$DIR/` is hardly ever meant to be the root.
+                place(self, part, Access::Write, deep && !arg.unset);
             }
             Role::Delete => {
                 part.effects.add(Effect::Delete);
@@ -177,9 +222,13 @@ impl Walk<'_> {
                 part.effects.add(Effect::Execute);
                 let words = arg.text.as_deref().unwrap_or("").split_whitespace();
                 let words: Vec<Arg> = words.map(|word| Arg::known(word, arg.span)).collect();
+                if part.effects.has(Effect::Network) && words.first().is_some_and(is_shell) {
+                    // It reads its commands from the network.
+                    part.tags.push("pipe-to-shell");
+                }
                 nested.push(Deed::Possible(words));
             }
-            Role::Shell => nested.push(Deed::Text(arg.clone())),
+            Role::Shell | Role::Line => nested.push(Deed::Text(arg.clone())),
             Role::Argv => nested.extend(self.handed_on(part, reading, &used.args)),
             Role::ArgvUntil => {
                 let found = find::commands(reading, &used.args);
@@ -347,6 +396,11 @@ pub(super) enum Deed {
 
 fn is_question(option: &str) -> bool {
     matches!(option, "--version" | "--help" | "-version" | "-V" | "-h")
+}
+
+fn is_shell(arg: &Arg) -> bool {
+    let name = arg.prefix().rsplit('/').next().unwrap_or_default();
+    knowledge::program(name).is_some_and(|program| program.tags.contains(&"shell"))
 }
 
 /// Returns whether a word names another machine: `host:path`, `url://…`.

@@ -8,6 +8,7 @@
 mod arithmetic;
 mod assign;
 mod builtin;
+mod code;
 mod count;
 mod feed;
 mod fields;
@@ -15,6 +16,7 @@ mod find;
 mod git;
 mod known;
 mod redirect;
+mod rough;
 mod run;
 mod scan;
 mod shells;
@@ -134,6 +136,9 @@ struct State {
     words: Option<Rc<str>>,
     /// Functions being tried, innermost last.
     calls: Vec<String>,
+    /// All places where a command may begin among these words are tried
+    /// already.
+    placed: bool,
 }
 
 /// A function that was defined.
@@ -192,6 +197,7 @@ impl<'p> Walk<'p> {
                 inner: None,
                 words: None,
                 calls: vec![],
+                placed: false,
             },
         }
     }
@@ -255,17 +261,10 @@ impl<'p> Walk<'p> {
         };
         let saved = self.state.clone();
         self.state.possible = true;
-        for line in text.split(['\n', ';', '|', '&', '(', ')', '{', '}', '`']) {
-            let plain: String = line
-                .chars()
-                .filter(|c| !matches!(c, '"' | '\'' | '\\'))
-                .collect();
-            let argv: Vec<Arg> = plain
-                .split_whitespace()
-                .map(|word| Arg::known(word, span))
-                .collect();
-            if !argv.is_empty() && self.guess() {
-                self.command(argv, span);
+        for words in rough::commands(text) {
+            let argv = words.into_iter().map(|word| Arg::known(word, span));
+            if self.guess() {
+                self.command(argv.collect(), span);
             }
         }
         self.state = saved;
@@ -524,6 +523,7 @@ impl<'p> Walk<'p> {
             paths: vec![],
             hosts: vec![],
             does: String::new(),
+            obeys: vec![],
             unknown: None,
         }
     }

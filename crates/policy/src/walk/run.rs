@@ -3,15 +3,25 @@
 use weighlock_shell::{Redirection, Simple, Span, Value};
 
 use super::{Function, MAX_NESTING, Walk};
-use crate::argument::{Arg, UNKNOWN};
+use crate::argument::Arg;
 use crate::effect::{Effect, Effects};
+use crate::knowledge::Program;
 use crate::part::{Part, PartKind};
 use crate::rules::pattern::quote;
-use crate::{knowledge, paths, variables};
+use crate::{knowledge, paths, program, variables};
 
 /// Bytes of joined words after which the rest is left out. Each word of a long
 /// command may begin one, and whole copies would be as long as their square.
 const MAX_WORDS: usize = 1000;
+
+/// Places among the words of one command where a dangerous one is tried. Each
+/// takes time in the length of the whole; past them a person is asked.
+const MAX_PLACES: usize = 8;
+
+/// Dangerous programs whose names are hardly ever anything else.
+pub(super) const NOTORIOUS: &[&str] = &[
+    "sudo", "su", "doas", "rm", "reboot", "shutdown", "mkfs", "dd",
+];
 
 impl Walk<'_> {
     pub(super) fn simple(&mut self, simple: &Simple, redirections: &[Redirection], span: Span) {
@@ -140,10 +150,7 @@ impl Walk<'_> {
         }
         match knowledge::program(base) {
             Some(program) => self.known(program, base, argv, span),
-            None => {
-                self.stranger(argv, span, format!("`{base}` is not known"));
-                self.tail(argv, span);
-            }
+            None => self.stranger(argv, span, format!("`{base}` is not known")),
         }
     }
 
@@ -165,17 +172,13 @@ impl Walk<'_> {
         }
     }
 
-    /// A name that is a pattern: tries the dangerous programs it could mean.
+    /// A name that is a pattern: tries the dangerous programs it plainly means.
     fn likely(&mut self, shape: &str, argv: &[Arg], span: Span) {
         let base = shape.rsplit('/').next().unwrap_or(shape);
-        let written = base.trim_matches(['*', '?', UNKNOWN]);
-        if written.is_empty() {
-            return;
-        }
-        for name in [
-            "sudo", "su", "doas", "rm", "reboot", "shutdown", "mkfs", "dd",
-        ] {
-            if paths::overlap(base, name) && self.guess() {
+        for &name in NOTORIOUS {
+            // Two letters with anything between them are many a name.
+            let plain = paths::spelled(base) * 2 > name.len();
+            if plain && paths::overlap(base, name) && self.guess() {
                 let mut argv = argv.to_vec();
                 argv[0] = Arg::known(name, argv[0].span);
                 self.possibly(|walk| walk.command(argv, span));
@@ -183,25 +186,25 @@ impl Walk<'_> {
         }
     }
 
-    /// An unknown program may run its arguments: looks for the start of
-    /// something dangerous among them.
-    pub(super) fn tail(&mut self, argv: &[Arg], span: Span) {
-        for at in 1..argv.len().saturating_sub(1) {
-            let Some(text) = &argv[at].text else { continue };
-            let base = text.rsplit('/').next().unwrap_or(text);
-            let Some(program) = knowledge::program(base) else {
-                continue;
-            };
-            let effects = Effects::of(program.effects);
-            let dangerous = effects.has(Effect::Privilege)
-                || program
-                    .tags
-                    .iter()
-                    .any(|tag| matches!(*tag, "shell" | "disk"))
-                || base == "rm";
-            if dangerous && self.guess() {
-                let rest = argv[at..].to_vec();
-                self.possibly(|walk| walk.handed(rest, span));
+    /// A program that runs some of its words, and not all of its options are
+    /// known: tries the dangerous commands that stand where one may begin.
+    /// What is tried looks no further, so that each word is tried once.
+    pub(super) fn commands_among(&mut self, program: &'static Program, argv: &[Arg], span: Span) {
+        if program.runs.is_empty() || self.state.placed {
+            return;
+        }
+        let places = program::places(program, argv).into_iter();
+        let dangerous = places.filter(|place| {
+            let name = argv[place.at].text.as_deref();
+            name.is_some_and(|name| is_dangerous(name, place.plain))
+        });
+        for place in dangerous.take(MAX_PLACES) {
+            if self.guess() {
+                let rest = argv[place.at..].to_vec();
+                self.possibly(|walk| {
+                    walk.state.placed = true;
+                    walk.handed(rest, span);
+                });
             }
         }
     }
@@ -271,6 +274,23 @@ impl Walk<'_> {
         part.tags.push("pipe-to-shell");
         self.push(part);
     }
+}
+
+/// Returns whether a program raises privileges, works on disks, deletes or runs
+/// text. Where it may be something else than a program, only by a name that
+/// means nothing else.
+fn is_dangerous(name: &str, plain: bool) -> bool {
+    let (dir, base) = name.rsplit_once('/').unwrap_or(("", name));
+    let Some(program) = knowledge::program(base) else {
+        return false;
+    };
+    let shell = program.tags.contains(&"shell");
+    let dangerous = shell
+        || program.tags.contains(&"disk")
+        || Effects::of(program.effects).has(Effect::Privilege)
+        || base == "rm";
+    let plain = plain || shell || NOTORIOUS.contains(&base);
+    dangerous && plain && (dir.is_empty() || variables::is_bin(dir))
 }
 
 /// Returns words as a person would write them: where they were written, others

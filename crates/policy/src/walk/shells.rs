@@ -4,6 +4,7 @@ use weighlock_shell::{Dialect, Span, parse};
 
 use super::Walk;
 use super::builtin::CALM_SET_NAMES;
+use super::code::started;
 use crate::argument::Arg;
 use crate::effect::Effect;
 use crate::part::Access;
@@ -19,25 +20,6 @@ const CALM: &str = "celuxvnfsCbhmo";
 
 /// Options of shells that take a word.
 const WITH_VALUE: &[&str] = &["-o", "+o", "-O", "+O", "--rcfile", "--init-file"];
-
-/// What code that starts programs says in one language or another.
-const STARTERS: &[&str] = &[
-    "system",
-    "popen",
-    "exec",
-    "spawn",
-    "subprocess",
-    "Popen",
-    "call(",
-    "run(",
-    "fork",
-    "`",
-    "%x",
-    "Shell",
-    "shell",
-    "pty",
-    "qx",
-];
 
 impl Walk<'_> {
     /// A shell that is given text, a file, or whatever its input brings.
@@ -151,6 +133,7 @@ impl Walk<'_> {
         self.state.within.get_or_insert(span);
         self.state.inner = Some(text.into());
         self.state.words = None;
+        self.state.placed = false;
         self.state.positional = positional;
         self.state.certain = false;
         let posix = std::mem::replace(&mut self.posix, false);
@@ -168,18 +151,12 @@ impl Walk<'_> {
         self.nesting -= 1;
     }
 
-    /// Code in another language: looks for commands in its texts.
+    /// Code in another language: tries the commands that it seems to start.
     pub(super) fn code(&mut self, code: &Arg, span: Span) {
         let Some(text) = &code.text else { return };
-        if !STARTERS.iter().any(|word| text.contains(word)) {
-            return;
-        }
-        let texts = quoted(text);
-        let joined = texts.join(" ");
-        for text in texts.iter().chain([&joined]) {
-            if !text.trim().is_empty() && self.guess() {
-                let text = text.clone();
-                self.possibly(|walk| walk.parsed(&text, None, span));
+        for command in started(text) {
+            if self.guess() {
+                self.possibly(|walk| walk.parsed(&command, None, span));
             }
         }
     }
@@ -209,17 +186,11 @@ impl Walk<'_> {
 
     /// Text for `eval` and its like: the words joined.
     pub(super) fn eval(&mut self, args: &[Arg], span: Span) {
-        let texts: Option<Vec<&str>> = args.iter().map(|arg| arg.text.as_deref()).collect();
-        let joined = match texts {
-            Some(texts) => Arg::known(texts.join(" "), span),
-            None => Arg::anything(span),
-        };
-        let download = args.iter().any(|arg| arg.download);
-        self.run_text(
-            &Arg { download, ..joined },
-            self.state.positional.clone(),
+        let line = Arg {
             span,
-        );
+            ..Arg::line(args)
+        };
+        self.run_text(&line, self.state.positional.clone(), span);
     }
 }
 
@@ -311,18 +282,4 @@ fn options(args: &[Arg]) -> Options {
     }
     found.operands = args[at.min(args.len())..].to_vec();
     found
-}
-
-/// Returns the texts between quotes.
-fn quoted(code: &str) -> Vec<String> {
-    let mut texts = vec![];
-    let mut rest = code;
-    while let Some(start) = rest.find(['"', '\'', '`']) {
-        let quote = rest.as_bytes()[start] as char;
-        rest = &rest[start + 1..];
-        let Some(end) = rest.find(quote) else { break };
-        texts.push(rest[..end].to_owned());
-        rest = &rest[end + 1..];
-    }
-    texts
 }

@@ -1,6 +1,6 @@
 //! What words become when the shell expands them.
 
-use weighlock_shell::{List, Operation, Parameter, Piece, Span, Word};
+use weighlock_shell::{Kind, List, Operation, Parameter, Piece, Span, Word};
 
 use super::fields::{Fields, UNKNOWN_TEXT};
 use super::{Walk, scan};
@@ -145,6 +145,7 @@ impl Walk<'_> {
             Piece::Parameter(parameter) => self.parameter(parameter, guess, fields),
             Piece::Command(substitution) => {
                 let text = guess.and_then(|_| self.output_of(&substitution.body));
+                let text = text.or_else(|| self.directory(&substitution.body));
                 match text {
                     None if self.counts(&substitution.body) => fields.unknown(UNKNOWN_TEXT, true),
                     Some(text) => fields.value(text.trim_end_matches('\n'), substitution.quoted),
@@ -159,6 +160,27 @@ impl Walk<'_> {
             Piece::Arithmetic { .. } => fields.unknown(UNKNOWN_TEXT, true),
             Piece::Array(_) | Piece::Unknown(_) => fields.unknown(UNKNOWN_TEXT, false),
         }
+    }
+
+    /// Returns the working directory for `$(pwd)`.
+    fn directory(&self, body: &List) -> Option<String> {
+        let [item] = body.items.as_slice() else {
+            return None;
+        };
+        let [stage] = item.pipeline.stages.as_slice() else {
+            return None;
+        };
+        let Kind::Simple(simple) = &stage.kind else {
+            return None;
+        };
+        let [name] = simple.words.as_slice() else {
+            return None;
+        };
+        let own = name.literal().as_deref() == Some("pwd")
+            && simple.assignments.is_empty()
+            && stage.redirections.is_empty()
+            && !self.redefined.iter().any(|name| name == "pwd");
+        self.state.cwd.clone().filter(|_| own)
     }
 
     fn tilde(&mut self, user: &str, guess: Option<usize>, fields: &mut Fields) {
@@ -194,6 +216,9 @@ impl Walk<'_> {
         // All elements of an array are words of their own, quoted or not.
         let all = parameter.index.as_ref().and_then(Word::literal);
         let quoted = parameter.quoted && all.as_deref() != Some("@");
+        if guess.is_some() && !set_here && !matches!(name, "HOME" | "PWD" | "IFS") {
+            fields.unset();
+        }
         match self.value(parameter, guess) {
             Some(Known::Text(text)) => fields.value(&text, quoted),
             Some(Known::Arg(arg)) => fields.splice(&arg, !parameter.quoted),

@@ -1,0 +1,289 @@
+//! Which files of a sandbox hold secrets, by their names.
+//!
+//! One list serves two purposes. A command that names such a file is asked
+//! about before it runs; and the walls keep the file from every command that
+//! nobody has allowed, whatever the command's text says.
+
+use crate::rules::glob::{Glob, Split, Word};
+
+/// The built-in list. A later pattern overrides an earlier one, and `!` makes
+/// an exception. A pattern without a slash is about names at any depth, one
+/// with a slash about paths relative to the sandbox. A slash at the end means
+/// directories with all that is in them; other patterns mean files.
+///
+/// Only what no build needs is on it. `.npmrc` and `.yarnrc.yml` may hold a
+/// token, but package managers fail without them. Certificates are public.
+/// Keys below test directories are fixtures; the patterns after those
+/// exceptions hold there, too.
+pub const SECRET_FILES: &[&str] = &[
+    // Private keys, and what may hold one.
+    "*.pem",
+    "*.key",
+    "*.p12",
+    "*.pfx",
+    "*.jks",
+    "*.keystore",
+    "*.kdbx",
+    "*.ppk",
+    "*.ovpn",
+    // Certificates.
+    "!*cert*.pem",
+    "!*chain*.pem",
+    "!*bundle*.pem",
+    "!ca.pem",
+    "!*-ca.pem",
+    "!ca-*.pem",
+    "*key*.pem",
+    "!*pub*.pem",
+    // The key that every Android project has, with a password that is public.
+    "!debug.keystore",
+    // Fixtures.
+    "!**/test/**",
+    "!**/tests/**",
+    "!**/testdata/**",
+    "!**/fixtures/**",
+    "!**/__tests__/**",
+    "!**/__fixtures__/**",
+    "!**/spec/**",
+    // Keys of SSH.
+    "id_rsa*",
+    "id_dsa*",
+    "id_ecdsa*",
+    "id_ed25519*",
+    "!*.pub",
+    // Variables of a program.
+    ".env",
+    ".env.*",
+    ".env*",
+    "*.env",
+    ".envrc",
+    "!example.env",
+    "!sample.env",
+    "!template.env",
+    "!*.example.env",
+    "!*.sample.env",
+    "!*.template.env",
+    // Passwords and tokens.
+    ".netrc",
+    "_netrc",
+    ".pgpass",
+    ".my.cnf",
+    ".mylogin.cnf",
+    ".git-credentials",
+    ".htpasswd",
+    "htpasswd",
+    ".s3cfg",
+    ".boto",
+    ".pypirc",
+    ".vault-token",
+    ".vault_pass*",
+    ".vault-pass*",
+    "credentials",
+    "credentials.json",
+    "application_default_credentials.json",
+    "service-account*.json",
+    "service_account*.json",
+    "secrets.yml",
+    "secrets.yaml",
+    "secrets.json",
+    "secrets.toml",
+    // A chart's templates are no secrets yet.
+    "!**/templates/secrets.yml",
+    "!**/templates/secrets.yaml",
+    ".secrets",
+    "*.tfstate",
+    "*.tfstate.*",
+    "*.tfvars",
+    "**/.docker/config.json",
+    "**/.cargo/credentials*",
+    "**/.kube/config",
+    ".ssh/",
+    ".gnupg/",
+    ".aws/",
+    ".azure/",
+    ".password-store/",
+    ".secrets/",
+    // Templates of any of them.
+    "!*.example",
+    "!*.sample",
+    "!*.template",
+    "!*.dist",
+    "!*.defaults",
+    "!*.schema",
+];
+
+/// A compiled list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SecretFiles {
+    patterns: Vec<Pattern>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Pattern {
+    what: What,
+    /// It makes an exception.
+    except: bool,
+    /// It is about directories.
+    directory: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum What {
+    /// A name at any depth. Most are, and comparing one is cheap.
+    Name(Word),
+    Path(Glob),
+}
+
+impl SecretFiles {
+    /// Compiles the built-in list followed by `more`, or says which pattern is
+    /// wrong.
+    pub fn new<'a>(more: impl IntoIterator<Item = &'a str>) -> Result<Self, String> {
+        let all = SECRET_FILES.iter().copied().chain(more);
+        let patterns = all.map(Pattern::new).collect::<Result<_, _>>()?;
+        Ok(Self { patterns })
+    }
+
+    /// Returns whether a path, relative to the sandbox, is on the list: a
+    /// directory as a whole, or a file.
+    pub fn has(&self, path: &str, is_directory: bool) -> bool {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        let about = |pattern: &&Pattern| pattern.is_about(name, path, is_directory);
+        // Nearly all paths are on no list, and need not be compared with the
+        // exceptions.
+        let listed = |pattern: &&Pattern| !pattern.except && about(pattern);
+        if !self.patterns.iter().any(|pattern| listed(&pattern)) {
+            return false;
+        }
+        let last = self.patterns.iter().rev().find(about);
+        last.is_some_and(|pattern| !pattern.except)
+    }
+}
+
+impl Pattern {
+    fn new(written: &str) -> Result<Self, String> {
+        let (except, rest) = match written.strip_prefix('!') {
+            Some(rest) => (true, rest),
+            None => (false, written),
+        };
+        let (directory, rest) = match rest.strip_suffix('/') {
+            Some(rest) => (true, rest),
+            None => (false, rest),
+        };
+        if rest.trim().is_empty() || rest.starts_with(['/', '~']) {
+            return Err(format!(
+                "`{written}` is no pattern for files of a sandbox: write a name such as `.env`, \
+                 or a path relative to the sandbox such as `config/*.key`"
+            ));
+        }
+        let what = match rest {
+            _ if !rest.contains(['/', '?', '[', '{']) && rest != "**" => {
+                What::Name(Word::new(rest))
+            }
+            _ if rest.contains('/') || rest == "**" => What::Path(Glob::new(rest)?),
+            _ => What::Path(Glob::new(&format!("**/{rest}"))?),
+        };
+        Ok(Self {
+            what,
+            except,
+            directory,
+        })
+    }
+
+    fn is_about(&self, name: &str, path: &str, is_directory: bool) -> bool {
+        // An exception for a file never opens a directory, nor the other way
+        // round; `!**` is about everything.
+        let kind = self.directory == is_directory || self.is_everything();
+        kind && match &self.what {
+            What::Name(word) => word.matches(name),
+            What::Path(glob) => glob.matches(&Split::new(path)),
+        }
+    }
+
+    fn is_everything(&self) -> bool {
+        matches!(&self.what, What::Path(glob) if glob.is_everything())
+    }
+}
+
+/// Returns the names on the built-in list, without exceptions, as a command
+/// could write them.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    let listed = SECRET_FILES.iter().filter(|name| !name.starts_with('!'));
+    listed.map(|name| name.trim_start_matches("**/").trim_end_matches('/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list(more: &[&str]) -> SecretFiles {
+        SecretFiles::new(more.iter().copied()).unwrap()
+    }
+
+    #[test]
+    fn what_holds_secrets_is_told_by_its_name() {
+        let list = list(&[]);
+        for path in [
+            ".env",
+            ".env.local",
+            "app/.env.production",
+            "prod.env",
+            "tests/.env",
+            "server.pem",
+            "certs/tls.key",
+            "config/master.key",
+            "cert-key.pem",
+            "deploy/id_ed25519",
+            "x/id_rsa_old",
+            "credentials.json",
+            ".aws/credentials",
+            "infra/prod.tfvars",
+            "infra/terraform.tfstate.backup",
+            "config/secrets.yml",
+            ".netrc",
+        ] {
+            assert!(list.has(path, false), "{path}");
+        }
+        for path in [
+            ".env.example",
+            ".env.sample",
+            "app/.env.template",
+            "example.env",
+            "tests/fixtures/server.pem",
+            "crates/tls/testdata/tls.key",
+            "certifi/cacert.pem",
+            "fullchain.pem",
+            "id_rsa.pub",
+            "certs/server.crt",
+            ".npmrc",
+            "chart/templates/secrets.yaml",
+            "src/credentials.rs",
+            "android/app/debug.keystore",
+            "environment.ts",
+        ] {
+            assert!(!list.has(path, false), "{path}");
+        }
+        assert!(list.has(".ssh", true) && list.has("ops/.aws", true));
+        // A virtual environment of Python's, and a module.
+        assert!(!list.has(".env", true) && !list.has("src/credentials", true));
+    }
+
+    #[test]
+    fn a_sandbox_adds_to_the_list_and_takes_from_it() {
+        let own = list(&["config/prod.yml", "!.env.test", "private/"]);
+        assert!(own.has("config/prod.yml", false));
+        assert!(!own.has("app/config/prod.yml", false));
+        assert!(own.has(".env", false) && !own.has("web/.env.test", false));
+        assert!(own.has("a/private", true) && !own.has("a/private", false));
+        let none = list(&["!**"]);
+        assert!(!none.has(".env", false) && !none.has(".ssh", true));
+        let few = list(&["!**", ".env"]);
+        assert!(few.has("x/.env", false) && !few.has("x.pem", false));
+    }
+
+    #[test]
+    fn what_is_no_pattern_is_refused() {
+        for wrong in ["", "!", "/", "/etc/shadow", "~/.ssh", "a/../b", "x{"] {
+            assert!(SecretFiles::new([wrong]).is_err(), "{wrong}");
+        }
+    }
+}
