@@ -13,6 +13,7 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, openat,
 use rustix::io::Errno;
 use weighlock_confine::FileId;
 
+use crate::attributes::Attributes;
 use crate::changes::{Change, Changes, Root, Source};
 use crate::commit::Index;
 use crate::error::Error;
@@ -78,6 +79,11 @@ impl Content {
             }
         };
         Self::open(&dir, &path, at.join(&path), is).map(Some)
+    }
+
+    /// Its extended attributes.
+    pub(crate) fn attributes(&self) -> std::io::Result<Attributes> {
+        Attributes::read(&self.file)
     }
 
     /// Bytes it has.

@@ -6,6 +6,7 @@
 //! it has reached the live tree. Only [`commit`] does that, and it takes a
 //! permit that names the hash of what was seen.
 
+mod about;
 mod anchors;
 mod attributes;
 mod blob;

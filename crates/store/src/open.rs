@@ -8,6 +8,7 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Params, Row, TransactionBehavior};
 
+use crate::bound;
 use crate::head::Head;
 use crate::histogram::Histogram;
 use crate::writer::Writer;
@@ -23,6 +24,7 @@ pub(crate) const MIGRATIONS: &[&str] = &[
     include_str!("schema/4.sql"),
     include_str!("schema/5.sql"),
     include_str!("schema/6.sql"),
+    include_str!("schema/7.sql"),
 ];
 
 /// How long another process may hold the database before we say so.
@@ -65,6 +67,9 @@ pub enum Error {
     /// A place in a list that this store has not given out.
     #[error("the cursor is not one that was given out for this list")]
     Cursor,
+    /// The oldest entries went while they were read.
+    #[error("the oldest entries were removed by retention while they were read")]
+    Removed,
     /// The store is shutting down.
     #[error("the store is closed")]
     Closed,
@@ -101,8 +106,9 @@ impl Store {
         }
         let mut connection = connect(&path, OpenFlags::default())?;
         let head = prepare(&mut connection, &path, durability)
-            .and_then(|()| head.agrees(&connection, &path))
+            .and_then(|()| migrate(&mut connection, head, &path))
             .map_err(|error| error.at(&path))?;
+        bound::watch(&connection)?;
         checkpoint_on_close(&connection, true)?;
         let reader = Mutex::new(connect(&path, read_only())?);
         Ok(Self {
@@ -231,7 +237,12 @@ fn prepare(connection: &mut Connection, path: &Path, durability: Durability) -> 
             what,
         });
     }
-    migrate(connection, path)
+    if version(connection)? > MIGRATIONS.len() {
+        return Err(Error::Newer {
+            path: path.to_owned(),
+        });
+    }
+    Ok(())
 }
 
 fn checkpoint_on_close(connection: &Connection, wanted: bool) -> Result<(), Error> {
@@ -253,23 +264,32 @@ pub(crate) fn version(connection: &Connection) -> Result<usize, Error> {
     Ok(connection.pragma_query_value(None, "user_version", |row| row.get(0))?)
 }
 
-fn migrate(connection: &mut Connection, path: &Path) -> Result<(), Error> {
+/// Brings the schema up to date. Nothing is written before the audit's head was
+/// compared.
+fn migrate(connection: &mut Connection, head: Head, path: &Path) -> Result<Head, Error> {
     let version = version(connection)?;
-    if version > MIGRATIONS.len() {
-        return Err(Error::Newer {
-            path: path.to_owned(),
-        });
-    }
+    let mut head = match version {
+        // Without tables there is nothing to compare yet.
+        0 => head,
+        _ => head.agrees(connection, path)?,
+    };
     if version == MIGRATIONS.len() {
-        // Nothing is written before the audit's head was compared.
-        return Ok(());
+        return Ok(head);
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     for migration in &MIGRATIONS[version..] {
         transaction.execute_batch(migration)?;
     }
+    let mut chain = head.chain();
+    if (1..bound::SINCE).contains(&version) {
+        bound::adopt(&transaction, &mut chain)?;
+    }
     transaction.pragma_update(None, "user_version", MIGRATIONS.len())?;
-    Ok(transaction.commit()?)
+    transaction.commit()?;
+    if version > 0 {
+        head.advance(chain);
+    }
+    head.agrees(connection, path)
 }
 
 impl From<rusqlite::Error> for Error {

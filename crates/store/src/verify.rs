@@ -7,8 +7,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::audit::{Body, GENESIS, hash};
+use crate::bound::{self, BoundRows};
 use crate::head::{HEAD, Link, read_head};
-use crate::open::{Error, Store, all};
+use crate::open::{Error, Store, all, version};
+use crate::retention::{CHECKPOINT, Checkpoint};
 
 /// How many entries are read at a time.
 const PAGE: i64 = 1000;
@@ -16,10 +18,12 @@ const PAGE: i64 = 1000;
 /// What a verification found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Verified {
-    /// Entries that are right, counted from the first.
+    /// The number of the last entry up to which all are right.
     pub entries: u64,
     /// The hash of the last of them.
     pub head: String,
+    /// The oldest entries, where retention has removed them.
+    pub removed: Option<Checkpoint>,
     /// What is wrong with the next one.
     pub fault: Option<Fault>,
 }
@@ -29,8 +33,12 @@ pub struct Verified {
 pub struct Fault {
     /// The number of the entry.
     pub seq: u64,
-    /// What is wrong with it.
+    /// What is wrong with it, or with the row.
     pub what: String,
+    /// The entries are right, and this row is not what they say: its table and
+    /// its key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub row: Option<String>,
 }
 
 /// One line of an export.
@@ -52,10 +60,13 @@ impl Store {
         // Read first: the chain may grow while it is checked, the head file
         // names an entry that must be there by then.
         let head = read_head(&self.writer.dir.join(HEAD))?;
+        let reader = self.another_reader()?;
+        // One look at everything: a row that is written meanwhile must not
+        // differ from an entry that was read before, nor may the beginning go.
+        let reader = reader.unchecked_transaction()?;
         let mut check = Check::default();
-        self.each_entry(|row| {
-            check.entry(row.seq, &row.body, &row.hash);
-            check.columns(row);
+        each_entry(&reader, |row| {
+            check.row(row);
             check.fault.is_none()
         })?;
         if head.is_none() && check.entries > 0 {
@@ -65,18 +76,23 @@ impl Store {
             );
         }
         check.end(head.as_ref());
+        check.rows(&reader)?;
         Ok(check.into())
     }
 
     /// Writes the whole chain as JSON Lines.
     pub fn export(&self, to: &mut impl io::Write) -> Result<u64, Error> {
-        let mut last = None;
+        let (mut last, mut count) = (None, 0);
         let mut written = Ok(());
-        self.each_entry(
+        // On a connection of its own, and with nothing held meanwhile: whoever
+        // takes the entries may take long.
+        each_entry(
+            &self.another_reader()?,
             |Row {
                  seq, body, hash, ..
              }| {
                 written = writeln!(to, r#"{{"hash":"{hash}","entry":{body}}}"#);
+                count += 1;
                 last = Some(Link {
                     seq: *seq,
                     hash: hash.clone(),
@@ -84,7 +100,6 @@ impl Store {
                 written.is_ok()
             },
         )?;
-        let count = last.as_ref().map_or(0, |link| link.seq);
         if let Some(head) = last {
             let line = serde_json::to_string(&ExportedHead { head }).expect("always JSON");
             written = written.and_then(|()| writeln!(to, "{line}"));
@@ -95,29 +110,34 @@ impl Store {
         })?;
         Ok(count)
     }
+}
 
-    /// Calls `each` with every entry until it returns false. On a connection
-    /// of its own, and with nothing held meanwhile: whoever takes the entries
-    /// may take all the time in the world.
-    fn each_entry(&self, mut each: impl FnMut(&Row) -> bool) -> Result<(), Error> {
-        let reader = self.another_reader()?;
-        let mut after = 0;
-        loop {
-            let page = page(&reader, after)?;
-            let Some(last) = page.last() else {
-                return Ok(());
-            };
-            after = last.seq;
-            if !page.iter().all(&mut each) {
-                return Ok(());
-            }
+/// Calls `each` with every entry until it returns false.
+fn each_entry(reader: &Connection, mut each: impl FnMut(&Row) -> bool) -> Result<(), Error> {
+    let mut after = 0;
+    loop {
+        let page = page(reader, after)?;
+        let (Some(first), Some(last)) = (page.first(), page.last()) else {
+            return Ok(());
+        };
+        if after > 0 && first.seq > after + 1 && first_seq(reader)? > after + 1 {
+            return Err(Error::Removed);
+        }
+        after = last.seq;
+        if !page.iter().all(&mut each) {
+            return Ok(());
         }
     }
 }
 
+fn first_seq(reader: &Connection) -> Result<u64, Error> {
+    let sql = "SELECT coalesce(min(seq), 0) FROM audit";
+    Ok(reader.query_row(sql, [], |row| row.get(0))?)
+}
+
 /// An entry as it is stored.
-struct Row {
-    seq: u64,
+pub(crate) struct Row {
+    pub(crate) seq: u64,
     run: Option<String>,
     kind: String,
     body: String,
@@ -129,6 +149,10 @@ struct Row {
 }
 
 impl Row {
+    pub(crate) fn is_before(&self, time: i64) -> bool {
+        self.time.is_some_and(|at| at < time)
+    }
+
     /// Returns whether the columns that help to find an entry say what it
     /// says.
     fn is_filed_as(&self, body: &Body) -> bool {
@@ -141,7 +165,7 @@ impl Row {
     }
 }
 
-fn page(reader: &Connection, after: u64) -> Result<Vec<Row>, Error> {
+pub(crate) fn page(reader: &Connection, after: u64) -> Result<Vec<Row>, Error> {
     let sql = "SELECT seq, run, kind, body, hash, time, actor, sandbox, owner FROM audit \
                WHERE seq > ?1 ORDER BY seq LIMIT ?2";
     all(reader, sql, params![after, PAGE], |row| {
@@ -166,10 +190,17 @@ pub fn verify_export(from: impl BufRead) -> io::Result<Verified> {
     for line in from.lines() {
         let line = line?;
         let next = check.entries + 1;
+        // An export may begin after what was removed.
+        let first =
+            |entry: &RawValue| serde_json::from_str::<Body>(entry.get()).map(|body| body.seq);
         if head.is_some() {
             check.fail(next, "there is something after the last line");
         } else if let Ok(line) = serde_json::from_str::<Exported>(&line) {
-            check.entry(next, line.entry.get(), &line.hash);
+            let seq = match check.entries {
+                0 => first(&line.entry).unwrap_or(next),
+                _ => next,
+            };
+            check.entry(seq, line.entry.get(), &line.hash);
         } else if let Ok(line) = serde_json::from_str::<ExportedHead>(&line) {
             head = Some(line.head);
         } else {
@@ -191,11 +222,18 @@ pub fn verify_export(from: impl BufRead) -> io::Result<Verified> {
 }
 
 /// A verification on its way.
-struct Check {
+pub(crate) struct Check {
     entries: u64,
     prev: String,
+    /// The last entry that is not there, before the first that is.
+    gone: Link,
+    /// The last removal that an entry tells of.
+    removed: Option<Checkpoint>,
+    /// When the last entry was recorded.
+    newest: String,
     /// The entries whose hash the end is compared with.
     links: Vec<Link>,
+    bound: BoundRows,
     fault: Option<Fault>,
 }
 
@@ -204,18 +242,60 @@ impl Default for Check {
         Self {
             entries: 0,
             prev: GENESIS.into(),
+            gone: Link::none(),
+            removed: None,
+            newest: String::new(),
             links: vec![],
+            bound: BoundRows::default(),
             fault: None,
         }
     }
 }
 
 impl Check {
+    pub(crate) fn row(&mut self, row: &Row) {
+        self.entry(row.seq, &row.body, &row.hash);
+        self.columns(row);
+    }
+
+    /// Returns the last entry, if all are right and there is one.
+    pub(crate) fn into_link(self) -> Option<Link> {
+        let right = self.fault.is_none() && self.entries > self.gone.seq;
+        right.then_some(Link {
+            seq: self.entries,
+            hash: self.prev,
+        })
+    }
+
+    /// Returns the last entry that is not there, before the first that is.
+    pub(crate) fn gone(&self) -> &Link {
+        &self.gone
+    }
+
+    /// Returns what the entries so far say of rows.
+    pub(crate) fn take_rows(&mut self) -> BoundRows {
+        std::mem::take(&mut self.bound)
+    }
+
+    /// Returns when the last entry was recorded.
+    pub(crate) fn newest(&self) -> &str {
+        &self.newest
+    }
+
     fn entry(&mut self, seq: u64, body: &str, stored: &str) {
-        let next = self.entries + 1;
         let Ok(parsed) = serde_json::from_str::<Body>(body) else {
-            return self.fail(next, "it is not an entry");
+            return self.fail(self.entries + 1, "it is not an entry");
         };
+        if self.entries == 0 && seq == parsed.seq && seq > 1 {
+            // Whether retention has removed the ones before, a checkpoint must
+            // say.
+            self.gone = Link {
+                seq: seq - 1,
+                hash: parsed.prev.clone(),
+            };
+            (self.entries, self.prev) = (seq - 1, parsed.prev.clone());
+        }
+        let next = self.entries + 1;
         if seq != next || parsed.seq != next {
             return self.fail(
                 next,
@@ -228,8 +308,19 @@ impl Check {
         if hash(body.as_bytes()) != stored {
             return self.fail(next, "its content was changed");
         }
+        if let Some(what) = self.bound.add(next, &parsed.kind, parsed.rows) {
+            return self.fail(next, &what);
+        }
         self.entries = next;
         stored.clone_into(&mut self.prev);
+        if parsed.kind == CHECKPOINT {
+            let told = serde_json::from_value::<Checkpoint>(parsed.detail).ok();
+            self.removed = told.map(|told| Checkpoint {
+                time: parsed.time.clone(),
+                ..told
+            });
+        }
+        self.newest = parsed.time;
         // The head is at most a crash behind; the newest few are enough.
         self.links.push(Link {
             seq: next,
@@ -251,7 +342,29 @@ impl Check {
         }
     }
 
+    /// What is missing at the beginning must be what the last checkpoint tells.
+    fn beginning(&mut self) {
+        let told = self
+            .removed
+            .as_ref()
+            .map(|told| (told.removed_to, &told.hash));
+        let gone = Some((self.gone.seq, &self.gone.hash)).filter(|_| self.gone.seq > 0);
+        if self.fault.is_none() && told != gone {
+            let what = match told {
+                None => format!("it is missing; entry {} stands there", self.gone.seq + 1),
+                Some((last, _)) => format!(
+                    "the record begins with entry {}, and not after entry {last} as its \
+                     checkpoint says",
+                    self.gone.seq + 1
+                ),
+            };
+            self.entries = 0;
+            self.fail(1, &what);
+        }
+    }
+
     fn end(&mut self, head: Option<&Link>) {
+        self.beginning();
         let Some(head) = head.filter(|head| head.seq > 0) else {
             return;
         };
@@ -270,10 +383,22 @@ impl Check {
         }
     }
 
+    /// Compares the rows of the tables with what the entries say of them.
+    fn rows(&mut self, reader: &Connection) -> Result<(), Error> {
+        let bound = self.take_rows();
+        // A copy of an older database has rows that no entry knows.
+        let tied = version(reader)? >= bound::SINCE || !bound.is_empty();
+        if self.fault.is_none() && tied {
+            self.fault = bound.compare(reader, self.entries)?;
+        }
+        Ok(())
+    }
+
     fn fail(&mut self, seq: u64, what: &str) {
         self.fault.get_or_insert_with(|| Fault {
             seq,
             what: what.to_owned(),
+            row: None,
         });
     }
 }
@@ -283,6 +408,7 @@ impl From<Check> for Verified {
         Self {
             entries: check.entries,
             head: check.prev,
+            removed: check.removed.filter(|_| check.fault.is_none()),
             fault: check.fault,
         }
     }

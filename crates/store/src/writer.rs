@@ -10,6 +10,7 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::{broadcast, oneshot};
 
 use crate::audit::{Chain, Entry, Recorded};
+use crate::bound;
 use crate::head::Head;
 use crate::histogram::Histogram;
 use crate::open::Error;
@@ -232,11 +233,9 @@ fn grant(
 }
 
 fn write(to: &Connection, chain: &mut Chain, deed: Deed) -> Result<Vec<Recorded>, Error> {
-    let mut appended = vec![];
-    for entry in deed(to)? {
-        appended.push(chain.append(to, entry)?);
-    }
-    Ok(appended)
+    let entries = deed(to)?;
+    let rows = bound::touched(to)?;
+    bound::append(to, chain, entries, rows)
 }
 
 /// The same failure for each caller of a batch.

@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
 
 mod approvals;
+mod bound;
 mod events;
 mod hostile;
 mod inbox;
@@ -14,6 +15,7 @@ mod outbox;
 mod people;
 mod races;
 mod remembered;
+mod retention;
 mod sandboxes;
 mod waiting;
 

@@ -113,7 +113,8 @@ async fn nothing_is_lost() {
     store.record(vec![about]).await.unwrap();
     drop(store);
     let store = open(&dir);
-    assert_eq!(store.newest_seq().unwrap(), 5);
+    // Two entries tie the rows that were there: of commands, and of grants.
+    assert_eq!(store.newest_seq().unwrap(), 7);
     assert_verifies(&store);
     let mut export = vec![];
     store.export(&mut export).unwrap();
@@ -142,7 +143,8 @@ async fn old_entries_are_found_by_time_and_actor() {
     assert_eq!(found(1_000_000, 3_000_007), [1, 2]);
     assert_eq!(found(2_500_000, 3_000_008), [2, 3]);
     let times: Vec<_> = store.recorded_after(0, 10).unwrap();
-    let times: Vec<_> = times.iter().map(|recorded| recorded.time).collect();
+    let old = times.iter().filter(|recorded| recorded.actor == "uid:1");
+    let times: Vec<_> = old.map(|recorded| recorded.time).collect();
     assert_eq!(times, [1_000_000, 2_500_000, 3_000_007]);
 }
 
@@ -186,10 +188,10 @@ async fn an_entry_filed_under_what_it_does_not_say_is_found_out() {
         };
         store.record(vec![about]).await.unwrap();
         drop(store);
-        let hide = format!("UPDATE audit SET {column} = NULL WHERE seq = 4");
+        let hide = format!("UPDATE audit SET {column} = NULL WHERE seq = 6");
         change(dir.path(), &hide);
         let verified = open(&dir).verify().unwrap();
-        assert_eq!(verified.fault.map(|fault| fault.seq), Some(4), "{column}");
+        assert_eq!(verified.fault.map(|fault| fault.seq), Some(6), "{column}");
     }
 }
 

@@ -121,8 +121,8 @@ async fn one_bad_wish_does_not_spoil_the_others() {
     let verified = store.verify().unwrap();
     assert_eq!(
         (verified.entries, verified.fault),
-        (2, None),
-        "no entry without its deed"
+        (3, None),
+        "no entry without its deed: one that says which row was written without any, two of theirs"
     );
 }
 

@@ -1,0 +1,2 @@
+-- Rows are tied to the audit from here on (`bound.rs`): those that are there
+-- already by entries that are appended together with this change.
