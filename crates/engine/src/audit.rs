@@ -10,6 +10,10 @@ use crate::error::Error;
 use crate::principal::{Principal, Right};
 use crate::view::Run;
 
+/// Actors that are no principals: what they record is charged to whose command
+/// it is about.
+const OURS: [&str; 2] = ["weighlock", "policy"];
+
 impl Engine {
     /// Checks the audit's chain.
     /// Administrators are told of a fault, wherever they are.
@@ -66,6 +70,9 @@ impl Engine {
         run: Option<&str>,
         detail: serde_json::Value,
     ) -> Entry {
+        if !OURS.contains(&actor) {
+            self.charge_entry(actor, &detail);
+        }
         Entry {
             time: self.clock.micros(),
             kind,
@@ -84,6 +91,9 @@ impl Engine {
         command: &Command,
         detail: serde_json::Value,
     ) -> Entry {
+        if OURS.contains(&actor) {
+            self.charge_entry(&command.requested_by, &detail);
+        }
         Entry {
             sandbox: command.sandbox.clone(),
             owner: Some(command.requested_by.clone()),

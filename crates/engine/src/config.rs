@@ -21,6 +21,9 @@ pub struct Config {
     pub base: PathBuf,
     /// How commands are guarded. The default one is there in any case.
     pub sandboxes: Vec<Sandbox>,
+    /// Patterns of files that hold secrets in every sandbox, added to the
+    /// built-in list.
+    pub secret_files: Vec<String>,
     /// Where further sandboxes may be made; below the base directory if empty.
     pub roots: Vec<PathBuf>,
     /// How people are asked.
@@ -58,6 +61,10 @@ pub struct Config {
     pub output_total: u64,
     /// How long output is kept.
     pub output_age: Duration,
+    /// How long the record is kept: commands, questions and the audit.
+    pub record_age: Duration,
+    /// Bytes of the record that one principal may fill in an hour.
+    pub record_quota: u64,
     /// What becomes of changes.
     pub effects: Effects,
     /// How people are told elsewhere of what waits.
@@ -151,6 +158,7 @@ impl Config {
             state_dir,
             base,
             sandboxes: vec![crate::sandbox::built_in()],
+            secret_files: vec![],
             roots: vec![],
             approvals: Approvals::default(),
             on_close: OnClose::default(),
@@ -174,6 +182,9 @@ impl Config {
             output_per_run: 64 * MIB,
             output_total: 4096 * MIB,
             output_age: Duration::from_secs(30 * 24 * 3600),
+            // A year, and a month for whoever looks at it after the year.
+            record_age: Duration::from_secs(400 * 24 * 3600),
+            record_quota: 256 * MIB,
             effects: Effects::default(),
             notify: Notify::default(),
             durability: Durability::default(),

@@ -5,6 +5,7 @@
 //! agent which hidden files exist.
 
 mod complaint;
+mod secret;
 #[cfg(test)]
 mod tests;
 
@@ -14,12 +15,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use self::complaint::{Complaint, Intent, Kind};
+pub(crate) use self::secret::{Closed, find_secret};
 use crate::health::size;
 
 /// One thing that a wall stopped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Denial {
-    /// Stable word: `fs.write`, `fs.read`, `fs.setid`, `network`, `syscall`,
+    /// Stable word: `fs.write`, `fs.read`, `fs.secret`, `fs.setid`, `network`, `syscall`,
     /// `memory`, `processes`, `open_files`, `file_size` or `tmp_full`.
     pub code: String,
     /// The path, host or program, when the message named one. Paths are

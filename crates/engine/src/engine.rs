@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use weighlock_exec::{Nursery, Status};
 use weighlock_store::{Durability, Error as StoreError, Filter, Store};
 
@@ -30,10 +30,12 @@ use crate::notify::Outbox;
 use crate::pause::Pauses;
 use crate::people::Doorbell;
 use crate::policy::Policy;
+use crate::quota::Quota;
 use crate::recordings::Making;
 use crate::sandbox::{self, Sandbox, is_too_wide};
 use crate::sandboxes::Sandboxes;
 use crate::session::Sessions;
+use crate::shares::Shares;
 use crate::tasks::ReadTo;
 use crate::terminals::Opening;
 use crate::traces::Spans;
@@ -48,7 +50,9 @@ pub struct Engine {
     pub(crate) ids: Ids,
     pub(crate) lives: Lives,
     /// One for each run that there may be at once.
-    pub(crate) places: Arc<Semaphore>,
+    pub(crate) places: Arc<Shares>,
+    /// How much of the record each principal may fill.
+    pub(crate) quota: Quota,
     /// Bytes of output on disk, of runs that have ended.
     pub(crate) kept: AtomicU64,
     /// Seconds after the start when old output was last looked for.
@@ -143,7 +147,6 @@ impl Engine {
             limit: 1,
             ..Filter::default()
         })?;
-        let places = config.max_running.min(Semaphore::MAX_PERMITS);
         let server_env = env::of_server(&config.env_allow);
         let engine = Arc::new(Self {
             // Answers while the rest is made ready.
@@ -180,6 +183,8 @@ impl Engine {
             measures: Measures::default(),
             spans: Spans::new(config.traces.on),
             owner: OnceLock::new(),
+            places: Shares::new("runs", config.max_running),
+            quota: Quota::new(config.record_quota),
             config,
             began_at: clock.micros(),
             clock,
@@ -187,7 +192,6 @@ impl Engine {
             nursery,
             ids: Ids::after(newest.first().map(|command| command.id.as_str())),
             lives: Lives::default(),
-            places: Arc::new(Semaphore::new(places)),
             began: Instant::now(),
             _lock: lock,
         });

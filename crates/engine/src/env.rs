@@ -53,8 +53,8 @@ const QUIET: &[(&str, &str)] = &[
     ("NEEDRESTART_MODE", "l"),
 ];
 
-/// No tool starts a pager: nobody would end it, and in a shell that is typed at
-/// it runs what it is told (`!`), which nobody has judged.
+/// No tool starts a pager: nobody would end it, and where somebody types it runs
+/// what it is told (`!`), which nobody has judged.
 const UNPAGED: &[(&str, &str)] = &[
     ("PAGER", "cat"),
     ("MANPAGER", "cat"),
@@ -75,13 +75,26 @@ const OFFLINE: &[(&str, &str)] = &[
     ("CARGO_NET_OFFLINE", "true"),
 ];
 
+/// For commands that only look: no pager runs a shell or an editor, and no tool
+/// fetches what it lacks. What a person's settings change, scripts do not expect.
+const READ_ONLY: &[(&str, &str)] = &[
+    // Even a look would refresh the index otherwise.
+    ("GIT_OPTIONAL_LOCKS", "0"),
+    ("GIT_NO_LAZY_FETCH", "1"),
+    ("HGPLAIN", "1"),
+    ("LESSSECURE", "1"),
+    ("MORESECURE", "1"),
+    ("RUSTUP_AUTO_INSTALL", "0"),
+];
+
 /// What git is told where it may only look. A repository's own configuration
 /// names programs that even `git status` runs; these come after it and win.
 ///
 /// Out of reach: `diff.external`, since git has no value for "none" (an empty
 /// one makes every diff fail), and the filters, `textconv` and `command` of
 /// attributes, which have any name. And git drops all of this for submodules.
-/// Only walls hold what those start.
+/// Where a repository has any of those, nothing runs unasked
+/// ([`crate::project`]).
 const READ_ONLY_GIT: &[(&str, &str)] = &[
     ("core.fsmonitor", "false"),
     // No file can be below it.
@@ -154,7 +167,7 @@ pub(crate) fn build(parts: &Parts<'_>) -> Vec<(String, String)> {
     set("PATH", parts.path);
     let offline = if parts.offline { OFFLINE } else { &[] };
     let manners = if parts.terminal { LIVELY } else { QUIET };
-    let unpaged = if !parts.terminal || parts.shell {
+    let unpaged = if !parts.terminal || parts.shell || parts.read_only {
         UNPAGED
     } else {
         &[]
@@ -165,8 +178,7 @@ pub(crate) fn build(parts: &Parts<'_>) -> Vec<(String, String)> {
     // Half of ours and half of theirs would mean neither.
     let counts = |(name, _): &(String, String)| name == "GIT_CONFIG_COUNT";
     if parts.read_only {
-        // Even a look would refresh the index otherwise.
-        set("GIT_OPTIONAL_LOCKS", "0");
+        READ_ONLY.iter().for_each(|(name, value)| set(name, value));
     }
     if !parts.sandbox.iter().chain(parts.asked).any(counts) {
         let settings = if parts.read_only {

@@ -11,6 +11,7 @@ use weighlock_effects::{Changes, CommitError, Conflict};
 
 use crate::effects::conflict_info;
 use crate::inbox::ApprovalView;
+use crate::shares::NoPlace;
 
 /// Why a request could not be served.
 #[derive(Debug, thiserror::Error)]
@@ -182,6 +183,16 @@ pub enum Error {
         /// How many.
         held: usize,
     },
+    /// The disk can take few more files.
+    #[error(
+        "only {} of {} inodes are left on the disk of copies, which are kept for others; nothing \
+         was run",
+        .inodes.free, .inodes.all
+    )]
+    FewInodes {
+        /// How the disk stands.
+        inodes: weighlock_confine::Inodes,
+    },
     /// The rules have changed, and these changes are never applied now.
     #[error("the rules never apply these changes; nothing was applied")]
     ChangesBlocked,
@@ -323,10 +334,17 @@ pub enum Error {
     #[error("a backup is being made; no other was begun")]
     BackingUp,
     /// As many run as may.
-    #[error("{running} commands are running, which is the limit")]
-    TooMany {
-        /// How many.
-        running: usize,
+    #[error("{0}; nothing was run")]
+    TooMany(NoPlace),
+    /// Somebody has filled their part of the record.
+    #[error("`{name}` has filled {mib} MiB of the record within an hour; nothing was done")]
+    OverQuota {
+        /// Who.
+        name: String,
+        /// How much that is.
+        mib: u64,
+        /// After how many minutes there is room again.
+        minutes: u64,
     },
     /// The record could not be written or read.
     #[error(transparent)]
@@ -578,6 +596,11 @@ impl Error {
                 "too_many_drafts",
                 "`weighlock draft` lists them; a person applies or discards them",
             ),
+            Self::FewInodes { .. } => problem(
+                Kind::Full,
+                "storage_full",
+                "decide about changes that wait (`weighlock draft`), or remove files there",
+            ),
             Self::ChangesBlocked => problem(
                 Kind::Conflict,
                 "changes_blocked",
@@ -712,8 +735,16 @@ impl Error {
             Self::TooMany { .. } => problem(
                 Kind::Unavailable,
                 "too_many_runs",
-                "nothing was run; wait for one to end, or raise running_max",
+                "wait for a run to end, or stop one; `running_max` in the configuration says how \
+                 many there may be",
             ),
+            Self::OverQuota { minutes, .. } => Problem {
+                hint: format!(
+                    "wait {minutes} min; `quota_mib` under [store] of the configuration says how \
+                     much it may be"
+                ),
+                ..problem(Kind::TooMuch, "over_quota", "")
+            },
             Self::Store(error) | Self::Unrecorded(error) => store_problem(error, detail),
             Self::Start(exec::Error::Full) => problem(
                 Kind::Full,
@@ -764,6 +795,11 @@ fn store_problem(error: &store::Error, detail: String) -> Problem {
             Kind::Unavailable,
             "store_busy",
             "another process holds the database; try again",
+        ),
+        store::Error::Removed => (
+            Kind::Unavailable,
+            "record_removed",
+            "read it again from its beginning",
         ),
         store::Error::Corrupt { .. } => (
             Kind::Internal,

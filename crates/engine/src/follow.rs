@@ -147,16 +147,17 @@ impl Engine {
         }
         (command.state, command.exit_code, command.signal) = state(status);
         let failed = command.state == State::Failed;
-        if let Some(sandbox) = &detail.sandbox
-            && (failed || detail.is_on_copy())
-        {
-            let found = self.denials(&log, sandbox, &command.cwd);
-            // What succeeded was stopped by nothing that it minded; but where
-            // it tried to go is for the person who is asked.
-            let told = found
-                .into_iter()
-                .filter(|one| failed || one.code == "network");
-            detail.denials = told.collect();
+        if let Some(sandbox) = &detail.sandbox {
+            // Also of what succeeded: `grep -r x . | head` does.
+            let mut denials = self.secret_denials(&log, sandbox, failed);
+            if failed || detail.is_on_copy() {
+                let found = self.denials(&log, sandbox, &command.cwd);
+                // What succeeded was stopped by nothing that it minded; but where
+                // it tried to go is for the person who is asked.
+                let told = { found.into_iter() }.filter(|one| failed || one.code == "network");
+                denials.extend(told);
+            }
+            detail.denials = denials;
         }
         command.kept_bytes = detail.bytes_on_disk();
         command.updated_at = self.clock.micros();

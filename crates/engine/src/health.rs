@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use weighlock_store::Checkpoint;
 
 use crate::engine::Engine;
 use crate::error::Error;
@@ -110,7 +111,7 @@ impl Engine {
     async fn check_audit(self: &std::sync::Arc<Self>) -> Check {
         match self.verified().await {
             Ok(found) => match found.fault {
-                None => ok("audit", format!("{} entries, chain ok", found.entries)),
+                None => ok("audit", chain_ok(&found.removed, found.entries)),
                 Some(fault) => problem(
                     "audit",
                     format!("entry {}: {}", fault.seq, fault.what),
@@ -209,6 +210,13 @@ impl Engine {
             "output",
             format!("{} of {} kept", size(kept), size(self.output_total())),
         )
+    }
+}
+
+fn chain_ok(removed: &Option<Checkpoint>, entries: u64) -> String {
+    match removed {
+        None => format!("{entries} entries, chain ok"),
+        Some(removed) => format!("{entries} entries, chain ok; {}", removed.told()),
     }
 }
 

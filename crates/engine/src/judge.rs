@@ -9,7 +9,7 @@ use serde_json::json;
 use sha2::{Digest, Sha256};
 use weighlock_exec::Shell;
 use weighlock_policy::{
-    Blacklist, Judgement, Layer, LoadError, Place, Reader, Subject, Verdict, Who, is_loud,
+    Blacklist, Judgement, Layer, LoadError, Place, Reader, Reason, Subject, Verdict, Who, is_loud,
     understand,
 };
 use weighlock_store::Command;
@@ -25,6 +25,7 @@ use crate::people::hex;
 use crate::place;
 use crate::policy::{self, For, Policy, RuleDraft};
 use crate::principal::{Principal, Via};
+use crate::project::{self, View};
 use crate::request::{Input, Request};
 use crate::sandbox::{self, Sandbox};
 use crate::sandboxes::Known;
@@ -81,8 +82,15 @@ impl Judge {
         let sandbox = sandbox::find(&self.sandboxes, request.sandbox.as_deref())?;
         let root = sandbox.directory.as_ref().unwrap_or(&self.base);
         let cwd = clean(&root.join(request.cwd.as_deref().unwrap_or(".")));
+        let view = || {
+            Ok(View {
+                root: root.clone(),
+                ..View::default()
+            })
+        };
         let asked = Asked {
             request,
+            view: cwd.is_dir().then_some(&view),
             sandbox: &sandbox.name,
             sandbox_id: &sandbox.id,
             layers: &[],
@@ -120,6 +128,9 @@ pub(crate) struct Asked<'a> {
     draft: Option<&'a RuleDraft>,
     /// What the sandbox sets, which can change what programs do.
     set: Vec<(String, String)>,
+    /// Returns the files that it would see, to look at settings of the project;
+    /// none where it is only judged how it was, or would be.
+    view: Option<&'a dyn Fn() -> Result<View, Error>>,
 }
 
 /// A judged request, before it is settled.
@@ -149,8 +160,10 @@ impl Engine {
         draft: Option<&RuleDraft>,
     ) -> Result<Judged, Error> {
         let (known, sandbox) = (at.known, &at.known.sandbox);
+        let view = || self.view_at(sandbox, &at.place.path, at.session);
         self.policy.judge(Asked {
             request,
+            view: Some(&view),
             sandbox: &sandbox.name,
             sandbox_id: &sandbox.id,
             layers: &known.layers,
@@ -177,6 +190,7 @@ impl Engine {
         let sandbox = known.as_ref().map(|known| &known.sandbox);
         self.policy.judge(Asked {
             request: &Request::new(who, command.command.clone()),
+            view: None,
             sandbox: sandbox.map_or("", |sandbox| &sandbox.name),
             sandbox_id: command.sandbox.as_deref().unwrap_or_default(),
             layers: known.as_ref().map_or(&[], |known| &known.layers),
@@ -235,7 +249,17 @@ impl Policy {
         };
         let mut env = asked.set;
         env.extend_from_slice(&request.env);
-        let facts = understand(&request.command, reader, &env, &place);
+        let mut facts = understand(&request.command, reader, &env, &place);
+        if let Some(view) = asked.view
+            && facts.parts.iter().any(|part| !part.obeys.is_empty())
+        {
+            project::look(&mut facts, &view()?);
+        }
+        if let Some(dir) = &request.shell_dir
+            && *dir != place.cwd
+        {
+            project::doubt(&mut facts, dir);
+        }
         let shell = request.shell.unwrap_or(match facts.needs_bash {
             true => Shell::Bash,
             false => Shell::Sh,
@@ -258,7 +282,13 @@ impl Policy {
             terminal: request.terminal().is_some(),
             now: asked.now,
         };
-        let judgement = rules.decide(facts, &subject);
+        let mut judgement = rules.decide(facts, &subject);
+        if request.writes_directly
+            && judgement.is_allowed_by_built_in()
+            && !only_moves(&request.command)
+        {
+            judgement.ask_because(writes_directly());
+        }
         Ok(Judged {
             fingerprint: fingerprint(request, asked.sandbox, &place, &judgement),
             timeout: in_force.timeout(agent),
@@ -267,6 +297,28 @@ impl Policy {
             place,
             warnings,
         })
+    }
+}
+
+/// Returns whether a line does nothing but go to another directory, spelled so
+/// that no shell finds anything else in it.
+fn only_moves(line: &str) -> bool {
+    let plain = |char: char| char.is_ascii_alphanumeric() || " ._/-~".contains(char);
+    let words: Vec<_> = line.split_whitespace().collect();
+    line.chars().all(plain) && matches!(words.as_slice(), ["cd"] | ["cd", _])
+}
+
+/// Why a command that reads is asked about at a terminal. Elsewhere the kernel
+/// keeps it from doing anything else; there, a mistake of ours would be done.
+fn writes_directly() -> Reason {
+    Reason {
+        code: "terminal_writes".into(),
+        text: "This terminal writes directly, so commands that only read are asked about, too."
+            .into(),
+        rule: "terminal-writes".into(),
+        layer: "built-in".into(),
+        remedy: "Run it as a command of its own: there it needs no approval.".into(),
+        span: None,
     }
 }
 

@@ -113,8 +113,10 @@ mod plan;
 mod policies;
 mod policy;
 mod principal;
+mod project;
 mod protect;
 mod query;
+mod quota;
 mod recordings;
 mod recover;
 mod refuse;
@@ -126,6 +128,7 @@ mod sandbox;
 mod sandboxes;
 mod session;
 mod settings;
+mod shares;
 mod tasks;
 mod terminals;
 mod traces;
@@ -179,13 +182,14 @@ pub use principal::{Principal, Role, Via};
 pub use recordings::{Recording, RecordingIndex, RecordingMark};
 pub use request::{Input, Request, Terminal};
 pub use run::Outcome;
-pub use safe::{safe_command, safe_text};
+pub use safe::{safe_command, safe_prose, safe_text};
 pub use sandbox::{DEFAULT as DEFAULT_SANDBOX, Review, Sandbox, Source, is_label, is_whole};
 pub use sandboxes::{
     Files, Folder, FolderView, Guard, LimitsInfo, NewSandbox, SandboxInfo, SandboxPatch,
 };
 pub use session::{OnClose, SessionView};
 pub use settings::Features;
+pub use shares::{NoPlace, Place, Shares};
 pub use tasks::{OutputFrom, ProcessView, TaskOutput, TaskView};
 pub use terminals::{
     ControlView, CursorView, Hand, KeyboardTimes, ScreenView, Sent, Sight, TerminalView, Typed,
@@ -208,11 +212,11 @@ pub use weighlock_exec::{
     die_of_broken_pipes, raise_open_files, serve_nursery,
 };
 pub use weighlock_policy::{
-    Blacklist, Cut, Link, LoadError, PartKind, Preset, Scope, Settings, Times, TokenKind, Verdict,
-    rules_schema,
+    Blacklist, Cut, Link, LoadError, PartKind, Preset, SECRET_FILES, Scope, SecretFiles, Settings,
+    Times, TokenKind, Verdict, rules_schema,
 };
 pub use weighlock_screen::{Colour, Look, StyledLine, StyledSpan};
 pub use weighlock_store::{
-    ApprovalState, BOUNDS, Count, Durability, EntryFilter, Error as StoreError, Fault, Filter,
-    Histogram, Risk, State, Store, Verified, verify_export,
+    ApprovalState, BOUNDS, Checkpoint, Count, Durability, EntryFilter, Error as StoreError, Fault,
+    Filter, Histogram, Risk, State, Store, Verified, verify_export,
 };

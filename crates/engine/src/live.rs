@@ -5,10 +5,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::sync::watch;
 use weighlock_exec::{Job, Size};
 use weighlock_marks::Nonce;
 
+use crate::shares::Place;
 use crate::terminals::{Keyboard, Shown};
 use crate::view::Run;
 use crate::walls::Guarded;
@@ -55,9 +56,8 @@ pub(crate) struct Live {
     pub(crate) typed: Mutex<HashSet<String>>,
     /// The run as it began, if it is a terminal.
     pub(crate) terminal: Option<Run>,
-    /// Its place among those that may run at once; none for one that was
-    /// found when all were taken.
-    _place: Option<OwnedSemaphorePermit>,
+    /// Its place among those that may run at once.
+    _place: Place,
     /// The run's end, once it is known.
     pub(crate) end: watch::Sender<Option<Run>>,
     /// Nothing of it is left, and all of it is recorded.
@@ -70,7 +70,7 @@ impl Live {
     pub(crate) fn new(
         job: Job,
         reserved: u64,
-        place: Option<OwnedSemaphorePermit>,
+        place: Place,
         guarded: Option<Guarded>,
         below: Vec<String>,
     ) -> Self {

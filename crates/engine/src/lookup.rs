@@ -41,7 +41,26 @@ impl Engine {
     pub fn list(&self, filter: Filter, who: &Principal) -> Result<Vec<Run>, Error> {
         let found = self.commands(filter, who)?.into_iter();
         let runs = found.map(|command| self.freshen(Run::from_command(command)));
-        Ok(runs.collect())
+        let mut runs: Vec<_> = runs.collect();
+        self.compare_with_audit(&mut runs)?;
+        Ok(runs)
+    }
+
+    /// Finds a run as [`Engine::find`] does, and compares it with the audit.
+    pub fn find_checked(&self, id: &str, who: &Principal) -> Result<Run, Error> {
+        let mut run = self.find(id, who)?;
+        self.compare_with_audit(std::slice::from_mut(&mut run))?;
+        Ok(run)
+    }
+
+    /// Marks the runs that are not what the audit says of them.
+    fn compare_with_audit(&self, runs: &mut [Run]) -> Result<(), Error> {
+        let ids: Vec<_> = runs.iter().map(|run| run.command_id.as_str()).collect();
+        let altered = self.store.altered(&ids)?;
+        for run in runs {
+            run.altered = altered.contains(&run.command_id);
+        }
+        Ok(())
     }
 
     /// The same as the store has them.

@@ -35,6 +35,29 @@ pub struct PrimitiveView {
 /// What to do about a line that others explain.
 const MEND: &str = "mend what is marked ✗ above";
 
+/// What to do where walls are weak and no part of them explains it.
+const REPORT: &str = "each part was granted when it was tried alone, so this is a mistake of \
+                      weighlock: please report it, with what `weighlock doctor --json` prints";
+
+/// Without one of these, walls are not full. The rest is a bonus.
+const VITAL: &[&str] = &[
+    "user-namespace",
+    "mount-namespace",
+    "pid-namespace",
+    "ipc-namespace",
+    "uts-namespace",
+    "net-namespace",
+    "cgroup-namespace",
+    "own-mounts",
+    "fresh-proc",
+    "devpts",
+    "loopback",
+    "no-new-privs",
+    "capabilities",
+    "seccomp",
+    "rlimits",
+];
+
 impl From<Primitive> for PrimitiveView {
     fn from(found: Primitive) -> Self {
         Self {
@@ -233,6 +256,9 @@ fn rest(found: Found<'_>) -> Vec<Check> {
         .map(|one| not(&one.name, Level::Problem, "not here", one));
     // A PID namespace's bound is wanted only where no cgroup has one.
     let mut second = vec!["keyring"];
+    if found.missing(&["uts-namespace"]).is_empty() {
+        second.push("hostname");
+    }
     if !found.missing(&["cgroup-pids"]).is_empty() && found.missing(&["fresh-proc"]).is_empty() {
         second.push("pid-max");
     }
@@ -332,17 +358,20 @@ fn walls(found: Found<'_>, sandboxes: &[Sandbox]) -> Check {
         .collect();
     let why = found.get("walls").and_then(|one| one.error.as_deref());
     let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+    let explained = !found.missing(VITAL).is_empty();
+    let own = found.get("walls").and_then(|one| one.fix.as_deref());
+    let mend = own.unwrap_or(if explained { MEND } else { REPORT });
     if let Some(first) = too_weak.first() {
         let names: Vec<String> = { too_weak.iter() }
             .map(|sandbox| format!("`{}` demands {}", sandbox.name, sandbox.minimum.word()))
             .collect();
         let fix = match rung {
-            Some(_) => format!(
-                "mend what is marked ✗ above, or accept less: minimum = \"{word}\" under \
-                 [sandbox.{}]",
+            // Not where it would only hide a mistake.
+            Some(_) if explained => format!(
+                "{MEND}, or accept less: minimum = \"{word}\" under [sandbox.{}]",
                 first.name
             ),
-            None => MEND.into(),
+            _ => mend.into(),
         };
         let found = format!(
             "{word}{why} — sandbox {}, and runs nothing",
@@ -355,7 +384,7 @@ fn walls(found: Found<'_>, sandboxes: &[Sandbox]) -> Check {
         _ => hint(
             "walls",
             format!("{word}, which every sandbox accepts{why}"),
-            MEND,
+            mend,
         ),
     }
 }
@@ -405,7 +434,7 @@ mod tests {
                     errno: None,
                     error: error.map(|(_, error)| (*error).to_owned()),
                     means: "so".into(),
-                    fix: error.map(|_| "mend it".into()),
+                    fix: error.filter(|_| name != "walls").map(|_| "mend it".into()),
                 }
             })
             .collect()
@@ -447,6 +476,17 @@ mod tests {
             line.found,
             "landlock: cannot enter — sandbox `app` demands full, and runs nothing"
         );
+        assert!(line.fix.is_some_and(|fix| fix.contains("accept less")));
+
+        // Bonuses explain nothing, and nobody is talked into weaker walls.
+        let odd = machine(&[
+            ("landlock-tcp", "since version 4"),
+            ("walls", "cannot make /proc: Permission denied"),
+        ]);
+        let line = walls(Found(&odd), std::slice::from_ref(&sandbox));
+        assert_eq!(line.level, Level::Problem);
+        assert_eq!(line.fix.as_deref(), Some(REPORT));
+
         let modest = Sandbox {
             minimum: Rung::Landlock,
             ..sandbox

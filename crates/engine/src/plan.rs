@@ -1,9 +1,7 @@
 //! What running a permitted request takes, worked out before anything begins.
 
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
 
-use tokio::sync::OwnedSemaphorePermit;
 use weighlock_confine::{Access, Network};
 use weighlock_exec::{Hidden, Limits, Spec};
 use weighlock_marks::Nonce;
@@ -17,6 +15,7 @@ use crate::error::Error;
 use crate::request::Input;
 use crate::run::{Beginning, Case, Still};
 use crate::sandbox::Sandbox;
+use crate::shares::Place;
 use crate::terminals::{is_plain_shell, startup};
 use crate::view::{Detail, LimitsView, Run, SandboxView, TerminalDetail, stored};
 use crate::walls::{Guarded, Walls};
@@ -32,7 +31,7 @@ pub(crate) struct Plan {
     /// What the policy said.
     pub(crate) verdict: &'static str,
     pub(crate) spec: Spec,
-    pub(crate) room: OwnedSemaphorePermit,
+    pub(crate) room: Place,
     /// Its sandbox as it is shown.
     pub(crate) sandbox: SandboxView,
     /// What is protected in the directory that it may write.
@@ -63,7 +62,8 @@ impl Engine {
         permit: Permit,
         beginning: Beginning,
     ) -> Result<(Plan, Permit), Error> {
-        let room = self.take_place()?;
+        let room = { &self.places }.take(&case.request.principal);
+        let room = room.map_err(Error::TooMany)?;
         let mut command = self.command(&case, &permit, &beginning);
         let mut layers = self.layers(&case, &permit, &command.id)?;
         let (permit, doubt) = self.doubted(permit, &case, &mut layers)?;
@@ -78,6 +78,7 @@ impl Engine {
         warnings.extend(case.judged.warnings.iter().cloned());
         warnings.extend(doubt);
         warnings.extend(allowed.withheld());
+        layers.closed = !allowed.reads_secret_files(&layers);
         let mut walls = self.walls(allowed.sandbox, &case.place, &case.path, &mut layers)?;
         let tasks = self.show_tasks(&case.session, walls.for_root);
         walls.profile.files.extend(tasks);
@@ -157,14 +158,6 @@ impl Engine {
         });
         Ok((permit.only_tried(), said))
     }
-
-    /// Takes one of the places for runs, of which there are so many.
-    fn take_place(&self) -> Result<OwnedSemaphorePermit, Error> {
-        let place = Arc::clone(&self.places).try_acquire_owned();
-        place.map_err(|_| Error::TooMany {
-            running: self.config.max_running,
-        })
-    }
 }
 
 /// A request that may run.
@@ -237,6 +230,16 @@ impl Allowed<'_> {
     /// to say what it does: at a terminal or an open input.
     fn has_secrets(&self) -> bool {
         !self.permit.is_unasked() && !self.is_open()
+    }
+
+    /// Returns whether it may read secret files: a person has allowed it, or
+    /// rules of people have allowed all of it, and it sees nothing that nobody
+    /// has decided about. A shell that somebody types at runs other commands,
+    /// and each of those is judged by itself.
+    fn reads_secret_files(&self, layers: &Layers) -> bool {
+        let by_rules = self.permit.by_people() && !layers.is_doubtful();
+        let is_shell = self.is_open() && is_plain_shell(&self.case.request.command);
+        (self.permit.person().is_some() || by_rules) && !is_shell
     }
 
     fn is_open(&self) -> bool {

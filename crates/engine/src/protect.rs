@@ -20,6 +20,8 @@ mod nested;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use config::{Setting, settings};
+pub(crate) use git::{lexical, read as read_small};
 pub(crate) use nested::nested;
 
 /// What is kept from being written inside a writable directory.
@@ -73,6 +75,7 @@ const HOLDS: &str = "it holds what others run";
 const GIT_HOOK: &str = "git hooks run it";
 const DEV_ENV: &str = "entering the directory or calling a tool runs it";
 const PACKAGES: &str = "it says which programs the package manager runs";
+const TOOL: &str = "it says which program a tool is, or what it loads";
 const EDITOR: &str = "an editor runs what it names";
 const AGENT: &str = "an agent runs the hooks and servers it names";
 const CI: &str = "a build service runs it with its secrets";
@@ -82,7 +85,8 @@ const LOGIN: &str = "a shell or the session runs it at login";
 ///
 /// Left out on purpose, as they act only when somebody builds the project,
 /// which runs its code anyway, and agents edit them all day: `Makefile`,
-/// `package.json`, `build.rs`, `.bazelrc`, `rust-toolchain.toml`, `flake.nix`.
+/// `package.json`, `build.rs`, `default.nix`. Others act on any call of a tool,
+/// `cargo --version` too, or say which program is the tool: those are in.
 /// `.gitattributes` only chooses among filters that the git config defines.
 /// `.nvmrc` and the like are a version number; `.tool-versions` is in, as asdf
 /// takes `path:./dir` for a version.
@@ -100,13 +104,38 @@ const NAMES: &[(&str, &str)] = &[
     ("mise.toml", DEV_ENV),
     (".mise", DEV_ENV),
     (".tool-versions", DEV_ENV),
+    (".rvmrc", DEV_ENV),
+    ("shell.nix", DEV_ENV),
+    ("flake.nix", DEV_ENV),
+    ("devenv.nix", DEV_ENV),
+    ("devbox.json", DEV_ENV),
     (".npmrc", PACKAGES),
+    (".yarnrc", PACKAGES),
     (".yarnrc.yml", PACKAGES),
     (".yarn/releases", PACKAGES),
     (".yarn/plugins", PACKAGES),
+    (".yarn/sdks", PACKAGES),
     (".pnpmfile.cjs", PACKAGES),
+    (".pnpmfile.mjs", PACKAGES),
+    ("pnpm-workspace.yaml", PACKAGES),
+    ("bunfig.toml", PACKAGES),
     (".cargo/config.toml", PACKAGES),
     (".cargo/config", PACKAGES),
+    ("rust-toolchain", TOOL),
+    ("rust-toolchain.toml", TOOL),
+    ("tools/bazel", TOOL),
+    (".bazelrc", TOOL),
+    (".bazeliskrc", TOOL),
+    (".bazelversion", TOOL),
+    (".buckconfig", TOOL),
+    (".jvmopts", TOOL),
+    (".sbtopts", TOOL),
+    (".mvn", TOOL),
+    ("gradle/wrapper", TOOL),
+    ("global.json", TOOL),
+    ("ansible.cfg", TOOL),
+    (".hg/hgrc", TOOL),
+    (".python-version", TOOL),
     (".vscode/tasks.json", EDITOR),
     (".vscode/settings.json", EDITOR),
     (".vscode/launch.json", EDITOR),
@@ -114,8 +143,13 @@ const NAMES: &[(&str, &str)] = &[
     (".vscode/mcp.json", EDITOR),
     (".idea", EDITOR),
     (".zed", EDITOR),
+    (".helix", EDITOR),
+    ("rust-analyzer.toml", EDITOR),
+    (".bsp", EDITOR),
     (".exrc", EDITOR),
+    (".nvimrc", EDITOR),
     (".nvim.lua", EDITOR),
+    (".dir-locals.el", EDITOR),
     (".devcontainer", EDITOR),
     (".devcontainer.json", EDITOR),
     (".claude", AGENT),

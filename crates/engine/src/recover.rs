@@ -88,7 +88,7 @@ impl Engine {
         let dir = self.dir_of(&command.id);
         match tokio::time::timeout(PATIENCE, adopt(&dir)).await {
             Ok(Ok(Orphan::Running(job))) => {
-                let place = Arc::clone(&self.places).try_acquire_owned().ok();
+                let place = self.places.count(&command.requested_by);
                 let live = Live::new(job, self.config.output_per_run, place, None, vec![]);
                 let run = Run::from_command(command.clone());
                 let live = Arc::new(live.with_terminal(&run, self.kept_nonce(&run)));

@@ -9,6 +9,7 @@ use crate::engine::Engine;
 use crate::error::{Error, brief};
 use crate::inbox::Kept;
 use crate::principal::Principal;
+use crate::quota::{cut, left_out, tell_text};
 use crate::run::{Case, Outcome};
 use crate::view::{Detail, Reason, Run, TerminalDetail, explained, stored};
 
@@ -17,14 +18,15 @@ impl Engine {
     pub(crate) async fn refuse(&self, case: &Case) -> Result<Outcome, Error> {
         let reason = case.refusal();
         let mut command = self.unrun(case, State::Blocked);
-        let entry = self.entry_of(
-            "run.blocked",
-            "policy",
-            &command,
-            json!({ "command": command.command, "cwd": command.cwd,
-                    "requested_by": command.requested_by, "rule": reason.rule, "reason": reason.text }),
-        );
-        command.detail = explained(&command, reason);
+        let mut told = json!({ "cwd": command.cwd, "requested_by": command.requested_by,
+                               "rule": reason.rule, "reason": reason.text });
+        tell_text(&mut told, &command.command);
+        let entry = self.entry_of("run.blocked", "policy", &command, told);
+        let mut detail = Run::from_command(command.clone()).detail;
+        detail.warnings.extend(left_out(&command.command));
+        detail.reason = Some(reason);
+        command.detail = stored(&detail);
+        command.command = cut(&command.command).to_owned();
         let inserted = self
             .store
             .insert(command.clone(), case.key(), vec![entry])
@@ -42,17 +44,17 @@ impl Engine {
         pause: &PauseRow,
     ) -> Result<Outcome, Error> {
         let mut command = self.unrun(&case, State::Held);
-        let entry = self.entry_of(
-            "run.held",
-            case.request.principal.name(),
-            &command,
-            json!({ "command": command.command, "cwd": command.cwd, "paused_by": pause.by }),
-        );
+        let mut told = json!({ "cwd": command.cwd, "paused_by": pause.by });
+        tell_text(&mut told, &command.command);
+        let who = case.request.principal.name();
+        let entry = self.entry_of("run.held", who, &command, told);
         command.detail = explained(&command, held(pause));
         let (id, session) = (command.id.clone(), case.session.clone());
+        let request = Kept::from(&case).to_json();
+        self.charge(who, request.len() as u64);
         let hold = Hold {
             command,
-            request: Kept::from(&case).to_json(),
+            request,
             key: case.key(),
             max_pending: self.config.approvals.max_pending,
         };
@@ -87,7 +89,10 @@ impl Engine {
         let now = self.clock.micros();
         let request = &case.request;
         let detail = Detail {
-            description: request.description.clone(),
+            description: request
+                .description
+                .as_deref()
+                .map(|text| cut(text).to_owned()),
             token: request.principal.token().map(str::to_owned),
             policy_version: self.policy_version(),
             shell: case.judged.shell.name().into(),
@@ -145,7 +150,7 @@ impl Case {
         let text = &self.request.command;
         Reason {
             code: first.code.clone(),
-            text: first.text.clone(),
+            text: cut(&first.text).to_owned(),
             rule: Some(first.rule.clone()),
             layer: Some(first.layer.clone()),
             part: { first.span }

@@ -115,6 +115,9 @@ pub struct Request {
     pub external: bool,
     /// It is typed at the shell of this terminal: the id of its run.
     pub in_terminal: Option<String>,
+    /// That terminal writes directly, so that reading is not the only thing a
+    /// command could do there.
+    pub writes_directly: bool,
     /// Where that shell is.
     pub shell_dir: Option<String>,
     /// The client's own name for this request: made twice, it runs once.
@@ -142,6 +145,7 @@ impl Request {
             shell: None,
             external: false,
             in_terminal: None,
+            writes_directly: false,
             shell_dir: None,
             key: None,
             review: None,

@@ -1,4 +1,4 @@
-//! Keeping the output of all runs together within bounds.
+//! Keeping the output of all runs together within bounds, and the record.
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -20,6 +20,9 @@ const AGE_EVERY_SECONDS: u64 = 60;
 /// How long a request's key stands for its run, in microseconds: a day is
 /// longer than anyone tries again.
 const KEYS_FOR: i64 = 24 * 3600 * 1_000_000;
+
+/// How often the record's oldest part is removed.
+const RECORD_EVERY: Duration = Duration::from_secs(24 * 3600);
 
 /// How many runs are looked at in one go.
 const BATCH: i64 = 100;
@@ -50,6 +53,14 @@ impl Engine {
             self.tidy_recordings();
             self.tidy_output_files()?;
         }
+        self.tidy_output(aged).await?;
+        if aged {
+            self.tidy_record().await?;
+        }
+        Ok(())
+    }
+
+    async fn tidy_output(&self, aged: bool) -> Result<(), Error> {
         let oldest = self.steady_now() - self.output_age().as_micros() as i64;
         // Many runs that end at once would each remove the same, and count it
         // as often.
@@ -69,6 +80,30 @@ impl Engine {
                 }
                 self.remove_output(command).await?;
             }
+        }
+    }
+
+    /// Removes the record of what was over long ago. Once a day is often enough,
+    /// and each time leaves an entry.
+    async fn tidy_record(&self) -> Result<(), Error> {
+        let age = self.config.record_age;
+        let slack = (age / 16).min(RECORD_EVERY);
+        let now = self.steady_now();
+        let before = |age: Duration| now.saturating_sub(age.as_micros() as i64);
+        let due = self.store.oldest_time()?;
+        if due.is_none_or(|oldest| oldest >= before(age + slack)) {
+            return Ok(());
+        }
+        loop {
+            let gone = { &self.store }.forget(before(age), self.clock.micros());
+            let gone = gone.await?;
+            for id in &gone.commands {
+                let _ = std::fs::remove_dir_all(self.dir_of(id));
+            }
+            if gone.entries == 0 {
+                return Ok(());
+            }
+            tracing::info!(entries = gone.entries, "removed what is old of the record");
         }
     }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use weighlock_exec::{self as exec, Job, Nursery, Ordered, Spec};
-use weighlock_policy::{Permit, Settled, Verdict};
+use weighlock_policy::{Permit, Reason, Settled, Verdict};
 use weighlock_store::{Command, Inserted, Key, State};
 
 use crate::engine::Engine;
@@ -20,6 +20,7 @@ use crate::place::Place;
 use crate::plan::{Files, Plan};
 use crate::principal::{Principal, Right, Via};
 use crate::request::Request;
+use crate::sandbox::Review;
 use crate::sandboxes::Known;
 use crate::terminals::{keep_nonce, show_from};
 use crate::view::{Run, SandboxView, stored};
@@ -108,6 +109,7 @@ impl Engine {
     /// Dropping the future does not stop the run: once started, it goes on
     /// under its keeper and is recorded.
     pub async fn run(self: &Arc<Self>, request: Request) -> Result<Outcome, Error> {
+        self.check_quota(request.principal.name()).await?;
         let asked = (request.principal.clone(), request.command.clone());
         match self.journey(request).await {
             Ok(outcome) => Ok(outcome),
@@ -196,7 +198,14 @@ impl Engine {
             place: &place,
             session: Some(&session),
         };
-        let judged = self.judged(&request, &at, None)?;
+        let mut judged = self.judged(&request, &at, None)?;
+        if request.review == Some(Review::Before)
+            && judged.judgement.verdict == Verdict::Auto
+            && !judged.judgement.by_people()
+            && self.has_secret_files(sandbox, &place.path)?
+        {
+            judged.judgement.ask_first(reads_secret_files());
+        }
         self.note_rules().await?;
         let mut case = Case {
             view: self.view(sandbox),
@@ -354,8 +363,7 @@ impl Engine {
             drop(plan.cwd);
             match launched {
                 Ok(job) => {
-                    let live =
-                        Live::new(job, room.bytes, Some(plan.room), plan.guarded, plan.below);
+                    let live = Live::new(job, room.bytes, plan.room, plan.guarded, plan.below);
                     let run = Run::from_command(command.clone());
                     let nonce = engine.kept_nonce(&run);
                     let live = Arc::new(live.with_terminal(&run, nonce));
@@ -435,6 +443,19 @@ impl Case {
     /// It is our own check whether anything runs.
     fn is_doctor(&self) -> bool {
         self.request.principal.name() == "doctor"
+    }
+}
+
+/// Why a command is asked about that could run unasked, though without what is
+/// secret.
+fn reads_secret_files() -> Reason {
+    Reason {
+        code: "secret_files".into(),
+        text: "Asks to read the secret files of its sandbox.".into(),
+        rule: "secret-files".into(),
+        layer: "built-in".into(),
+        remedy: String::new(),
+        span: None,
     }
 }
 

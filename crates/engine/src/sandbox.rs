@@ -95,6 +95,9 @@ pub struct Sandbox {
     pub output_bytes: Option<u64>,
     /// What is hidden wherever it could be seen; `~/` is the home directory.
     pub hidden: Vec<PathBuf>,
+    /// Patterns of files that hold secrets, added to the built-in list
+    /// ([`SECRET_FILES`](weighlock_policy::SECRET_FILES)) and to the server's.
+    pub secret_files: Vec<String>,
     /// Variables of the server's environment that commands see here, beside
     /// those of the settings.
     pub pass: Vec<String>,
@@ -153,6 +156,7 @@ impl Sandbox {
             time: None,
             output_bytes: None,
             hidden: vec![],
+            secret_files: vec![],
             pass: vec![],
             set: BTreeMap::new(),
             secrets: BTreeMap::new(),
@@ -248,6 +252,7 @@ fn default_limits() -> Limits {
         open_files: 65_536,
         file_bytes: 16 * GIB,
         disk_bytes: 16 * GIB,
+        disk_files: 1_000_000,
     }
 }
 

@@ -24,7 +24,7 @@ const CLOCK_OFF: Duration = Duration::from_secs(5);
 
 /// Descriptors that a run takes of the server, and what it needs besides.
 const DESCRIPTORS_OF_RUN: u64 = 4;
-const DESCRIPTORS: u64 = 512;
+const DESCRIPTORS: u64 = 768;
 
 /// Processes of a run that are ours: keeper, init, and the shell.
 const PROCESSES_OF_RUN: u64 = 3;

@@ -5,7 +5,7 @@ mod reason;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weighlock_confine::Holds;
+use weighlock_confine::{Holds, Rung};
 use weighlock_exec::{Cause, Exit, Fate, Size, Status, Totals};
 use weighlock_store::{Command, State};
 
@@ -60,6 +60,9 @@ pub struct Run {
     pub detail: Detail,
     /// Something of it may still be running.
     pub open: bool,
+    /// It is not what the audit says of it: somebody has edited the database.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub altered: bool,
 }
 
 /// What has no column in the store.
@@ -174,6 +177,10 @@ pub struct SandboxView {
     pub files: String,
     /// `off` or `on`.
     pub network: String,
+    /// Files on the sandbox's list of secret files that it could not read,
+    /// since nobody had allowed it to; relative to the directory.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub closed: Vec<String>,
     /// How strong the walls were: `full`, `shared-proc` or `landlock`.
     pub level: Option<String>,
     /// Each wall, layer by layer.
@@ -193,6 +200,9 @@ pub struct LimitsView {
     pub file_bytes: u64,
     /// Bytes written to disks.
     pub disk_bytes: u64,
+    /// Files made on a copy.
+    #[serde(default)]
+    pub disk_files: u64,
 }
 
 impl From<&weighlock_confine::Limits> for LimitsView {
@@ -203,6 +213,7 @@ impl From<&weighlock_confine::Limits> for LimitsView {
             open_files: limits.open_files,
             file_bytes: limits.file_bytes,
             disk_bytes: limits.disk_bytes,
+            disk_files: limits.disk_files,
         }
     }
 }
@@ -318,6 +329,7 @@ impl Run {
             ended_at: command.ended_at.map(time),
             detail,
             open: command.open,
+            altered: false,
         }
     }
 }
@@ -368,6 +380,9 @@ impl Detail {
     pub(crate) fn learn(&mut self, status: &Status, stopped_by: Option<&str>) {
         if let (Some(sandbox), Some(walls)) = (&mut self.sandbox, &status.walls) {
             sandbox.level = Some(walls.rung.word().into());
+            if walls.rung == Rung::Landlock {
+                sandbox.closed.clear();
+            }
             sandbox.layers = walls
                 .layers
                 .iter()

@@ -94,6 +94,12 @@ async fn answer(State(door): State<Arc<Door>>, request: Request) -> Response {
     if let Err(why) = options(&head) {
         return (StatusCode::BAD_REQUEST, why).into_response();
     }
+    let declared = head.headers.get(header::CONTENT_LENGTH);
+    let declared = declared.and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+    if declared.is_some_and(|bytes| bytes > MOST as u64) {
+        // Before any of it has come.
+        return ([(header::CONNECTION, "close")], too_large()).into_response();
+    }
     let Some(place) = door.sessions.place(&who) else {
         let why = "too many calls are under way; wait for one of them";
         return (StatusCode::TOO_MANY_REQUESTS, why).into_response();
@@ -111,10 +117,7 @@ async fn answer(State(door): State<Arc<Door>>, request: Request) -> Response {
     };
     let body = match timeout(BODY_WITHIN, axum::body::to_bytes(body, MOST)).await {
         Ok(Ok(body)) => body,
-        Ok(Err(_)) => {
-            let why = format!("a message has at most {MOST} bytes; nothing was done");
-            return (StatusCode::PAYLOAD_TOO_LARGE, why).into_response();
-        }
+        Ok(Err(_)) => return too_large().into_response(),
         Err(_) => {
             let why = "the message did not come in time; nothing was done";
             return (StatusCode::REQUEST_TIMEOUT, why).into_response();
@@ -131,6 +134,11 @@ async fn answer(State(door): State<Arc<Door>>, request: Request) -> Response {
         door.sessions.add(id, &who);
     }
     response.map(|body| until_sent(body, (place, connection)))
+}
+
+fn too_large() -> (StatusCode, String) {
+    let why = format!("a message has at most {MOST} bytes; nothing was done");
+    (StatusCode::PAYLOAD_TOO_LARGE, why)
 }
 
 impl Door {

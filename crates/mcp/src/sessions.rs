@@ -14,9 +14,10 @@ use tokio::sync::watch;
 /// Sessions of one principal at once, at the most: each keeps answers.
 const OF_ONE: usize = 64;
 
-/// Messages of one principal under way at once, at the most: half of the
-/// connections that there are over TCP.
-const CALLS_OF_ONE: usize = 128;
+/// Messages of one principal under way at once, at the most: fewer than an
+/// agent's share of the connections over TCP, so that it can still ask for
+/// something else.
+const CALLS_OF_ONE: usize = 96;
 
 /// All that there are, by their ids; and how much each principal has under way.
 #[derive(Default)]

@@ -6,14 +6,14 @@ use aide::axum::ApiRouter;
 use aide::axum::routing::{delete_with, get_with, patch_with, post_with, put_with};
 use aide::openapi::{Info, OpenApi, SecurityScheme};
 use axum::extract::{DefaultBodyLimit, FromRequestParts, Request};
-use axum::http::StatusCode;
 use axum::http::request::Parts;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
-use tokio::sync::Semaphore;
 use tower::ServiceExt;
-use weighlock_engine::Engine;
+use weighlock_engine::{Engine, Shares};
 
 use crate::auth::{self, Gate, Guest, no_token};
 use crate::outward::Outward;
@@ -52,8 +52,7 @@ pub(crate) fn app(
     let gate = Arc::new(Gate {
         engine: Arc::clone(&engine),
         limits: Limits::default(),
-        viewers: Arc::new(Semaphore::new(MAX_VIEWERS)),
-        viewing: Arc::default(),
+        viewers: Shares::new("viewers", MAX_VIEWERS),
         hosts,
     });
     let router = router.layer(axum::Extension(outward));
@@ -61,6 +60,7 @@ pub(crate) fn app(
     router
         .route(&format!("{ROOT}/openapi.json"), described)
         .with_state(engine)
+        .route_layer(axum::middleware::from_fn(small_enough))
         .merge(within)
         .fallback(pages::answer)
         .method_not_allowed_fallback(no_such_method)
@@ -71,6 +71,37 @@ pub(crate) fn app(
         ))
         .layer(axum::Extension(gate))
         .layer(axum::Extension(Arc::new(pages)))
+        .layer(axum::middleware::map_response(private))
+}
+
+/// Refuses a body that is too large before any of it has come.
+async fn small_enough(request: Request, next: Next) -> Response {
+    let declared = request.headers().get(header::CONTENT_LENGTH);
+    let declared = declared.and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+    if declared.is_none_or(|bytes| bytes <= MAX_BODY as u64) {
+        return next.run(request).await;
+    }
+    let problem = Problem::new(
+        StatusCode::PAYLOAD_TOO_LARGE,
+        "body_too_large",
+        format!("a body has at most {MAX_BODY} bytes; nothing was done"),
+        "give input in pieces, or put it into a file",
+    );
+    ([(header::CONNECTION, "close")], problem).into_response()
+}
+
+/// Answers are for who has asked, and for nobody on the way to keep; files of the
+/// pages say for how long they may be kept.
+async fn private(mut response: Response) -> Response {
+    let headers = response.headers_mut();
+    // Streams of events come with a word that lets them be kept.
+    let is_stream = { headers.get(header::CONTENT_TYPE) }
+        .is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
+    if is_stream || !headers.contains_key(header::CACHE_CONTROL) {
+        let never = HeaderValue::from_static("no-store");
+        headers.insert(header::CACHE_CONTROL, never);
+    }
+    response
 }
 
 /// The service, for doors of which those who come in are known already.

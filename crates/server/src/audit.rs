@@ -23,10 +23,13 @@ const MAX_PAGE: usize = 1000;
 /// What a verification of the audit found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct VerifiedView {
-    /// Entries that are right, counted from the first.
+    /// The number of the last entry up to which all are right.
     entries: u64,
     /// The hash of the last of them.
     head: String,
+    /// The entries up to this one were removed by retention, as a checkpoint in
+    /// the chain tells.
+    removed_to: Option<u64>,
     /// The first entry that is wrong, and how.
     fault: Option<FaultView>,
 }
@@ -35,6 +38,10 @@ pub(crate) struct VerifiedView {
 pub(crate) struct FaultView {
     seq: u64,
     what: String,
+    /// Set when the entries are right, and a row is not what they say: its table
+    /// and its key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    row: Option<String>,
 }
 
 /// Audit entries.
@@ -134,7 +141,8 @@ pub(crate) async fn verify(
 }
 
 pub(crate) fn verify_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
-    op.id("verifyAudit").summary("Check the audit's chain")
+    op.id("verifyAudit")
+        .summary("Check the audit's chain, and the rows that it speaks of")
 }
 
 pub(crate) async fn export(
@@ -253,9 +261,11 @@ impl From<Verified> for VerifiedView {
         Self {
             entries: found.entries,
             head: found.head,
+            removed_to: found.removed.map(|removed| removed.removed_to),
             fault: found.fault.map(|fault| FaultView {
                 seq: fault.seq,
                 what: fault.what,
+                row: fault.row,
             }),
         }
     }

@@ -1,6 +1,5 @@
 //! Who is at the door.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
@@ -11,9 +10,9 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use tokio::net::UnixStream;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use weighlock_engine::{Engine, Principal, Process, Role};
+use weighlock_engine::{Engine, NoPlace, Place, Principal, Process, Role, Shares};
 
+use crate::lobby::Visit;
 use crate::pages::is_page;
 use crate::problem::Problem;
 use crate::rate::Limits;
@@ -52,9 +51,8 @@ impl Peer {
 pub(crate) struct Gate {
     pub(crate) engine: Arc<Engine>,
     pub(crate) limits: Limits,
-    /// Places for those who watch terminals, and how many each has.
-    pub(crate) viewers: Arc<Semaphore>,
-    pub(crate) viewing: Arc<Mutex<HashMap<String, usize>>>,
+    /// Places for those who watch terminals.
+    pub(crate) viewers: Arc<Shares>,
     /// Names, beside this machine's own, by which a proxy reaches us.
     pub(crate) hosts: Vec<String>,
 }
@@ -83,12 +81,31 @@ pub(crate) async fn identify(
         }
         Err(refusal) => return refusal,
     };
+    if let Err(problem) = counted(&head, &principal) {
+        return send_away(problem);
+    }
     if let Err(inside) = outside_of_runs(&gate.engine, peer, &principal, &head).await {
         return inside.into_response();
     }
     head.extensions.insert(principal);
     head.extensions.insert(peer);
     next.run(Request::from_parts(head, body)).await
+}
+
+/// Counts a connection for who has come in by it. Past their share they are
+/// sent away.
+fn counted(head: &Parts, who: &Principal) -> Result<(), Problem> {
+    let visit = head.extensions.get::<Arc<Visit>>();
+    visit
+        .map_or(Ok(()), |visit| visit.is_of(who))
+        .map_err(|no| {
+            Problem::new(
+                StatusCode::TOO_MANY_REQUESTS,
+                "too_many_connections",
+                format!("{no}; nothing was done"),
+                "end some of yours: streams, and requests that wait, have one each",
+            )
+        })
 }
 
 impl Gate {
@@ -144,28 +161,14 @@ pub(crate) struct Guest {
     gate: Arc<Gate>,
     peer: Peer,
     headers: HeaderMap,
+    /// Keeps the connection counted, when it is a WebSocket too.
+    _visit: Option<Arc<Visit>>,
 }
 
 impl Guest {
-    /// Takes one of the places of those who watch; none if all are taken, or
-    /// all that one may have.
-    pub(crate) fn viewing(&self) -> Option<Seat> {
-        let place = Arc::clone(&self.gate.viewers).try_acquire_owned().ok()?;
-        let seats = Arc::clone(&self.gate.viewing);
-        let who = self.who.name().to_owned();
-        {
-            let mut taken = lock(&seats);
-            let mine = taken.entry(who.clone()).or_default();
-            if *mine >= SEATS_OF_ONE {
-                return None;
-            }
-            *mine += 1;
-        }
-        Some(Seat {
-            who,
-            seats,
-            _place: place,
-        })
+    /// Takes one of the places of those who watch.
+    pub(crate) fn viewing(&self) -> Result<Place, NoPlace> {
+        self.gate.viewers.take(&self.who)
     }
 
     /// Returns whether they would still be let in, and as the same.
@@ -175,30 +178,8 @@ impl Guest {
     }
 }
 
-/// How many terminals one may watch at once: others want to watch, too.
-const SEATS_OF_ONE: usize = 256;
-
-/// The place of somebody who watches a terminal.
-pub(crate) struct Seat {
-    who: String,
-    seats: Arc<Mutex<HashMap<String, usize>>>,
-    _place: OwnedSemaphorePermit,
-}
-
-impl Drop for Seat {
-    fn drop(&mut self) {
-        let mut taken = lock(&self.seats);
-        if let Some(mine) = taken.get_mut(&self.who) {
-            *mine -= 1;
-            if *mine == 0 {
-                taken.remove(&self.who);
-            }
-        }
-    }
-}
-
 /// Whoever panicked with the lock left whole values behind.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|lock| lock.into_inner())
 }
 
@@ -213,6 +194,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Guest {
             gate: { gate.cloned() }.ok_or_else(no_token)?,
             peer: { peer.copied() }.ok_or_else(no_token)?,
             headers: parts.headers.clone(),
+            _visit: known.get().cloned(),
         })
     }
 }

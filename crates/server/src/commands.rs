@@ -248,7 +248,7 @@ pub(crate) async fn show(
 ) -> Result<Json<CommandView>, Problem> {
     let mut run = {
         let (engine, who) = (Arc::clone(&engine), who.clone());
-        blocking(move || Ok(engine.find(&id, &who)?)).await?
+        blocking(move || Ok(engine.find_checked(&id, &who)?)).await?
     };
     // Whoever attends a run waits for what it does, not for a person.
     let goes_on = match run.state {

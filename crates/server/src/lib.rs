@@ -14,6 +14,7 @@ mod events;
 mod export;
 mod limits;
 mod listen;
+mod lobby;
 mod metrics;
 mod output;
 mod outward;

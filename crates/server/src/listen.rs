@@ -26,10 +26,11 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
-use weighlock_engine::Engine;
+use weighlock_engine::{Engine, Shares};
 
 use crate::api::{Within, app};
 use crate::auth::Peer;
+use crate::lobby::{Lobby, Visit};
 use crate::outward::{Outward, deliver, traces};
 use crate::pages::Pages;
 use crate::problem::Problem;
@@ -38,10 +39,13 @@ use crate::problem::Problem;
 /// Most wait for a run, and a run goes on without us.
 const FINISH_WITHIN: Duration = Duration::from_millis(500);
 
-/// Connections at once over TCP, and as many of strangers over the socket.
-/// Anyone on this machine can open them without a token; the descriptors that
-/// are left are for those who are known, and for runs.
+/// Connections at once over TCP of those who are known, who share them. The
+/// descriptors that are left are for the socket, and for runs.
 const TCP_CONNECTIONS: usize = 256;
+
+/// Connections at once of strangers, over TCP and over the socket. Anyone on this
+/// machine can open them without a token.
+const STRANGERS: usize = 256;
 
 /// Connections of one user at once over the socket. Beside each run there are
 /// one or two, and a handful for each agent; more is a program gone wrong, and
@@ -52,8 +56,7 @@ const USER_CONNECTIONS: usize = 1024;
 const TOLD_CONNECTIONS: usize = 16;
 
 /// How long a connection over TCP may be without a request that is whole, from
-/// its beginning or from the last answer. Whoever waits for one of the places
-/// waits about as long when all are taken by those who say nothing.
+/// its beginning or from the last answer.
 const HEAD_WITHIN: Duration = Duration::from_secs(10);
 
 /// Bytes of a request before its body. The longest address that the parser
@@ -127,14 +130,19 @@ struct Host {
 impl Host {
     async fn open_tcp(self, listener: TcpListener) {
         let way = self.way(Some(HEAD_WITHIN));
-        let places = Arc::new(Semaphore::new(TCP_CONNECTIONS));
+        let shares = Shares::new("connections", TCP_CONNECTIONS);
+        let lobby = Lobby::new(STRANGERS);
         loop {
-            let place = Arc::clone(&places).acquire_owned().await;
-            let place = place.expect("nobody closes it");
             let (stream, _) = next(|context| listener.poll_accept(context)).await;
             // Held back by the kernel, small answers take up to 40 ms.
             let _ = stream.set_nodelay(true);
-            self.attend(&way, stream, Peer::Tcp, place);
+            let visit = loop {
+                match lobby.enter(&shares) {
+                    Ok(visit) => break visit,
+                    Err(after) => tokio::time::sleep(after).await,
+                }
+            };
+            self.attend(&way, stream, Peer::Tcp, visit, None);
         }
     }
 
@@ -146,27 +154,32 @@ impl Host {
             app: TowerToHyperService::new(Router::new().fallback(too_many)),
             ..self.way(Some(HEAD_WITHIN))
         };
-        let strangers = Arc::new(Semaphore::new(TCP_CONNECTIONS));
         let told = Arc::new(Semaphore::new(TOLD_CONNECTIONS));
+        let (strangers, lobby) = (shares(), Lobby::new(STRANGERS));
         let mut known = HashMap::new();
         loop {
             let (stream, _) = next(|context| listener.poll_accept(context)).await;
             let peer = Peer::of(&stream);
             // Without a place they are sent away: others must not wait behind
             // them.
-            let ways = match self.known(peer) {
-                Some(uid) => {
-                    let places = known.entry(uid).or_insert_with(user_places);
-                    vec![(&patient, &*places), (&full, &told)]
+            let Some(uid) = self.known(peer) else {
+                if let Ok(visit) = lobby.enter(&strangers) {
+                    self.attend(&hasty, stream, peer, visit, None);
                 }
-                None => vec![(&hasty, &strangers)],
+                continue;
             };
-            let found = ways.into_iter().find_map(|(way, places)| {
+            // Agents of a user may come by the same socket, each with a token.
+            let (places, shares) = known
+                .entry(uid)
+                .or_insert_with(|| (user_places(), shares()));
+            let found = [(&patient, &*places), (&full, &told)];
+            let found = found.into_iter().find_map(|(way, places)| {
                 let place = Arc::clone(places).try_acquire_owned().ok()?;
                 Some((way, place))
             });
             if let Some((way, place)) = found {
-                self.attend(way, stream, peer, place);
+                let visit = Visit::of_user(shares);
+                self.attend(way, stream, peer, visit, Some(place));
             }
         }
     }
@@ -188,13 +201,22 @@ impl Host {
     }
 
     /// Answers on one connection for as long as it lasts, in a task of its own.
-    fn attend<S>(&self, way: &Way, stream: S, peer: Peer, place: OwnedSemaphorePermit)
-    where
+    fn attend<S>(
+        &self,
+        way: &Way,
+        stream: S,
+        peer: Peer,
+        visit: Visit,
+        place: Option<OwnedSemaphorePermit>,
+    ) where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let app = way.app.clone();
+        let visit = Arc::new(visit);
+        let visitor = Arc::clone(&visit);
         let answer = service_fn(move |mut request: Request<Incoming>| {
             request.extensions_mut().insert(ConnectInfo(peer));
+            request.extensions_mut().insert(Arc::clone(&visitor));
             app.call(request)
         });
         let connection = way.http.serve_connection(TokioIo::new(stream), answer);
@@ -205,6 +227,8 @@ impl Host {
             let mut connection = pin!(connection);
             let ended = tokio::select! {
                 ended = connection.as_mut() => ended,
+                // Another stranger has come.
+                () = visit.must_leave() => return,
                 () = is_true(&mut closed) => {
                     connection.as_mut().graceful_shutdown();
                     connection.await
@@ -227,6 +251,10 @@ fn user_places() -> Arc<Semaphore> {
     Arc::new(Semaphore::new(USER_CONNECTIONS))
 }
 
+fn shares() -> Arc<Shares> {
+    Shares::new("connections", USER_CONNECTIONS)
+}
+
 /// What a user is told who has no place left.
 async fn too_many() -> impl IntoResponse {
     let problem = Problem::new(
@@ -235,7 +263,8 @@ async fn too_many() -> impl IntoResponse {
         format!("you have {USER_CONNECTIONS} connections open; nothing was done"),
         "end programs that keep them: runs in the foreground, watchers and agents do",
     );
-    ([(header::CONNECTION, "close")], problem)
+    let close = (header::CONNECTION, "close");
+    ([close, (header::CACHE_CONTROL, "no-store")], problem)
 }
 
 /// How HTTP is spoken. More than 100 header lines get a 431 by default, and

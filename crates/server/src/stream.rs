@@ -19,11 +19,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::time::MissedTickBehavior;
 use weighlock_engine::{
-    Engine, Follow, Hand, Item, Run, Sent, Sight, Size, Stream, Typed, Until, short_id,
+    Engine, Follow, Hand, Item, Place, Run, Sent, Sight, Size, Stream, Typed, Until, short_id,
     whole_characters,
 };
 
-use crate::auth::{Guest, Seat};
+use crate::auth::Guest;
 use crate::problem::Problem;
 use crate::system::{Id, Params, of_kinds};
 
@@ -267,11 +267,11 @@ pub(crate) async fn watch(
             "connect as a WebSocket, or read `…/commands/{id}/stream`",
         )
     })?;
-    let seat = guest.viewing().ok_or_else(|| {
+    let seat = guest.viewing().map_err(|no| {
         Problem::new(
             StatusCode::SERVICE_UNAVAILABLE,
             "too_many_viewers",
-            "too many are watching already".into(),
+            no.to_string(),
             "close what you do not look at, and try again",
         )
     })?;
@@ -327,7 +327,7 @@ struct Watching {
     sent: u64,
     /// And came up to this one.
     came: u64,
-    _seat: Seat,
+    _seat: Place,
 }
 
 /// What is around somebody at a terminal.

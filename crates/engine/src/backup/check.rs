@@ -139,6 +139,7 @@ pub(super) fn check_audit(dir: &Path, manifest: &Manifest) -> Result<(), Error> 
         entries,
         head,
         fault,
+        ..
     } = Store::check_copy(dir)?;
     if let Some(fault) = fault {
         return Err(damaged(format!(

@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use serde_json::json;
 use weighlock_effects::{
-    Applied, Changes, CommitError, Place, commit, is_applied, is_unfinished, recover,
+    Applied, Changes, CommitError, Kind, Place, commit, is_applied, is_unfinished, recover,
 };
 use weighlock_policy::{ChangesSettled, CommitPermit};
 use weighlock_store::{ApprovalState, ChangesRow, ChangesState, Command, Durability, State};
 
 use super::apart;
+use super::copy::Copied;
 use super::question::Looked;
 use super::view::ChangesView;
 use crate::engine::Engine;
@@ -39,8 +40,19 @@ impl Engine {
             durable: self.config.durability == Durability::Power,
             alone: others.iter().all(|other| other == run) && !self.is_copy_seen(run),
         };
-        let changes = changes.clone();
-        apart(move || commit(&changes, permit, &place)).await
+        let applying = changes.clone();
+        let applied = apart(move || commit(&applying, permit, &place)).await?;
+        if let Ok(Some(copied)) = Copied::load(&self.copy_dir(run))
+            && copied.closed
+        {
+            let made = { changes.entries.iter() }.filter(|change| change.kind == Kind::Created);
+            let made = made.filter_map(|change| {
+                let root = changes.roots.get(change.root)?;
+                Some((root.live.clone(), change.path.path().to_owned()))
+            });
+            self.found.secrets.remember(made);
+        }
+        Ok(applied)
     }
 
     /// Returns whether a command waits for an answer about its changes.

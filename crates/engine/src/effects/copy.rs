@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
-use weighlock_confine::{Access, FileId, Identity, Mount, Network, Writes};
+use weighlock_confine::{Access, FileId, Identity, Inodes, Mount, Network, Writes};
 use weighlock_effects::{Layer, Root, Source, Time};
 use weighlock_policy::Permit;
 
@@ -45,6 +45,9 @@ pub(crate) struct Copied {
     pub(crate) request: String,
     /// A person has allowed such commands beforehand.
     pub(crate) allowed: bool,
+    /// It could not read secret files.
+    #[serde(default)]
+    pub(crate) closed: bool,
     /// Every change is asked about.
     pub(crate) ask_all: bool,
     /// A person wanted to see it before answering.
@@ -80,6 +83,8 @@ pub(crate) struct Layers {
     home: Option<PathBuf>,
     /// Keeps all of them there until the run has begun.
     pub(crate) comes: Option<Comes>,
+    /// The run cannot read secret files.
+    pub(crate) closed: bool,
 }
 
 impl Layers {
@@ -154,6 +159,13 @@ impl Layers {
         self.below.iter().any(|(_, copy)| !copy.allowed)
     }
 
+    /// Returns the layers over a directory that earlier runs have written to
+    /// which could read secret files.
+    pub(crate) fn with_secrets(&self, at: &Path) -> Vec<PathBuf> {
+        let open = self.below.iter().filter(|(_, copy)| !copy.closed);
+        open.filter_map(|(_, copy)| copy.upper(at)).collect()
+    }
+
     /// Returns whether anything of it is to be seen.
     pub(crate) fn is_wanted(&self) -> bool {
         self.dir.is_some() || !self.below.is_empty()
@@ -190,6 +202,14 @@ impl Copied {
         });
         let layers = uppers.chain(&self.home).filter_map(|upper| upper.parent());
         layers.map(Path::to_owned).collect()
+    }
+
+    /// The directories that it wrote to, each with where it has that.
+    pub(super) fn uppers(&self) -> impl Iterator<Item = (PathBuf, PathBuf)> {
+        self.roots.iter().filter_map(|root| match &root.source {
+            Source::Upper(upper) => Some((root.live.clone(), upper.clone())),
+            Source::Images(_) | Source::Live(_) => None,
+        })
     }
 
     /// Where it has what was written to a directory.
@@ -301,6 +321,7 @@ impl Engine {
             home_stays: !permit.is_unasked() || permit.on_copy() && self.is_reviewed_never(case),
             home: None,
             comes: None,
+            closed: false,
         };
         if let Manner::Direct = manner {
             return Ok(layers);
@@ -324,6 +345,11 @@ impl Engine {
         }
         if let Manner::Copy = manner {
             let dir = self.copy_dir(run);
+            if let Some(inodes) = Inodes::of(&self.config.state_dir)
+                && inodes.are_short()
+            {
+                return Err(Error::FewInodes { inodes });
+            }
             let made = fs::create_dir_all(&dir);
             made.map_err(Error::file(&dir))?;
             layers.dir = Some(dir);
@@ -352,6 +378,7 @@ impl Engine {
             since: now(),
             request: Kept::from(case).to_json(),
             allowed: !permit.on_copy() || self.is_reviewed_never(case),
+            closed: layers.closed,
             ask_all: case.request.preview,
             for_question: case.for_question,
             network: online.then(|| hosts(judgement)),
@@ -400,7 +427,7 @@ pub(super) fn no_copy(why: &str) -> Error {
 }
 
 /// What is mounted below a directory is not seen through a layer.
-fn mounted_below(dir: &Path) -> Option<String> {
+pub(crate) fn mounted_below(dir: &Path) -> Option<String> {
     let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
     let points = mounts.lines().filter_map(|line| line.split(' ').nth(4));
     let point = { points }.find(|point| {

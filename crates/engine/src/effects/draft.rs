@@ -21,6 +21,7 @@ use crate::error::{Error, brief};
 use crate::judge::clean;
 use crate::place::Place;
 use crate::principal::Principal;
+use crate::project::View;
 use crate::sandbox::Sandbox;
 use crate::view::{Run, time};
 
@@ -112,6 +113,33 @@ impl Engine {
             }
         }
         Ok(None)
+    }
+
+    /// Returns the files that a run sees which only reads.
+    pub(crate) fn view_at(
+        &self,
+        sandbox: &Sandbox,
+        cwd: &Path,
+        session: Option<&str>,
+    ) -> Result<View, Error> {
+        let root = self.territory(sandbox, cwd, &self.home);
+        let homes = self.homes_of(&sandbox.id);
+        let mut layers: Vec<_> = homes
+            .iter()
+            .map(|at| (self.home.clone(), at.clone()))
+            .collect();
+        if let Some(session) = session {
+            for row in self.store.held_changes(Some(session))? {
+                let dir = self.copy_dir(&row.run);
+                let copied = Copied::load(&dir).map_err(Error::file(&dir))?;
+                layers.extend(copied.iter().flat_map(Copied::uppers));
+            }
+        }
+        Ok(View {
+            root: root.unwrap_or_else(|| cwd.to_owned()),
+            layers,
+            homes,
+        })
     }
 
     /// Returns a session's whole draft as one set of changes. Reads files: not

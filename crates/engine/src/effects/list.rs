@@ -74,6 +74,21 @@ pub struct ChangeInfo {
     pub mode_after: Option<String>,
     /// Why it is not simply applied: that other programs run it, say.
     pub mark: Option<String>,
+    /// What else changes, a line for each: owner, extended attributes, or the
+    /// time of modification where nothing else does.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub about: Vec<String>,
+    /// How many other names the file has (hard links), in the sandbox or outside.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub other_names: u64,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde hands over a reference"
+)]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// Something that is not as the run saw it.
@@ -331,7 +346,31 @@ pub(super) fn change_info(changes: &Changes, index: usize) -> ChangeInfo {
         size_after: size(change.after.as_ref()),
         mode_before: mode(change.before.as_ref()),
         mode_after: mode(change.after.as_ref()),
+        about: about(changes, index),
+        other_names: { change.before.as_ref() }
+            .filter(|node| node.kind == NodeKind::File)
+            .map_or(0, |node| node.links.saturating_sub(1)),
         ..ChangeInfo::default()
+    }
+}
+
+fn about(changes: &Changes, index: usize) -> Vec<String> {
+    let change = &changes.entries[index];
+    let mut lines = changes.about(index);
+    if change.kind == Kind::Times
+        && let (Some(before), Some(after)) = (&change.before, &change.after)
+    {
+        let (before, after) = (moment(before), moment(after));
+        lines.push(format!("time of modification {before} → {after}"));
+    }
+    lines
+}
+
+fn moment(node: &Node) -> String {
+    let nanos = i32::try_from(node.mtime.nanos).unwrap_or_default();
+    match jiff::Timestamp::new(node.mtime.seconds, nanos) {
+        Ok(time) => time.to_string(),
+        Err(_) => format!("{} s after 1970", node.mtime.seconds),
     }
 }
 

@@ -84,8 +84,7 @@ pub(super) fn header(
     let (mark, exit) = match (command.exit_code, command.signal) {
         (Some(0), _) => ("✓", "exit 0".to_owned()),
         (Some(code), _) => ("✗", format!("exit {code}")),
-        (None, Some(signal)) => ("✗", format!("ended by signal {signal}")),
-        (None, None) => ("✗", "ended".to_owned()),
+        (None, signal) => ("✗", how_it_ended(signal, detail)),
     };
     let took = detail
         .duration_ms
@@ -122,6 +121,17 @@ pub(super) fn header(
     }
 }
 
+/// Says which limit a run has met, if that has ended it.
+fn how_it_ended(signal: Option<i32>, detail: &Detail) -> String {
+    let why = detail.reason.as_ref().map(|reason| reason.text.as_str());
+    let why = why.and_then(|text| text.split(". ").next());
+    match (why, signal) {
+        (Some(why), _) => why.trim_end_matches('.').to_owned(),
+        (None, Some(signal)) => format!("ended by signal {signal}"),
+        (None, None) => "ended".to_owned(),
+    }
+}
+
 /// Hosts that a run tried to reach where there was no network.
 pub(super) fn stopped(detail: &Detail) -> Vec<String> {
     let denials = detail.denials.iter();
@@ -140,7 +150,7 @@ fn duration(ms: f64) -> String {
 pub(super) fn waiting(question: &Approval, command: &Command, detail: &Detail) -> Reason {
     let exit = match command.exit_code {
         Some(code) => format!("exit {code}"),
-        None => "it did not end by itself".into(),
+        None => how_it_ended(command.signal, detail),
     };
     let summary = detail.changes.as_ref().map_or("", |view| &view.summary);
     Reason::new(

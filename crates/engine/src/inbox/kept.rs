@@ -34,6 +34,8 @@ pub(crate) struct Kept {
     #[serde(default)]
     in_terminal: Option<String>,
     #[serde(default)]
+    writes_directly: bool,
+    #[serde(default)]
     shell_dir: Option<String>,
     #[serde(default)]
     review: Option<Review>,
@@ -80,6 +82,7 @@ impl Kept {
             keep: request.keep,
             external: request.external,
             in_terminal: request.in_terminal.clone(),
+            writes_directly: request.writes_directly,
             shell_dir: request.shell_dir.clone(),
             review: request.review,
             preview: request.preview,
@@ -132,6 +135,7 @@ impl Engine {
             keep: kept.keep,
             external: kept.external,
             in_terminal: kept.in_terminal,
+            writes_directly: kept.writes_directly,
             shell_dir: kept.shell_dir,
             review: kept.review,
             preview: kept.preview,

@@ -29,6 +29,7 @@ pub(crate) use self::wait::Waiters;
 use crate::engine::Engine;
 use crate::error::{Error, brief};
 use crate::principal::{Principal, Right};
+use crate::quota::tell_text;
 use crate::run::{Case, Outcome};
 use crate::view::{Reason, Run, explained, time};
 
@@ -67,19 +68,19 @@ impl Engine {
                 ..fresh
             },
         };
-        let detail = json!({ "command": command.command, "cwd": command.cwd,
-                           "agent": case.request.agent, "risk": approval.risk,
-                           "reasons": reasons_of(&approval), "fingerprint": approval.fingerprint });
-        let entry = self.entry_of(
-            "run.waiting",
-            case.request.principal.name(),
-            &command,
-            detail,
-        );
+        let mut detail = json!({ "cwd": command.cwd, "agent": case.request.agent,
+                           "risk": approval.risk, "reasons": reasons_of(&approval),
+                           "fingerprint": approval.fingerprint });
+        tell_text(&mut detail, &command.command);
+        let who = case.request.principal.name();
+        let entry = self.entry_of("run.waiting", who, &command, detail);
+        let request = Kept::from(&case).to_json();
+        self.charge(who, request.len() as u64);
+        self.charge_entry(who, &approval.body);
         let id = command.id.clone();
         let ask = Ask {
             command,
-            request: Kept::from(&case).to_json(),
+            request,
             key: case.key(),
             max_pending: self.config.approvals.max_pending,
             approval,

@@ -319,9 +319,12 @@ impl Engine {
     ) -> Error {
         let about = about.map(brief);
         let detail = json!({ "what": what, "about": about, "origin": who.origin() });
-        let entry = self.entry("agent.refused", who.name(), None, detail);
-        if let Err(error) = self.store.record(vec![entry]).await {
-            tracing::error!(%error, "cannot record a refusal");
+        // Whoever has filled their part of the record is refused all the same.
+        if self.check_quota(who.name()).await.is_ok() {
+            let entry = self.entry("agent.refused", who.name(), None, detail);
+            if let Err(error) = self.store.record(vec![entry]).await {
+                tracing::error!(%error, "cannot record a refusal");
+            }
         }
         Error::NeverAgents {
             what: what.to_owned(),

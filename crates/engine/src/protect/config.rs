@@ -1,4 +1,4 @@
-//! Reads the few settings of a git configuration that name files.
+//! Reads git configurations, and finds the few settings that name files.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -15,27 +15,61 @@ pub(super) struct Named {
 }
 
 /// Settings whose values git runs, or reads what to run from; of any section.
-const COMMANDS: &[&[u8]] = &[
-    b"attributesfile",
-    b"clean",
-    b"command",
-    b"cmd",
-    b"driver",
-    b"editor",
-    b"external",
-    b"fsmonitor",
-    b"helper",
-    b"pager",
-    b"process",
-    b"program",
-    b"smudge",
-    b"sshcommand",
-    b"textconv",
+const COMMANDS: &[&str] = &[
+    "attributesfile",
+    "clean",
+    "command",
+    "cmd",
+    "driver",
+    "editor",
+    "external",
+    "fsmonitor",
+    "helper",
+    "pager",
+    "process",
+    "program",
+    "smudge",
+    "sshcommand",
+    "textconv",
 ];
 
-pub(super) fn parse(text: &[u8]) -> Named {
-    let mut named = Named::default();
-    let mut section = Vec::new();
+/// One setting of a git configuration.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Setting {
+    /// In lower case.
+    pub(crate) section: String,
+    /// What is in quotes behind the section, as it is written.
+    subsection: Option<String>,
+    /// In lower case.
+    key: String,
+    pub(crate) value: Vec<u8>,
+}
+
+impl Setting {
+    /// Returns its whole name: `diff.x.textconv`.
+    pub(crate) fn name(&self) -> String {
+        match &self.subsection {
+            Some(sub) => format!("{}.{sub}.{}", self.section, self.key),
+            None => self.plain_name(),
+        }
+    }
+
+    /// Returns its name without what is in quotes: `diff.textconv`.
+    pub(crate) fn plain_name(&self) -> String {
+        format!("{}.{}", self.section, self.key)
+    }
+
+    /// Returns whether a name of it is this one.
+    pub(crate) fn is_about(&self, name: &str) -> bool {
+        self.subsection.as_deref().unwrap_or(&self.key) == name
+    }
+}
+
+/// Reads all settings of a configuration. Git refuses to work with one that has
+/// mistakes, so those need not be found.
+pub(crate) fn settings(text: &[u8]) -> Vec<Setting> {
+    let mut settings = vec![];
+    let mut section = (String::new(), None);
     let mut rest = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     while let Some(&byte) = rest.first() {
         match byte {
@@ -45,29 +79,47 @@ pub(super) fn parse(text: &[u8]) -> Named {
             _ => {
                 let (key, value);
                 (key, value, rest) = setting(rest);
-                let path = PathBuf::from(OsStr::from_bytes(&value));
-                match (&section[..], &key[..]) {
-                    (b"core", b"hookspath") => named.hooks.push(path),
-                    (b"core", b"worktree") => named.worktree = Some(path),
-                    (b"include" | b"includeif", b"path") => named.includes.push(path),
-                    (_, key) if COMMANDS.contains(&key) => {
-                        let words = value.split(u8::is_ascii_whitespace);
-                        let words = words.map(|word| PathBuf::from(OsStr::from_bytes(word)));
-                        named
-                            .programs
-                            .extend(words.filter(|word| !word.as_os_str().is_empty()));
-                    }
-                    _ => {}
-                }
+                settings.push(Setting {
+                    section: section.0.clone(),
+                    subsection: section.1.clone(),
+                    key,
+                    value,
+                });
             }
+        }
+    }
+    settings
+}
+
+pub(super) fn parse(text: &[u8]) -> Named {
+    let mut named = Named::default();
+    for Setting {
+        section,
+        key,
+        value,
+        ..
+    } in settings(text)
+    {
+        let path = PathBuf::from(OsStr::from_bytes(&value));
+        match (&*section, &*key) {
+            ("core", "hookspath") => named.hooks.push(path),
+            ("core", "worktree") => named.worktree = Some(path),
+            ("include" | "includeif", "path") => named.includes.push(path),
+            (_, key) if COMMANDS.contains(&key) => {
+                let words = value.split(u8::is_ascii_whitespace);
+                let words = words.map(|word| PathBuf::from(OsStr::from_bytes(word)));
+                named
+                    .programs
+                    .extend(words.filter(|word| !word.as_os_str().is_empty()));
+            }
+            _ => {}
         }
     }
     named
 }
 
-/// Reads to the `]` that is not in quotes. The name is without the quoted
-/// part, which only includes have among those we look for.
-fn header(text: &[u8]) -> (Vec<u8>, &[u8]) {
+/// Reads to the `]` that is not in quotes: the name, and what is in quotes.
+fn header(text: &[u8]) -> ((String, Option<String>), &[u8]) {
     let (mut quoted, mut at) = (false, 0);
     while at < text.len() && text[at] != b'\n' {
         match text[at] {
@@ -79,19 +131,28 @@ fn header(text: &[u8]) -> (Vec<u8>, &[u8]) {
         at += 1;
     }
     let at = at.min(text.len());
-    let name = text[..at].split(|b| b.is_ascii_whitespace() || *b == b'"');
-    let name = name.into_iter().next().unwrap_or_default();
-    (
-        name.to_ascii_lowercase(),
-        text.get(at + 1..).unwrap_or_default(),
-    )
+    let inside = String::from_utf8_lossy(&text[..at]);
+    let (name, quoted) = match inside.split_once('"') {
+        Some((name, quoted)) => (
+            name,
+            Some(quoted.trim_end().trim_end_matches('"').to_owned()),
+        ),
+        None => (&*inside, None),
+    };
+    // `[section.name]` is an old way to write `[section "name"]`.
+    let name = name.trim().to_ascii_lowercase();
+    let (name, quoted) = match (name.split_once('.'), quoted) {
+        (Some((section, sub)), None) => (section.to_owned(), Some(sub.to_owned())),
+        (_, quoted) => (name, quoted),
+    };
+    ((name, quoted), text.get(at + 1..).unwrap_or_default())
 }
 
 /// Reads `key = value` with quotes, escapes and continued lines.
-fn setting(text: &[u8]) -> (Vec<u8>, Vec<u8>, &[u8]) {
+fn setting(text: &[u8]) -> (String, Vec<u8>, &[u8]) {
     let end = text.iter().position(|b| matches!(b, b'=' | b'\n'));
     let end = end.unwrap_or(text.len());
-    let key = text[..end].trim_ascii().to_ascii_lowercase();
+    let key = String::from_utf8_lossy(text[..end].trim_ascii()).to_ascii_lowercase();
     if text.get(end) != Some(&b'=') {
         return (key, Vec::new(), &text[end..]);
     }

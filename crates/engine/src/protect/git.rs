@@ -344,7 +344,7 @@ fn pointer(base: &Path, file: &Path) -> Option<PathBuf> {
 
 /// Joins without asking the file system. Where a link makes the true path
 /// another one, the result is refused or not found.
-fn lexical(from: &Path, path: &Path) -> PathBuf {
+pub(crate) fn lexical(from: &Path, path: &Path) -> PathBuf {
     let mut joined = PathBuf::new();
     for part in from.join(path).components() {
         match part {
@@ -357,7 +357,7 @@ fn lexical(from: &Path, path: &Path) -> PathBuf {
 }
 
 /// Reads a plain file of at most so many bytes. It could be a pipe or endless.
-fn read(path: &Path, most: u64) -> Option<Vec<u8>> {
+pub(crate) fn read(path: &Path, most: u64) -> Option<Vec<u8>> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = fs::File::from(open(path, flags, Mode::empty()).ok()?);
     let meta = file.metadata().ok()?;

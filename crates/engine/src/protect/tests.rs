@@ -527,3 +527,17 @@ fn best(work: impl Fn()) -> std::time::Duration {
     };
     (0..200).map(round).min().unwrap()
 }
+
+#[test]
+fn what_is_protected_where_commands_write_directly_is_asked_about_on_copies() {
+    use weighlock_policy::{Change, ChangeKind, Preset, Rules, Settings, judge_changes};
+    let rules = Rules::base(&[Preset::Bash], &Settings::default());
+    let is_asked = |path: String| {
+        let change = Change::new(path, ChangeKind::Modified);
+        !judge_changes(&rules, &[change], true).reasons.is_empty()
+    };
+    for (name, _) in NAMES {
+        let either = is_asked((*name).to_owned()) || is_asked(format!("{name}/x"));
+        assert!(either, "{name}");
+    }
+}

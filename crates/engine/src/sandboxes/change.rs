@@ -246,6 +246,8 @@ impl Engine {
             let path = brief(&path.to_string_lossy());
             return Err(bad(format!("{path} is not a whole path")));
         }
+        let patterns = guard.secret_files.iter().map(String::as_str);
+        weighlock_policy::SecretFiles::new(patterns).map_err(|why| bad(brief(&why)))?;
         check_variables(guard.set.iter())?;
         if let Some(name) = { guard.pass.iter() }.find(|name| !env::is_name(name)) {
             return Err(not_a_variable(name));

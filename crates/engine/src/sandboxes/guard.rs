@@ -31,6 +31,10 @@ pub struct Guard {
     /// What is hidden wherever it could be seen. Keys, cloud credentials and
     /// browser profiles if not given.
     pub hidden: Vec<PathBuf>,
+    /// Patterns of files whose content is kept from commands that nobody has
+    /// allowed, added to the built-in list: `config/prod.yml`, `private/`. `!`
+    /// makes an exception: `!.env.test`; `!**` empties the list.
+    pub secret_files: Vec<String>,
     /// Variables of the server's environment that commands see here, beside
     /// those of the settings.
     pub pass: Vec<String>,
@@ -87,6 +91,8 @@ pub struct LimitsInfo {
     pub file_mib: Option<u64>,
     /// Written to disk in all.
     pub disk_mib: Option<u64>,
+    /// Files made on a copy.
+    pub disk_files: Option<u64>,
     /// The longest that a run may take.
     pub time_seconds: Option<u64>,
     /// Output that is kept of a run.
@@ -102,6 +108,7 @@ impl Default for Guard {
             read: vec![],
             write: vec![],
             hidden: HIDDEN.iter().map(PathBuf::from).collect(),
+            secret_files: vec![],
             pass: vec![],
             set: BTreeMap::new(),
             secrets: vec![],
@@ -130,6 +137,7 @@ impl Guard {
             read: sandbox.read.clone(),
             write: sandbox.write.clone(),
             hidden: sandbox.hidden.clone(),
+            secret_files: sandbox.secret_files.clone(),
             pass: sandbox.pass.clone(),
             set: sandbox.set.clone(),
             secrets: sandbox.secrets.keys().cloned().collect(),
@@ -143,6 +151,7 @@ impl Guard {
                 open_files: Some(limits.open_files),
                 file_mib: Some(limits.file_bytes / MIB),
                 disk_mib: Some(limits.disk_bytes / MIB),
+                disk_files: Some(limits.disk_files),
                 time_seconds: sandbox.time.map(|time| time.as_secs()),
                 output_mib: sandbox.output_bytes.map(|bytes| bytes / MIB),
             },
@@ -168,6 +177,7 @@ impl LimitsInfo {
         set(&mut limits.open_files, self.open_files, 1);
         set(&mut limits.file_bytes, self.file_mib, MIB);
         set(&mut limits.disk_bytes, self.disk_mib, MIB);
+        set(&mut limits.disk_files, self.disk_files, 1);
     }
 }
 

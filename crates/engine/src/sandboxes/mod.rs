@@ -167,6 +167,7 @@ impl Engine {
             time: guard.limits.time_seconds.map(Duration::from_secs),
             output_bytes: { guard.limits.output_mib }.map(|mib| mib.saturating_mul(1024 * 1024)),
             hidden: guard.hidden,
+            secret_files: guard.secret_files,
             pass: guard.pass,
             set: guard.set,
             secrets: body.secrets,

@@ -63,7 +63,8 @@ impl Engine {
         live.has_settled(&shown).await;
         check_line(command, &shown)?;
         live.keyboard.await_news(who.name());
-        let mut case = self.case_in(&live, terminal, command, who).await?;
+        let direct = !terminal.detail.is_on_copy();
+        let mut case = self.case_in(&live, terminal, command, who, direct).await?;
         let news = live.keyboard.news(who.name());
         case.judged.warnings.extend(news.clone());
         let begun = self.permitted(terminal, case).await.inspect_err(|_| {

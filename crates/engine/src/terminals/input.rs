@@ -215,6 +215,7 @@ impl Engine {
         who: &Principal,
         said: serde_json::Value,
     ) -> Result<(), Error> {
+        self.check_quota(who.name()).await?;
         let entry = self.terminal_entry(kind, run, who.name(), said);
         Ok(self.store.record(vec![entry]).await?)
     }

@@ -8,7 +8,6 @@ use weighlock_marks::Shell as Kind;
 use weighlock_policy::{Settled, Verdict};
 use weighlock_store::PauseRow;
 
-use super::blind::check_blind;
 use super::input::{Line, Sent};
 use super::prompt::INTERRUPT;
 use super::show::Shown;
@@ -32,23 +31,19 @@ impl Engine {
     ) -> Result<Line, Error> {
         let shown = shell_of(live)?;
         check_line(line, &shown)?;
-        let mut case = self.case_in(live, terminal, line, who).await?;
+        let direct = !terminal.detail.is_on_copy();
+        let mut case = self.case_in(live, terminal, line, who, direct).await?;
         if let Some(pause) = self.pause_of(&case) {
             return match self.hold(case, &pause).await? {
                 Outcome::Waiting(run) => Ok(Line::Settled(Sent::Asked(Box::new(run)))),
                 _ => Err(Error::Paused { by: pause.by }),
             };
         }
-        let direct = !terminal.detail.is_on_copy();
-        let settled = case.judged.judgement.settle();
-        if let (true, Settled::Allowed(permit)) = (direct, &settled) {
-            check_blind(permit, &case, terminal)?;
-        }
-        match settled {
+        match case.judged.judgement.settle() {
             Settled::Allowed(_) => Ok(Line::Allowed),
             Settled::Asked(_) if !direct => Ok(Line::Allowed),
             Settled::Asked(_) => {
-                let case = self.case_in(live, terminal, line, who).await?;
+                let case = self.case_in(live, terminal, line, who, direct).await?;
                 match self.permitted(terminal, case).await? {
                     Outcome::Waiting(run) => Ok(Line::Settled(Sent::Asked(Box::new(run)))),
                     Outcome::Refused(run) => Err(refused(run)),
@@ -87,7 +82,8 @@ impl Engine {
         if !line.chars().all(plain) || !on_copy && line.contains([' ', '/']) {
             return refuse();
         }
-        let mut case = self.case_in(live, terminal, line, who).await?;
+        // It is an answer to the shell, and a command only by mistake.
+        let mut case = self.case_in(live, terminal, line, who, false).await?;
         match case.judged.judgement.settle() {
             Settled::Allowed(_) => Ok(()),
             Settled::Asked(_) if on_copy => Ok(()),
@@ -95,13 +91,15 @@ impl Engine {
         }
     }
 
-    /// The case of a command in a terminal: where its shell is now.
+    /// The case of a command in a terminal: where its shell is now. With
+    /// `direct`, what only a built-in rule allows is asked about.
     pub(super) async fn case_in(
         &self,
         live: &Live,
         terminal: &Run,
         command: &str,
         who: &Principal,
+        direct: bool,
     ) -> Result<Case, Error> {
         let cwd = live.directory();
         let name = terminal.detail.terminal.as_ref();
@@ -112,6 +110,7 @@ impl Engine {
             cwd: cwd.clone(),
             external: true,
             in_terminal: Some(terminal.command_id.clone()),
+            writes_directly: direct,
             shell_dir: cwd,
             shell: reads_as(terminal),
             ..Request::new(who.clone(), command)
@@ -146,11 +145,7 @@ impl Engine {
             return self.hold(case, &pause).await;
         }
         let direct = !terminal.detail.is_on_copy();
-        let settled = case.judged.judgement.settle();
-        if let (true, Settled::Allowed(permit)) = (direct, &settled) {
-            check_blind(permit, &case, terminal)?;
-        }
-        let permit = match settled {
+        let permit = match case.judged.judgement.settle() {
             Settled::Allowed(permit) => permit,
             Settled::Refused => return self.refuse(&case).await,
             // All that it changes is asked about when the terminal is closed.

@@ -5,7 +5,6 @@
 //! a restart like any other. What it shows is worked out by an emulator, which
 //! also answers when the program asks its terminal something.
 
-mod blind;
 mod exec;
 mod hand;
 mod input;

@@ -157,6 +157,12 @@ impl Detail {
                     .map(|limits| format!("limit of {} written to disk", size(limits.disk_bytes))),
                 "disk_mib",
             ),
+            Exceeded::Files => (
+                "disk_files_limit",
+                limits.map(|limits| format!("limit of {} files made on a copy", limits.disk_files)),
+                "disk_files",
+            ),
+            Exceeded::FreeInodes => return Some(few_inodes(ended)),
         };
         let name = self.sandbox.as_ref().map_or("", |sandbox| &sandbox.name);
         Some(
@@ -173,6 +179,15 @@ impl Detail {
             )),
         )
     }
+}
+
+fn few_inodes(ended: &str) -> Reason {
+    let text = format!(
+        "So few inodes are left on the disk of the copy that they are kept for others. {ended}."
+    );
+    let remedy = "Decide about changes that wait, or let a person remove files there: `df -i` \
+                  shows what is left.";
+    Reason::new("few_inodes", text).with_remedy(remedy)
 }
 
 fn seconds(millis: u64) -> f64 {

@@ -6,7 +6,7 @@ use weighlock_confine::{Access, PRIVATE, SYSTEM};
 use weighlock_exec::{Log, Stream};
 
 use super::person::Person;
-use crate::denial::{self, Denial, Fence, Limits, Walls};
+use crate::denial::{self, Closed, Denial, Fence, Limits, Walls};
 use crate::engine::Engine;
 use crate::protect::{self, Guard};
 use crate::view::SandboxView;
@@ -74,6 +74,27 @@ impl Engine {
             },
         };
         denial::find(&String::from_utf8_lossy(&said), &walls)
+    }
+
+    /// Names the secret files that a run could not open, as its words suggest.
+    /// Much of what agents run puts its errors among its output.
+    pub(crate) fn secret_denials(
+        &self,
+        log: &Log,
+        view: &SandboxView,
+        failed: bool,
+    ) -> Vec<Denial> {
+        if view.closed.is_empty() {
+            return vec![];
+        }
+        let closed = Closed {
+            sandbox: &view.name,
+            names: &view.closed,
+            failed,
+        };
+        let said = |stream| log.tail(stream, LOOK_AT).unwrap_or_default();
+        let streams = [said(Stream::Stderr), said(Stream::Stdout)].concat();
+        denial::find_secret(&String::from_utf8_lossy(&streams), &closed)
     }
 
     pub(crate) fn protected(&self, dir: &Path, unprotected: &[String]) -> Vec<PathBuf> {

@@ -2,9 +2,11 @@
 
 mod blame;
 mod caches;
+mod closed;
 mod lately;
 mod person;
 mod repositories;
+mod secret_files;
 mod shown;
 mod tools;
 
@@ -18,8 +20,9 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use rustix::fs::{fstat, statvfs};
-use weighlock_confine::{Access, FileId, Limits, Mount, Network, Profile, Writes};
+use weighlock_confine::{Access, FileId, Inodes, Limits, Mount, Network, Profile, Writes};
 
+use self::closed::{Closed, Secrets};
 use self::lately::Lately;
 use self::person::Person;
 pub(crate) use self::person::home;
@@ -82,6 +85,7 @@ struct Home {
 pub(crate) struct Found {
     pub(crate) repositories: Repositories,
     tools: Lately<Vec<Mount>>,
+    pub(crate) secrets: Secrets,
     /// Why a directory cannot be shown as a copy.
     pub(crate) copies: Lately<Option<String>>,
 }
@@ -91,6 +95,7 @@ impl Default for Found {
         Self {
             repositories: Repositories::default(),
             tools: Lately::new(TOOLS_FOR),
+            secrets: Secrets::default(),
             copies: Lately::new(COPIES_FOR),
         }
     }
@@ -139,6 +144,12 @@ impl Engine {
         // After the directory: a person may say more about a part of it.
         files.extend(self.extras(sandbox, &person, layers, &mut warnings)?);
         self.hide(sandbox, &person, &mut files);
+        let closed = match &dir {
+            Some(dir) if layers.closed => self.close_secrets(sandbox, dir, &person, layers)?,
+            _ => Closed::default(),
+        };
+        files.extend(closed.mounts);
+        warnings.extend(closed.warnings);
         let (cwd, cwd_is) = if is_layered(&place.path, &files) {
             (place.path.clone(), None)
         } else if is_seen(&place.path, &files) {
@@ -155,6 +166,7 @@ impl Engine {
             (person.home.clone(), layer_is)
         };
         let mut view = self.view(sandbox);
+        view.closed = closed.names;
         view.directory = dir.as_ref().map(|dir| dir.to_string_lossy().into_owned());
         if dir.is_none() {
             view.files = "none".into();
@@ -173,7 +185,7 @@ impl Engine {
                 cwd,
                 cwd_is,
                 network: sandbox.network,
-                limits: self.limits(sandbox, dir.as_deref()),
+                limits: self.limits(sandbox, dir.as_deref(), layers.is_writable()),
                 minimum: sandbox.minimum,
             },
             view,
@@ -487,14 +499,22 @@ impl Engine {
         }
     }
 
-    /// The sandbox's limits; of the disk, at most half of what is free.
-    fn limits(&self, sandbox: &Sandbox, dir: Option<&Path>) -> Limits {
+    /// The sandbox's limits; of the disk, at most half of what is free, where
+    /// the directory is and, on a copy, where that is.
+    fn limits(&self, sandbox: &Sandbox, dir: Option<&Path>, copied: bool) -> Limits {
         let mut limits = sandbox.limits;
-        let dir = dir.unwrap_or(&self.config.state_dir);
-        if let Ok(disk) = statvfs(dir) {
+        let state = self.config.state_dir.as_path();
+        let copy = Some(state).filter(|_| copied || dir.is_none());
+        for disk in [dir, copy].into_iter().flatten() {
+            let Ok(disk) = statvfs(disk) else {
+                continue;
+            };
             let free = disk.f_bavail.saturating_mul(disk.f_frsize);
             limits.disk_bytes = limits.disk_bytes.min(free / 2);
             limits.file_bytes = limits.file_bytes.min(limits.disk_bytes);
+        }
+        if let Some(inodes) = Inodes::of(state) {
+            limits.disk_files = limits.disk_files.min(inodes.free / 2);
         }
         limits
     }

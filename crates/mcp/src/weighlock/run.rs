@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use weighlock_engine::{State, TerminalView, is_plain_shell};
+use weighlock_engine::{Review, State, TerminalView, is_plain_shell};
 use weighlock_server::{CommandView, NewCommand, NewExec, NewTerminal};
 
 use super::told::Told;
@@ -43,6 +43,10 @@ struct Run {
     /// What it reads.
     #[serde(default)]
     stdin: Option<String>,
+    /// Have a person asked before it runs: only what a person has allowed can
+    /// read secret files.
+    #[serde(default)]
+    ask_first: bool,
     /// Let it go on when this call is cancelled.
     #[serde(default)]
     keep_on_cancel: bool,
@@ -83,6 +87,7 @@ async fn alone(call: &Call, asked: Run) -> Result<Reply, Failure> {
         stdin: asked.stdin,
         timeout_ms: asked.timeout.map(|seconds| (seconds * 1000.0) as i64),
         background: asked.background,
+        review: asked.ask_first.then_some(Review::Before),
         ..NewCommand::default()
     };
     Ok(Told::new(call.run(new, on_cancel).await?).reply())
@@ -95,6 +100,7 @@ async fn in_terminal(call: &Call, name: &str, asked: &Run) -> Result<Reply, Fail
         ("env", !asked.env.is_empty()),
         ("stdin", asked.stdin.is_some()),
         ("timeout", asked.timeout.is_some()),
+        ("ask_first", asked.ask_first),
     ];
     if let Some((what, _)) = unfit.iter().find(|(_, given)| *given) {
         return Err(Failure::new(
