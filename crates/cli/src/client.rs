@@ -1,5 +1,6 @@
 //! A thin client of the server, which it starts when none runs.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -87,6 +88,7 @@ impl Client {
                 ));
             }
         };
+        check_peer(&stream, paths)?;
         let (connection, driver) = handshake(TokioIo::new(stream)).await.map_err(broken)?;
         tokio::spawn(driver);
         let token = std::env::var(TOKEN).ok().filter(|token| !token.is_empty());
@@ -298,6 +300,44 @@ pub(crate) fn block_on<T>(deed: impl Future<Output = Result<T, Failure>>) -> Res
 pub(crate) async fn connect(socket: &Path) -> std::io::Result<UnixStream> {
     let address = short(socket)?;
     UnixStream::connect(&address).await
+}
+
+/// Refuses a server that is neither ours nor one we were sent to, before it
+/// gets a token or a command: who can write where the socket lies could have
+/// put their own there. Root, the user that we are, and the owner of the
+/// socket's directory or of the state directory are expected.
+pub(crate) fn check_peer(stream: &UnixStream, paths: &Paths) -> Result<(), Failure> {
+    let refuse = |what: String| {
+        Failure::new(
+            format!("{what}; nothing was sent"),
+            "somebody else may pretend to be the server: check who owns that socket, or name the \
+             right one with --socket PATH",
+        )
+    };
+    let socket = paths.socket.display();
+    let peer = stream.peer_cred().map_err(|error| {
+        refuse(format!(
+            "cannot tell which user listens on {socket}: {error}"
+        ))
+    })?;
+    let owner = |dir: Option<&Path>| dir?.metadata().ok().map(|dir| dir.uid());
+    // Through a link, which may lead into another directory.
+    let real = paths.socket.canonicalize().ok();
+    let dir = real.as_deref().unwrap_or(&paths.socket).parent();
+    let expected = [
+        Some(0),
+        Some(rustix::process::geteuid().as_raw()),
+        owner(dir),
+        owner(Some(&paths.state_dir)),
+    ];
+    match expected.contains(&Some(peer.uid())) {
+        true => Ok(()),
+        false => Err(refuse(format!(
+            "the user with id {} listens on {socket}, who owns neither its directory nor the state \
+             directory",
+            peer.uid()
+        ))),
+    }
 }
 
 /// A path to a socket that fits into an address.

@@ -3,11 +3,16 @@
 use std::io::Write;
 use std::time::Duration;
 
-pub(crate) use weighlock_engine::{safe_command, safe_text as safe, size};
+pub(crate) use weighlock_engine::{safe_command, safe_prose, safe_text as safe, size};
 
 /// Makes text safe and fits it into one line.
 pub(crate) fn one_line(text: &str, width: usize) -> String {
     fit(&joined(&safe(text)), width)
+}
+
+/// The same for sentences in whatever language.
+pub(crate) fn prose_line(text: &str, width: usize) -> String {
+    fit(&joined(&safe_prose(text)), width)
 }
 
 /// The same for a command, whose spaces matter.

@@ -94,6 +94,7 @@ impl Line {
         }
         let stream = client::connect(&paths.socket).await;
         let stream = stream.map_err(|error| broken(&error))?;
+        client::check_peer(&stream, paths)?;
         let uri = format!("ws://localhost/agent/terminal{path}/stream");
         let mut request = uri.into_client_request().map_err(|error| broken(&error))?;
         if let Ok(token) = std::env::var(TOKEN)

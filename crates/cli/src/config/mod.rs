@@ -5,8 +5,8 @@ mod raw;
 use std::path::{Path, PathBuf};
 
 use weighlock_engine::{
-    Config, DEFAULT_SANDBOX, Durability, LimitsInfo, Sandbox, Settings as PolicySettings, Times,
-    Traces, is_label, is_whole,
+    Config, DEFAULT_SANDBOX, Durability, LimitsInfo, Sandbox, SecretFiles,
+    Settings as PolicySettings, Times, Traces, is_label, is_whole,
 };
 
 use crate::client::Failure;
@@ -70,6 +70,7 @@ fn parse(written: &str, state_dir: &Path, base: PathBuf) -> Result<Settings, Str
     engine.roots = { raw.roots.into_iter() }
         .map(root)
         .collect::<Result<_, _>>()?;
+    engine.secret_files = patterns(raw.secret_files)?;
     raw.policy.apply(&mut engine)?;
     raw.approvals.apply(&mut engine);
     engine.on_close = raw.sessions.on_close.unwrap_or(engine.on_close);
@@ -95,6 +96,7 @@ fn parse(written: &str, state_dir: &Path, base: PathBuf) -> Result<Settings, Str
     set(&mut engine.keyboard.lost, raw.terminals.keyboard_lost);
     set(&mut engine.keep, raw.limits.keep);
     set(&mut engine.output_age, raw.output.age);
+    set(&mut engine.record_age, raw.store.age);
     set(&mut engine.notify.collapse, raw.notify.collapse);
     set(&mut engine.notify.retry, raw.notify.retry);
     set(&mut engine.notify.give_up, raw.notify.give_up);
@@ -117,6 +119,9 @@ fn parse(written: &str, state_dir: &Path, base: PathBuf) -> Result<Settings, Str
     }
     if let Some(mib) = raw.output.total_mib {
         engine.output_total = mib.max(1).saturating_mul(MIB);
+    }
+    if let Some(mib) = raw.store.quota_mib {
+        engine.record_quota = mib.max(1).saturating_mul(MIB);
     }
     engine.durability = match raw.store.durability {
         Some(RawDurability::Power) => Durability::Power,
@@ -200,6 +205,8 @@ impl RawSandbox {
             read: self.read,
             write: self.write,
             unprotected: self.unprotected,
+            secret_files: patterns(self.secret_files)
+                .map_err(|why| format!("sandbox.{}: {why}", sandbox.name))?,
             user: self.user,
             rules: self.rules.map(in_home).transpose()?,
             minimum: self.minimum.unwrap_or(sandbox.minimum),
@@ -215,6 +222,7 @@ impl RawSandbox {
             open_files: self.open_files,
             file_mib: self.file_mib,
             disk_mib: self.disk_mib,
+            disk_files: self.disk_files,
             ..LimitsInfo::default()
         }
     }
@@ -238,6 +246,13 @@ fn link_base(of: &str, address: String) -> Result<String, String> {
             "{of}: `{address}` is no address such as https://host"
         )),
     }
+}
+
+/// Refuses patterns of secret files that cannot be read.
+fn patterns(written: Vec<String>) -> Result<Vec<String>, String> {
+    SecretFiles::new(written.iter().map(String::as_str))
+        .map_err(|why| format!("secret_files: {why}"))?;
+    Ok(written)
 }
 
 /// A directory below which sandboxes may be made.
@@ -273,6 +288,10 @@ mod tests {
     fn the_documented_defaults_are_the_defaults() {
         let written = include_str!("../../../../docs/config.toml");
         assert!(written.lines().any(|line| line.starts_with("# base =")));
+        for pattern in weighlock_engine::SECRET_FILES {
+            let listed = |line: &str| line.split_whitespace().any(|word| word == *pattern);
+            assert!(written.lines().any(listed), "{pattern}");
+        }
         let documented = read(written).unwrap();
         let mut defaults = read("").unwrap().engine;
         // But for where it says that a sandbox comes from: it is written down.

@@ -16,6 +16,7 @@ use crate::text;
 pub(super) struct Raw {
     pub(super) base: Option<PathBuf>,
     pub(super) roots: Vec<PathBuf>,
+    pub(super) secret_files: Vec<String>,
     pub(super) listen: Option<String>,
     pub(super) hosts: Vec<String>,
     pub(super) preset: Option<Presets>,
@@ -114,6 +115,7 @@ pub(super) struct RawSandbox {
     pub(super) read: Vec<PathBuf>,
     pub(super) write: Vec<PathBuf>,
     pub(super) unprotected: Vec<String>,
+    pub(super) secret_files: Vec<String>,
     pub(super) user: Option<String>,
     pub(super) rules: Option<PathBuf>,
     pub(super) minimum: Option<Rung>,
@@ -123,6 +125,7 @@ pub(super) struct RawSandbox {
     pub(super) open_files: Option<u64>,
     pub(super) file_mib: Option<u64>,
     pub(super) disk_mib: Option<u64>,
+    pub(super) disk_files: Option<u64>,
 }
 
 #[derive(Debug, Default, PartialEq, Deserialize)]
@@ -172,6 +175,8 @@ pub(super) struct RawNotify {
 #[serde(deny_unknown_fields, default)]
 pub(super) struct RawStore {
     pub(super) durability: Option<RawDurability>,
+    pub(super) age: Option<Time>,
+    pub(super) quota_mib: Option<u64>,
 }
 
 #[derive(Debug, Default, PartialEq, Deserialize)]

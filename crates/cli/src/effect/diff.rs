@@ -3,7 +3,7 @@
 use weighlock_engine::{ChangeInfo, DiffLine, FileDiff, Hunk, Shape, Side, compare_texts};
 
 use super::{bytes, path};
-use crate::text::safe;
+use crate::text::{safe, safe_prose};
 
 /// What a line of a diff is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,7 +83,22 @@ fn head(change: &ChangeInfo) -> Vec<Styled> {
         lines.push(format!("rename from {from}"));
         lines.push(format!("rename to {name}"));
     }
+    lines.extend(change.about.iter().map(|line| path(line)));
+    lines.extend(other_names(change));
     lines.into_iter().map(|line| (Style::Head, line)).collect()
+}
+
+/// That a change may reach further than the path says.
+fn other_names(change: &ChangeInfo) -> Option<String> {
+    let what = match change.other_names {
+        0 => return None,
+        1 => "this file has another name, which may be outside the sandbox".to_owned(),
+        more => format!("this file has {more} other names, which may be outside the sandbox"),
+    };
+    Some(match change.kind.as_str() {
+        "modified" | "mode" => format!("{what}; if it is written in place, they change with it"),
+        _ => what,
+    })
 }
 
 fn sides(change: &ChangeInfo) -> (String, String) {
@@ -116,7 +131,7 @@ fn line(line: &DiffLine) -> Vec<Styled> {
         Side::Removed => (Style::Removed, '-'),
     };
     // Tabs are what they are in a file.
-    let text: Vec<String> = line.text.split('\t').map(safe).collect();
+    let text: Vec<String> = line.text.split('\t').map(safe_prose).collect();
     let mut lines = vec![(style, format!("{sign}{}", text.join("\t")))];
     if line.no_newline {
         lines.push((Style::Plain, "\\ No newline at end of file".into()));

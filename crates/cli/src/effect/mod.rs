@@ -162,6 +162,7 @@ pub(crate) fn lines(info: &ChangesInfo, links: &Links, most: usize) -> Vec<Strin
     for (change, name) in shown.iter().zip(&names) {
         let line = format!("{name:<width$}  {}", size_of(change));
         lines.push(line.trim_end().to_owned());
+        lines.extend({ change.about.iter() }.map(|line| format!("    {}", path(line))));
         let mark = change.mark.as_deref();
         lines.extend(mark.map(|mark| format!("    ! {}", safe(mark))));
     }
@@ -217,7 +218,10 @@ fn size_of(change: &ChangeInfo) -> String {
         (_, _, "mode") => {
             let (before, after) = (&change.mode_before, &change.mode_after);
             let word = |mode: &Option<String>| mode.clone().unwrap_or_default();
-            format!("{} → {}", word(before), word(after))
+            match before == after {
+                true => String::new(),
+                false => format!("{} → {}", word(before), word(after)),
+            }
         }
         (_, _, "renamed") => String::new(),
         (Some(added), Some(removed), _) => match (added, removed) {

@@ -3,7 +3,7 @@
 use weighlock_engine::{ApprovalView, Explanation, Risk, Situation, Tried};
 
 use super::{Asked, MAX_FILES, Put, is_stale};
-use crate::text::{aligned, one_line, safe, safe_command};
+use crate::text::{aligned, one_line, prose_line, safe, safe_command};
 use crate::when::{counter, seconds_since};
 use crate::{effect, judged};
 
@@ -188,7 +188,7 @@ pub(crate) fn requester(asked: &ApprovalView) -> String {
 /// What the requester says: a claim, and so at most two lines of it.
 fn claim(asked: &ApprovalView, width: usize) -> Option<String> {
     let claim = asked.claim.as_deref()?;
-    let claim = one_line(claim, width * 2 - 40);
+    let claim = prose_line(claim, width * 2 - 40);
     Some(format!(
         "{} says “{claim}”",
         one_line(&asked.requested_by, 30)

@@ -212,7 +212,7 @@ fn print_line(line: &LineView, numbered: bool, json: bool) {
         return;
     }
     let shown = if std::io::stdout().is_terminal() {
-        text::safe(&line.text)
+        text::safe_prose(&line.text)
     } else {
         line.text.clone()
     };

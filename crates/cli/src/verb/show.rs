@@ -96,6 +96,10 @@ fn check_here(run: &Run) -> Result<(), Failure> {
     ))
 }
 
+/// What stands beside a run that the audit contradicts.
+const ALTERED: &str =
+    "⚠ this is not what was recorded: somebody has edited the database (weighlock audit verify)";
+
 /// Where a run's files are.
 pub(crate) fn place(run: &Run) -> &str {
     let sandbox = run.detail.sandbox.as_ref();
@@ -114,6 +118,7 @@ pub(crate) fn lines(view: &CommandView, terminal: Option<&Run>) -> Vec<String> {
         ("state", ending(run)),
     ];
     let mut add = |name, value: Option<String>| rows.extend(value.map(|value| (name, value)));
+    add("altered", run.altered.then(|| ALTERED.to_owned()));
     add(
         "asked for",
         detail.original.as_deref().map(text::safe_command),

@@ -9,7 +9,9 @@ use weighlock_server::TaskList;
 use crate::client::{Client, Failure, block_on};
 use crate::paths::Paths;
 use crate::term::{self, say};
-use crate::text::{self, columns, command_line, duration, print_json, safe};
+use crate::text::{
+    self, columns, command_line, duration, print_json, safe, safe_command, safe_prose,
+};
 use crate::verb::show::resolve;
 use crate::when;
 
@@ -168,9 +170,9 @@ fn ports(ports: &[u16]) -> String {
 fn show(task: &TaskView) {
     println!("{}  {}", task.task_id, sign(task));
     if let Some(description) = &task.description {
-        println!("  for       {}", safe(description));
+        println!("  for       {}", safe_prose(description));
     }
-    println!("  command   {}", safe(&task.command));
+    println!("  command   {}", safe_command(&task.command));
     println!("  owner     {}", safe(&task.requested_by));
     if let Some(file) = &task.output_file {
         println!("  output    {}", safe(file));
@@ -209,7 +211,7 @@ fn tree(processes: &[ProcessView], parent: Option<u32>, depth: usize) {
 }
 
 fn print(output: &TaskOutput) {
-    print!("{}", weighlock_engine::safe_text(&output.output));
+    print!("{}", safe_prose(&output.output));
     if output.lost_bytes > 0 {
         let lost = weighlock_engine::size(output.lost_bytes);
         say!("{lost} of it are not kept.");

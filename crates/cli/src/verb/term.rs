@@ -459,7 +459,7 @@ fn print_exec(view: &CommandView) {
 /// What a command said, without what would move about in the terminal. Tabs
 /// are text.
 fn shown(text: &str) -> String {
-    let parts: Vec<String> = text.split('\t').map(weighlock_engine::safe_text).collect();
+    let parts: Vec<String> = text.split('\t').map(weighlock_engine::safe_prose).collect();
     parts.join("\t")
 }
 

@@ -246,7 +246,8 @@ fn no_more_run_at_once_than_may() {
     });
     let began = answers.iter().filter(|&&status| status == 202).count();
     let refused = answers.iter().filter(|&&status| status == 503).count();
-    assert_eq!((began, refused), (3, 17), "{answers:?}");
+    // Of three, one principal gets two, and a place is left for others.
+    assert_eq!((began, refused), (2, 18), "{answers:?}");
 }
 
 #[test]

@@ -35,6 +35,17 @@ impl Crew {
         Self::at(Home::strict(), settings)
     }
 
+    /// With a door over TCP.
+    pub(crate) fn on_tcp() -> Self {
+        let mut crew = Self::new();
+        crew.kill();
+        crew.server = Some(
+            crew.home
+                .serve(&["--config", &crew.config, "--listen", "127.0.0.1:0"]),
+        );
+        crew
+    }
+
     /// At a home that was made ready.
     pub(crate) fn at(home: Home, settings: &str) -> Self {
         let config = home.config(&format!("{settings}\n[environment]\nlogin_path = false\n"));
@@ -67,6 +78,10 @@ impl Crew {
 
     pub(crate) fn server(&self) -> &Server {
         self.server.as_ref().expect("a server")
+    }
+
+    pub(crate) fn token(&self, who: &str) -> &str {
+        &self.tokens[who]
     }
 
     /// Somebody by name, or the owner.

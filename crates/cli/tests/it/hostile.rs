@@ -34,6 +34,7 @@ fn is_root() -> bool {
 
 const PERM: i32 = 1;
 const ACCES: i32 = 13;
+const INVAL: i32 = 22;
 const NODEV: i32 = 19;
 const NOSPC: i32 = 28;
 const NOSYS: i32 = 38;
@@ -140,6 +141,7 @@ fn layers_are_true(home: &Home, level: &str) {
          echo net $(readlink /proc/self/ns/net)
          echo mount $(readlink /proc/self/ns/mnt)
          echo seen $(cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' '\\n' | grep -c '{}')
+         echo name $(uname -n)
          grep -E '^(Seccomp|NoNewPrivs|CapEff|CapBnd):' /proc/self/status
          echo home $(echo x > $HOME/probe && cat $HOME/probe)
          echo tmp $(f=$(mktemp) && echo x > $f && cat $f)",
@@ -182,6 +184,12 @@ fn layers_are_true(home: &Home, level: &str) {
     // Only root's state directory is closed to who commands are.
     assert!(settled || is_root(), "{run}");
     let found = primitives(home);
+    let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+    let name = match !landlock && get(&found, "hostname")["ok"] == true {
+        true => "localhost",
+        false => host.trim(),
+    };
+    assert_eq!(seen("name"), name, "{run}");
     for (name, primitive) in [
         ("memory", "cgroup-memory"),
         ("cpu", "cgroup-cpu"),
@@ -288,6 +296,8 @@ const CLONE: u32 = 56;
 const UNSHARE: u32 = 272;
 const CLONE3: u32 = 435;
 const KEYCTL: u32 = 250;
+const PIVOT_ROOT: u32 = 155;
+const SET_HOST_NAME: u32 = 170;
 const NEW_USER: u32 = 0x1000_0000;
 const NEW_ANY: u32 = 0x7E02_0000;
 
@@ -369,6 +379,32 @@ fn a_masked_proc() {
                 missing: Some(("fresh-proc", PERM, "systempaths=unconfined")),
                 ..Host::default()
             }
+        })
+    });
+}
+
+/// A name of the machine's own is a bonus.
+#[test]
+fn a_host_name_that_stays() {
+    check(&|home| {
+        Some(Host {
+            through: filtered(home, &always(&[SET_HOST_NAME], PERM))?,
+            level: Some("full"),
+            missing: Some(("hostname", PERM, "seccomp=unconfined")),
+            ..Host::default()
+        })
+    });
+}
+
+/// As in an initramfs: what to do about it has nothing to do with users.
+#[test]
+fn a_root_that_cannot_be_left() {
+    check(&|home| {
+        Some(Host {
+            through: filtered(home, &always(&[PIVOT_ROOT], INVAL))?,
+            level: Some("landlock"),
+            missing: Some(("own-mounts", INVAL, "the root directory is no mount")),
+            nobodys: true,
         })
     });
 }

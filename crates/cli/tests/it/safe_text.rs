@@ -124,6 +124,53 @@ fn what_is_hidden_is_shown_and_counted() {
     );
 }
 
+/// Characters that nobody would see for what they are: invisible ones, private
+/// ones, and some that pass for a letter or for what a shell reads.
+const LOOK_ALIKES: &str = "\u{1D173}\u{FFF0}\u{E000}\u{10FFFD}\u{FF52}\u{1D5CB}\u{261}\u{2215}\
+    \u{2044}\u{FF1B}\u{17F}\u{131}\u{3BF}\u{4CF}\u{29F8}\u{FF0F}\u{FF5C}\u{37E}\u{2024}\u{2010}\
+    \u{2800}\u{3164}\u{180E}\u{FE0F}\u{E0041}\u{FFFC}\u{13A1}\u{1D7D8}\u{212A}\u{338}\u{20DD}";
+
+#[test]
+fn look_alikes_are_shown_by_explain_and_in_the_question() {
+    let home = Home::strict();
+    let _server = home.serve(&[]);
+    let name: String = LOOK_ALIKES.chars().flat_map(|c| ['x', c]).collect();
+    let command = format!(
+        "touch {name} е{} сос",
+        "\u{301}\u{302}\u{303}\u{304}".repeat(9)
+    );
+    ask(&home, &command, "Make it");
+    let asked = approval(&home);
+    let id = asked["short_id"].as_str().unwrap();
+    let (card, _) = card(&home, id);
+    let Done { out: inbox, .. } = home.call(&["inbox"]);
+    let Done { out: explained, .. } = home.call(&["explain", &command]);
+    for (from, text) in [
+        ("approve", &card),
+        ("inbox", &inbox),
+        ("explain", &explained),
+    ] {
+        let raw: Vec<char> = { text.chars() }
+            .filter(|&c| LOOK_ALIKES.contains(c) || matches!(c, 'с' | 'о' | '\u{303}' | '\u{304}'))
+            .collect();
+        assert_eq!(raw, [' '; 0], "{from}: {text}");
+    }
+    for c in LOOK_ALIKES.chars() {
+        let code = format!("⟦U+{:04X}⟧", u32::from(c));
+        assert!(
+            card.replace(['\n', ' '], "").contains(&code),
+            "{code}: {card}"
+        );
+    }
+
+    // What is plainly what it seems stays.
+    let plain = "touch Größe привет 日本語 🎉";
+    let Done { out, .. } = home.call(&["explain", plain]);
+    for word in plain.split(' ') {
+        assert!(out.contains(word), "{out}");
+    }
+}
+
 #[test]
 fn words_of_a_person_are_made_safe_too() {
     let home = Home::strict();

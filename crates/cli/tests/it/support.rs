@@ -158,6 +158,13 @@ impl Home {
         self.env.push((name.to_owned(), value.into()));
     }
 
+    /// Has the person live where most people do. Homes of tests are below `/tmp`,
+    /// which then has no sockets in runs.
+    pub(crate) fn live_elsewhere(mut self) -> Self {
+        self.set("HOME", "/home/wl-ana");
+        self
+    }
+
     /// Our binary, as it would be started here.
     pub(crate) fn weighlock<S: AsRef<std::ffi::OsStr>>(&self, args: &[S]) -> Command {
         self.weighlock_through(&[], args)

@@ -182,3 +182,128 @@ fn the_first_changed_line_of_an_export_is_named() {
     let tear = |lines: &mut Vec<String>| lines[2].truncate(20);
     record.check_export(tear, 3, "");
 }
+
+/// Settings with which a server removes all that is over as it starts.
+const SHORT: &str = "[output]\nage = \"1ms\"\n[store]\nage = \"1ms\"\n";
+
+#[test]
+fn a_record_without_its_oldest_part_verifies_and_shows_tampering() {
+    let mut record = Record::new();
+    let before = record.entries;
+    let server = record.home.serve_with(SHORT);
+    assert_eq!(record.home.newest(), Value::Null, "the runs are gone");
+    for n in 0..4 {
+        record.home.ask(&format!("echo {n}"), Value::Null);
+    }
+    let said = record.home.call(&["doctor"]).out;
+    assert!(said.contains("chain ok; entries 1 to "), "{said}");
+    assert_eq!(server.terminate(), Some(0));
+
+    let done = record.home.call(&["audit", "verify"]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert!(done.out.contains(" by retention"), "{done:?}");
+    let path = record.export();
+    let path = path.to_str().expect("plain");
+    let done = record
+        .home
+        .call(&["audit", "verify", "--json", "--file", path]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let found: Value = serde_json::from_str(&done.out).unwrap();
+    let removed = found["removed"]["removed_to"].as_u64().unwrap();
+    assert!(removed >= before, "{found}");
+
+    let database = Connection::open(record.home.state().join("weighlock.db")).unwrap();
+    let seq = |sql: &str| -> u64 { database.query_row(sql, [], |row| row.get(0)).unwrap() };
+    record.entries = seq("SELECT max(seq) FROM audit");
+    assert_eq!(seq("SELECT min(seq) FROM audit"), removed + 1);
+    let told = seq("SELECT max(seq) FROM audit WHERE kind = 'audit.checkpoint'");
+    let run = seq("SELECT min(seq) FROM audit WHERE kind = 'run.started'");
+    assert!(told < run);
+    drop(database);
+    record.check(
+        &format!("UPDATE audit SET body = replace(body, 'echo', 'exec') WHERE seq = {run}"),
+        run,
+        "its content was changed",
+    );
+    record.check(
+        &format!("DELETE FROM audit WHERE seq <= {told}"),
+        1,
+        "it is missing",
+    );
+    let forged = format!(
+        "UPDATE audit SET body = replace(body, '\"removed_to\":{removed}', '\"removed_to\":{told}') \
+         WHERE seq = {told}"
+    );
+    record.check(&forged, told, "its content was changed");
+}
+
+/// Edits the database of a stopped server and returns what `audit verify` finds.
+fn edited(home: &Home, sql: &str) -> Value {
+    let database = Connection::open(home.state().join("weighlock.db")).unwrap();
+    assert!(database.execute(sql, []).unwrap() > 0, "{sql}");
+    drop(database);
+    let done = home.call(&["audit", "verify", "--json"]);
+    assert_eq!(done.code, Some(1), "{sql}: {done:?}");
+    serde_json::from_str::<Value>(&done.out).unwrap()["fault"].clone()
+}
+
+#[test]
+fn facts_that_were_forged_in_the_tables_are_named_and_marked() {
+    let home = Home::untouched();
+    let server = home.serve(&[]);
+    home.put("base/notes", "old\n");
+    let asked = home.run(&["--no-wait", "--json"], "echo new > notes");
+    let run: Value = serde_json::from_str(&asked.out).unwrap();
+    let id = run["short_id"].as_str().unwrap();
+    let done = home.call(&["commit", id]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    home.run(&[], "echo read");
+    assert_eq!(server.terminate(), Some(0));
+    home.assert_audit_verifies();
+
+    // All of it in one file, so that each is put right again before the next.
+    let database = Connection::open(home.state().join("weighlock.db")).unwrap();
+    database
+        .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+        .unwrap();
+    drop(database);
+    let forged = [
+        ("terminal_commands", "command", "'echo harmless'"),
+        ("terminal_commands", "approved_by", "'ana'"),
+        ("approvals", "decided_by", "'ana'"),
+        ("answers", "reason", "'looked fine'"),
+        ("changes", "hash", "'0'"),
+    ];
+    for (table, column, value) in forged {
+        let before = fs::read(home.state().join("weighlock.db")).unwrap();
+        let fault = edited(&home, &format!("UPDATE {table} SET {column} = {value}"));
+        let row = fault["row"].as_str().unwrap_or_default();
+        assert!(row.starts_with(table), "{table}.{column}: {fault}");
+        fs::write(home.state().join("weighlock.db"), before).unwrap();
+    }
+    home.assert_audit_verifies();
+
+    let fault = edited(
+        &home,
+        &format!(
+            "UPDATE terminal_commands SET exit_code = 3 WHERE tail LIKE '{}%'",
+            &id[2..]
+        ),
+    );
+    assert_eq!(fault["what"], "it was changed since this entry recorded it");
+    let said = home.call(&["audit", "verify"]).out;
+    assert!(said.contains("row terminal_commands r_"), "{said}");
+    let _server = home.serve(&[]);
+    let shown = home.call(&["show", id]).out;
+    assert!(
+        shown.contains("somebody has edited the database"),
+        "{shown}"
+    );
+    let listed = home.call(&["runs"]).out;
+    let marked: Vec<_> = listed
+        .lines()
+        .filter(|line| line.contains("altered"))
+        .collect();
+    assert_eq!(marked.len(), 1, "{listed}");
+    assert!(marked[0].contains(id), "{listed}");
+}

@@ -654,3 +654,20 @@ fn landlock_alone_still_hides_and_holds() {
     assert_eq!(run["sandbox"]["level"], "landlock", "{run}");
     assert_eq!(fs::read_to_string(secret).unwrap(), CANARY);
 }
+
+#[test]
+fn the_machine_has_another_name_inside_and_no_id() {
+    let home = Home::new();
+    let _server = home.serve(&[]);
+    let run = home.result(
+        &[],
+        "uname -n; cat /proc/sys/kernel/hostname /proc/sys/kernel/domainname /etc/hostname; \
+         cat /etc/machine-id; getent hosts $(uname -n) >/dev/null && echo resolves",
+    );
+    let in_file = match fs::symlink_metadata("/etc/hostname") {
+        Ok(file) if file.is_file() => "localhost\n",
+        _ => "",
+    };
+    let want = format!("localhost\nlocalhost\n(none)\n{in_file}resolves\n");
+    assert_eq!(run["stdout"], want, "{run}");
+}

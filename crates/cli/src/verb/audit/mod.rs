@@ -7,7 +7,7 @@ use std::io::{BufReader, BufWriter, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use weighlock_engine::{Store, Verified, verify_export};
+use weighlock_engine::{Fault, Store, Verified, verify_export};
 
 use crate::client::Failure;
 use crate::paths::Paths;
@@ -28,7 +28,8 @@ pub(crate) struct Args {
 enum Deed {
     /// Who did what, where, between two times
     Log(log::Args),
-    /// Find the first entry that was changed, removed, reordered or cut off
+    /// Find the first entry, or row of what was asked, run, answered and changed, that
+    /// somebody has edited, removed, reordered or cut off
     Verify {
         /// Check an export instead of the store
         #[arg(long, value_name = "FILE")]
@@ -77,7 +78,20 @@ fn verify(file: Option<PathBuf>, json: bool, paths: &Paths) -> Result<ExitCode, 
 
 fn print(found: &Verified) {
     match &found.fault {
-        None => println!("✓ {} entries, chain ok, head {}", found.entries, found.head),
+        None => {
+            println!("✓ {} entries, chain ok, head {}", found.entries, found.head);
+            if let Some(removed) = &found.removed {
+                println!("  {}", removed.told());
+            }
+        }
+        Some(Fault {
+            seq,
+            what,
+            row: Some(row),
+        }) => {
+            println!("✗ row {row} is wrong: {what} (entry {seq})");
+            println!("  all {} entries are right", found.entries);
+        }
         Some(fault) => {
             println!("✗ entry {} is wrong: {}", fault.seq, fault.what);
             println!("  the {} entries before it are right", found.entries);

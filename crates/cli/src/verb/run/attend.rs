@@ -46,6 +46,22 @@ impl Attending<'_> {
         wait: Option<Duration>,
         begun: CommandView,
     ) -> Result<CommandView, Failure> {
+        let present = wait::attend(self.paths.clone(), self.id.clone());
+        let ended = self.pass_all(input, wait, begun).await;
+        drop(present);
+        if ended.is_err() {
+            // As the failure says. If the server is gone, nobody ends the run.
+            let _ = wait::go_on(self.paths, &self.id).await;
+        }
+        ended
+    }
+
+    async fn pass_all(
+        &mut self,
+        input: Source,
+        wait: Option<Duration>,
+        begun: CommandView,
+    ) -> Result<CommandView, Failure> {
         let mut following = Client::open(self.paths).await?;
         let address = format!("/commands/{}/output/raw?frames=true&follow=ended", self.id);
         let frames = Frames::new(following.stream(&address).await?);
@@ -95,7 +111,7 @@ impl Attending<'_> {
         }
         let late = deadline.is_some_and(|deadline| tokio::time::Instant::now() >= deadline);
         let mut ended = match late {
-            true => wait::fetch(self.paths, &self.id).await?,
+            true => wait::go_on(self.paths, &self.id).await?,
             // The output has ended; the record follows at once.
             false => wait::until_ended(self.paths, &self.id).await?,
         };

@@ -257,6 +257,8 @@ fn request(args: &Options, input: Source) -> Result<NewCommand, Failure> {
         idle_ms: args.idle,
         wait_ms: Some(FIRST_WAIT_MS),
         background: args.bg,
+        // Killed before we can say that it is to stop, we leave nothing running.
+        attend: !args.bg,
         keep: args.keep,
         ..NewCommand::default()
     })

@@ -120,6 +120,32 @@ fn stay(paths: Paths, id: String) -> JoinSet<()> {
     staying
 }
 
+/// Has the server end a run soon after we are gone, unless it was let
+/// [`go_on`] before. A server that ends, ends no run; and another that takes its
+/// place only after we have come back to that one.
+pub(super) fn attend(paths: Paths, id: String) -> JoinSet<()> {
+    let mut attending = JoinSet::new();
+    attending.spawn(async move {
+        let path = format!("/commands/{id}?attend=true&wait_ms={LINE_MS}");
+        loop {
+            if let Ok(Some(mut client)) = Client::try_open(&paths).await {
+                let view: Result<CommandView, Failure> = client.get(&path).await;
+                if view.is_ok_and(|view| view.run.state != State::Running) {
+                    break;
+                }
+            }
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+    });
+    attending
+}
+
+/// Lets a run go on without us; returns what it is now.
+pub(super) async fn go_on(paths: &Paths, id: &str) -> Result<CommandView, Failure> {
+    let mut client = Client::open_running(paths).await?;
+    client.get(&format!("/commands/{id}?attend=false")).await
+}
+
 /// Takes a request back, unless it was answered meanwhile.
 pub(super) async fn withdraw(paths: &Paths, id: &str) -> Result<CommandView, Failure> {
     let mut client = Client::open(paths).await?;

@@ -96,8 +96,9 @@ fn print(runs: &[Run]) {
     }
     for run in runs {
         let took = run.detail.duration_ms.map_or(String::new(), text::duration);
+        let altered = if run.altered { "  ⚠ altered" } else { "" };
         println!(
-            "{:<9} {:<10} {:<12} {:<44} {:>10}  {}",
+            "{:<9} {:<10} {:<12} {:<44} {:>10}  {}{altered}",
             clock(&run.created_at),
             run.short_id,
             text::one_line(&run.requested_by, 12),

@@ -41,6 +41,10 @@ pub(super) struct Options {
     /// credentials, browser profiles]
     #[arg(long, value_name = "PATH")]
     hidden: Vec<PathBuf>,
+    /// A file that holds secrets, kept from commands that nobody has allowed;
+    /// `!NAME` for an exception [default: .env files, keys, credentials]
+    #[arg(long = "secret-file", value_name = "PATTERN")]
+    secret_files: Vec<String>,
     /// A variable of the server's environment that commands see there
     #[arg(long, value_name = "NAME")]
     pass: Vec<String>,
@@ -80,6 +84,9 @@ pub(super) struct Options {
     /// Written to disk in all
     #[arg(long, value_name = "MIB")]
     disk_mib: Option<u64>,
+    /// Files made on a copy
+    #[arg(long, value_name = "N")]
+    disk_files: Option<u64>,
     /// The longest that a run may take
     #[arg(long, value_name = "SECONDS")]
     time_seconds: Option<u64>,
@@ -124,6 +131,7 @@ impl Options {
         say("read", json!(self.read));
         say("write", json!(self.write));
         say("hidden", json!(self.hidden));
+        say("secret_files", json!(self.secret_files));
         say("pass", json!(self.pass));
         let set = self.set.iter().cloned();
         say(
@@ -150,6 +158,7 @@ impl Options {
             ("open_files", self.open_files),
             ("file_mib", self.file_mib),
             ("disk_mib", self.disk_mib),
+            ("disk_files", self.disk_files),
             ("time_seconds", self.time_seconds),
             ("output_mib", self.output_mib),
         ];

@@ -77,6 +77,7 @@ pub(super) fn whole(info: &SandboxInfo) {
         ("reads", paths(&guard.read)),
         ("writes", paths(&guard.write)),
         ("hidden", paths(&guard.hidden)),
+        ("secret files", Some(safe(&guard.secret_files.join(", ")))),
         ("passes", Some(safe(&guard.pass.join(", ")))),
         ("sets", Some(set(guard))),
         ("secrets", Some(safe(&guard.secrets.join(", ")))),
@@ -151,7 +152,8 @@ fn limits(limits: &LimitsInfo) -> String {
     let disk = limits
         .disk_mib
         .map(|mib| format!("{} to disk", size(mib.saturating_mul(MIB))));
-    let said: Vec<String> = [memory, processes, weight, files, file, disk]
+    let made = { limits.disk_files }.map(|count| format!("{count} files on a copy"));
+    let said: Vec<String> = [memory, processes, weight, files, file, disk, made]
         .into_iter()
         .flatten()
         .collect();

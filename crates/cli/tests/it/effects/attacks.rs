@@ -22,33 +22,54 @@ _, fds, _, _ = socket.recv_fds(c, 10, 1)
 os.pwrite(fds[0], b"EVIL", 0)
 "#;
 
+/// One who lives below a directory that is private to runs, and one who lives
+/// where most people do.
+fn homes() -> [Home; 2] {
+    let below = Home::within(Path::new("/tmp")).expect("everybody can write to /tmp");
+    [below, Home::untouched().live_elsewhere()]
+}
+
+const BIND: &str = "python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind(\"s\")'";
+
 #[test]
 fn one_run_cannot_hand_its_files_to_another() {
     if !is_installed("python3") {
         return skip("there is no python3");
     }
-    // Below a directory that is private anyway, no right can be taken back.
-    let outer = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let private = ["/tmp", "/var/tmp", "/run", "/dev/shm"];
-    let home = match private.iter().any(|dir| outer.starts_with(dir)) {
-        true => return skip("this was built below a directory that is private to runs"),
-        false => Home::within(outer),
-    };
-    let Ok(home) = home else {
-        return skip("only root can write where this was built");
-    };
-    let place = Place::at(home, "");
-    let receiver = format!("python3 - <<'E'\n{RECEIVER}\nE\n");
-    let run = place.ask(&receiver, json!({ "background": true })).json();
-    let run = place.until(&run, "failed");
-    let said = text(&run, "stderr");
-    assert!(said.contains("PermissionError"), "{said}");
-    // Where nobody else comes, there can be sockets.
-    let run = place.ask(
-        "cd /tmp && python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind(\"s\")'",
-        Value::Null,
-    );
-    assert_eq!(run.json()["state"], "succeeded");
+    for home in homes() {
+        let place = Place::at(home, "");
+        let receiver = format!("python3 - <<'E'\n{RECEIVER}\nE\n");
+        let run = place.ask(&receiver, json!({ "background": true })).json();
+        let run = place.until(&run, "failed");
+        let said = text(&run, "stderr");
+        assert!(said.contains("PermissionError"), "{said}");
+        // Where nobody else comes, there can be sockets.
+        let run = place.ask(&format!("cd ${{TMPDIR:-/tmp}} && {BIND}"), Value::Null);
+        assert_eq!(run.json()["state"], "succeeded");
+    }
+}
+
+#[test]
+fn only_a_directory_that_holds_the_home_has_no_sockets() {
+    if !is_installed("python3") {
+        return skip("there is no python3");
+    }
+    for (home, refuses) in homes().into_iter().zip([true, false]) {
+        let place = Place::at(home, "");
+        for (dir, refused) in [
+            ("/tmp", refuses),
+            ("/tmp/made", refuses),
+            ("/var/tmp", false),
+            ("/dev/shm", false),
+        ] {
+            let run = place.ask(&format!("mkdir -p {dir}; cd {dir} && {BIND}"), Value::Null);
+            let said = text(&run.json(), "stderr");
+            assert_eq!(said.contains("PermissionError"), refused, "{dir}: {said}");
+        }
+        let told = if refuses { "/var/tmp\n" } else { "\n" };
+        let run = place.unasked("echo $TMPDIR; touch /tmp/x", Value::Null);
+        assert_eq!(run["stdout"], told, "{run}");
+    }
 }
 
 #[test]
@@ -114,20 +135,18 @@ fn caches_of_tries_are_no_place_to_meet() {
     if !is_installed("python3") {
         return skip("there is no python3");
     }
-    let outer = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let Ok(home) = Home::within(outer) else {
-        return skip("only root can write where this was built");
-    };
-    let place = Place::at(home, "");
-    let bind = "import os, socket; \
-                socket.socket(socket.AF_UNIX).bind(os.path.expanduser('~/.cache/ccache/s'))";
-    let run = place.ask(&format!("python3 -c \"{bind}\"; touch /tmp/x"), Value::Null);
-    let said = text(&run.json(), "stderr");
-    assert!(said.contains("PermissionError"), "{said}");
-    // Nor can one close them for the next.
-    place.unasked("chmod 000 ~/.cache/ccache", Value::Null);
-    let next = place.unasked("echo x > ~/.cache/ccache/y && echo written", Value::Null);
-    assert_eq!(next["stdout"], "written\n", "{next}");
+    for home in homes() {
+        let place = Place::at(home, "");
+        let bind = "import os, socket; \
+                    socket.socket(socket.AF_UNIX).bind(os.path.expanduser('~/.cache/ccache/s'))";
+        let run = place.ask(&format!("python3 -c \"{bind}\"; touch /tmp/x"), Value::Null);
+        let said = text(&run.json(), "stderr");
+        assert!(said.contains("PermissionError"), "{said}");
+        // Nor can one close them for the next.
+        place.unasked("chmod 000 ~/.cache/ccache", Value::Null);
+        let next = place.unasked("echo x > ~/.cache/ccache/y && echo written", Value::Null);
+        assert_eq!(next["stdout"], "written\n", "{next}");
+    }
 }
 
 #[test]

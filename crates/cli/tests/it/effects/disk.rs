@@ -191,3 +191,114 @@ fn an_undo_is_all_or_nothing_however_little_room_there_is() {
     assert!(undone > 0, "there was never enough room");
     home.assert_audit_verifies();
 }
+
+/// A server whose state is on a disk that can take so many files.
+fn few_files(inodes: u64) -> Option<(Home, Server)> {
+    if !is_root() {
+        skip("only root can mount a disk for few files");
+        return None;
+    }
+    let mut home = Home::untouched();
+    home.set("PATH", SYSTEM);
+    let setup = format!("mount -t tmpfs -o nr_inodes={inodes} few \"$WEIGHLOCK_STATE_DIR\"");
+    match home.try_serve_after(&setup) {
+        Ok(server) => Some((home, server)),
+        Err(done) => {
+            skip(&format!("no server on a disk for few files: {done:?}"));
+            None
+        }
+    }
+}
+
+fn free_inodes(home: &Home) -> u64 {
+    rustix::fs::statvfs(home.state()).unwrap().f_favail
+}
+
+/// Makes files until the disk takes no more, and goes on trying.
+const MAKER: &str = "i=0; while :; do : > f$((i+=1)); done 2>/dev/null";
+
+/// Expects that a run was ended for the files it made, and throws them away.
+#[track_caller]
+fn assert_made_too_many(home: &Home, run: &Value) {
+    let said = text(&run["reason"], "text");
+    let limit = "files made on a copy reached";
+    assert!(
+        said.contains(limit) || said.contains("few inodes"),
+        "{said}"
+    );
+    if run["state"] == "waiting" {
+        let path = format!("/commands/{}/finalize", text(run, "command_id"));
+        let body = json!({ "changes": "discard" });
+        Caller::owner(home).post(&path, &body).expect(200);
+    }
+}
+
+#[test]
+fn a_try_cannot_take_all_files_of_the_disk() {
+    let Some((home, _server)) = few_files(20_000) else {
+        return;
+    };
+    let before = free_inodes(&home);
+    let run = ask(&home, MAKER);
+    // Others find room meanwhile, and all of it is given back.
+    let other = ask(&home, "echo small > small");
+    assert_eq!(other["changes"]["state"], "held", "{other}");
+    assert_made_too_many(&home, &run);
+    eventually("the copy is gone", || free_inodes(&home) + 1000 > before);
+}
+
+#[test]
+fn files_that_only_a_process_holds_count_and_so_do_those_in_caches() {
+    if !crate::support::have(&["python3"]) {
+        return;
+    }
+    let Some((home, _server)) = few_files(20_000) else {
+        return;
+    };
+    let nameless = "import os, resource, time
+most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+for each in range(16):
+    if os.fork() == 0:
+        held = []
+        while True:
+            try: held.append(open('f%d' % os.getpid(), 'x'))
+            except OSError: time.sleep(1)
+            else: os.unlink('f%d' % os.getpid())
+time.sleep(1000)";
+    let caches = "import os, time
+os.chdir(os.path.expanduser('~/.cache/go-build'))
+i = 0
+while True:
+    try: i += 1; open('f%d' % i, 'w').close()
+    except OSError: time.sleep(1)";
+    for script in [nameless, caches] {
+        std::fs::write(home.base().join("make.py"), script).unwrap();
+        assert_made_too_many(&home, &ask(&home, "python3 make.py"));
+    }
+}
+
+#[test]
+fn what_is_left_of_a_disks_inodes_is_kept_for_others() {
+    let Some((home, _server)) = few_files(4000) else {
+        return;
+    };
+    let filler = home.state().join("filler");
+    std::fs::create_dir(&filler).unwrap();
+    let mut made = 0;
+    while free_inodes(&home) >= 190 {
+        made += 1;
+        std::fs::write(filler.join(made.to_string()), "").unwrap();
+    }
+    let refused = ask(&home, "echo x > a");
+    assert_eq!(refused["code"], "storage_full", "{refused}");
+    assert!(
+        text(&refused, "detail").contains("of 4000 inodes"),
+        "{refused}"
+    );
+    // What only reads needs no copy.
+    assert_eq!(ask(&home, "ls")["state"], "succeeded");
+    std::fs::remove_dir_all(filler).unwrap();
+    let run = ask(&home, "echo x > a");
+    assert_eq!(run["changes"]["state"], "held", "{run}");
+}

@@ -9,6 +9,7 @@ mod disk;
 mod drafts;
 mod promises;
 mod rules;
+mod secret_files;
 mod session;
 mod table;
 mod tree;

@@ -64,7 +64,7 @@ fn guarded_applies_plain_edits_and_asks_about_what_runs_by_itself() {
     for path in [
         ".git/hooks/x",
         ".vscode/tasks.json",
-        ".envrc",
+        ".mise.toml",
         "src/main.rs",
     ] {
         place.write(path, "one\n");
@@ -76,6 +76,7 @@ fn guarded_applies_plain_edits_and_asks_about_what_runs_by_itself() {
         ".git/hooks/x",
         ".git/hooks/new",
         ".git/config",
+        ".mise.toml",
         ".envrc",
         "sub/.envrc",
         ".vscode/tasks.json",

@@ -98,7 +98,7 @@ fn processes_share_memory_and_queues() {
 
 #[test]
 fn the_library_finds_what_it_needs() {
-    let home = desk();
+    let home = desk().live_elsewhere();
     if have(&["python3"]) {
         home.put("base/x.py", LIBRARY);
         let said = "b'child\\n'\n/tmp /tmp\n1\n('wal',)\n(42,)\n0\nTrue True";

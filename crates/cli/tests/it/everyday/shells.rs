@@ -68,10 +68,6 @@ fn small_tools_find_what_they_expect() {
     check(
         &home,
         &[
-            (
-                "f=$(mktemp) && d=$(mktemp -d) && dirname $f $d",
-                "/tmp\n/tmp",
-            ),
             ("ls -A /tmp /var/tmp /dev/shm | grep -c wl", "1"),
             (
                 "echo x > /var/tmp/x && echo y > /dev/shm/y && cat /var/tmp/x /dev/shm/y",
@@ -144,8 +140,10 @@ fn small_tools_find_what_they_expect() {
 }
 
 #[test]
-fn a_terminal_multiplexer_works_within_a_run() {
-    let home = desk();
+fn what_works_in_the_temporary_directory_works_there() {
+    let home = desk().live_elsewhere();
+    let command = "f=$(mktemp) && d=$(mktemp -d) && dirname $f $d";
+    check(&home, &[(command, "/tmp\n/tmp")]);
     if have(&["tmux"]) {
         let command = "tmux new-session -d -x 80 -y 20 && tmux send-keys 'echo $((6*7))' Enter && \
                        for i in $(seq 100); do tmux capture-pane -p | grep -ow 42 && break; \

@@ -12,7 +12,7 @@ use crate::caller::{Caller, add, read_head};
 use crate::support::{Home, eventually};
 
 /// What one principal may have under way.
-const MOST: usize = 128;
+const MOST: usize = 96;
 
 /// Sessions that one principal may have.
 const SESSIONS: usize = 64;

@@ -362,3 +362,22 @@ fn a_token_that_does_not_count_is_said_at_the_start() {
         done.err
     );
 }
+
+#[test]
+fn a_secret_file_is_read_when_a_person_was_asked_first() {
+    each_way(Home::untouched, "", |home, agent| {
+        home.put("base/.env", "TOKEN=hunter2\n");
+        let said = agent.call("run", json!({ "command": "grep -r TOKEN ." }));
+        assert!(!said.text.contains("hunter2"), "{}", said.text);
+        assert!(said.text.contains("secret files"), "{}", said.text);
+        assert!(said.text.contains("ask_first"), "{}", said.text);
+        let wish = json!({ "command": "grep -r TOKEN .", "ask_first": true });
+        let said = agent.call("run", wish);
+        let id = said.data["id"].clone();
+        let run = home.get(id.as_str().expect("an id"));
+        assert_eq!(run["state"], "waiting", "{run}");
+        decide(home, &run["approval_id"], "approve_once", "");
+        let said = agent.call("wait", json!({ "id": id }));
+        assert!(said.text.contains("hunter2"), "{}", said.text);
+    });
+}

@@ -607,6 +607,8 @@ fn the_clients_person_is_asked_before_a_terminal_is_opened() {
 #[test]
 fn a_line_for_a_shell_is_judged_and_may_wait_for_a_person() {
     let home = Home::strict();
+    let rules = "[[rule]]\nauto = \"echo read\"\nbecause = \"A person allows it.\"\n";
+    std::fs::write(home.dir().join("rules.toml"), rules).unwrap();
     let config = home.config("preset = \"guarded\"\n");
     let server = home.serve(&["--config", &config, "--listen", "127.0.0.1:0"]);
     let token = add_here(&home, "coder", "agent");

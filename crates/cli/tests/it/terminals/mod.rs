@@ -46,6 +46,13 @@ impl Desk {
         Self::at(home, "preset = \"guarded\"\n", json!({}))
     }
 
+    /// One whose programs have sockets in `/tmp`.
+    fn elsewhere() -> Self {
+        let mut home = Home::untouched().live_elsewhere();
+        home.set("PATH", SYSTEM);
+        Self::at(home, "preset = \"guarded\"\n", json!({}))
+    }
+
     /// One at which whatever is asked for runs on the files themselves, and its
     /// processes can be found from outside.
     fn lenient() -> Self {
@@ -68,9 +75,17 @@ impl Desk {
     }
 
     /// One whose agent is asked about before anything runs, and then writes
-    /// directly.
+    /// directly. A person has allowed what only reads, at terminals too.
     fn asked_before() -> Self {
-        let mut home = Home::untouched();
+        let home = Home::untouched();
+        let rules = "[[rule]]\nname = \"reads\"\nauto = { effects_only = [\"read\"] }\n\
+                     because = \"A person allows it.\"\n";
+        std::fs::write(home.dir().join("rules.toml"), rules).unwrap();
+        Self::asked_at(home)
+    }
+
+    /// The same without rules of a person.
+    fn asked_at(mut home: Home) -> Self {
         home.set("PATH", SYSTEM);
         let settings = "preset = \"guarded\"\n[effects]\nreview = \"before\"\n";
         Self::at(home, settings, json!({}))

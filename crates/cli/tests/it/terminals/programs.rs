@@ -86,7 +86,7 @@ fn a_window_is_split_and_both_halves_are_seen() {
     if !have(&["tmux"]) {
         return;
     }
-    let desk = Desk::new();
+    let desk = Desk::elsewhere();
     let settings = "set -g default-command 'exec sh -i'\n";
     fs::write(desk.home.base().join("tmux.conf"), settings).unwrap();
     let opened = desk.open("panes", "PS1='> ' exec tmux -f tmux.conf");

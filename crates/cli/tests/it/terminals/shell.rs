@@ -441,24 +441,6 @@ fn several_lines_and_tabs_are_typed_as_they_were_judged() {
 }
 
 #[test]
-fn a_value_that_the_shell_keeps_is_not_run_where_files_are_written_directly() {
-    let desk = Desk::asked_before();
-    approved_shell(&desk);
-    for command in ["echo $((a))", "[[ a -eq 0 ]]", "echo ${HOME:c:1}", "a[z]=1"] {
-        let body = json!({ "command": command });
-        let said = desk.coder().post("/terminals/shell/exec", &body);
-        assert_eq!(said.outcome(), (400, "invalid_line".into()), "{command}");
-    }
-    // Of this a person is asked: it is known that it may run code.
-    let body = json!({ "command": "[ $x $y ]", "wait_ms": 10 });
-    let asked = desk
-        .coder()
-        .post("/terminals/shell/exec", &body)
-        .expect(202);
-    assert_eq!(asked["state"], "waiting", "{asked}");
-}
-
-#[test]
 fn a_command_in_a_terminal_can_be_stopped() {
     let desk = Desk::lenient();
     desk.open("shell", "bash");

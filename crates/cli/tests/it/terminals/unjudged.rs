@@ -309,71 +309,70 @@ fn a_program_that_waits_for_more_than_its_terminal_is_typed_at() {
 }
 
 #[test]
-fn zsh_is_not_made_to_count_with_what_a_variable_holds() {
-    if !have(&["zsh"]) {
-        return;
-    }
-    let desk = direct("zsh");
-    // As it stands there, it is only text.
-    desk.exec("shell", "a=x");
-    desk.exec("shell", r"x=a\[\$\(touch\ made\)\]");
+fn what_only_a_built_in_rule_allows_is_asked_about_where_a_terminal_writes() {
+    let desk = Desk::asked_at(Home::untouched());
+    approved(&desk, "shell", "bash");
+    let victim = desk.home.base().join("victim");
+    fs::create_dir(&victim).unwrap();
     for line in [
-        "shift x",
-        "exit x",
-        "command shift x",
-        "for y in x; do shift $y; done",
-        "printf %d x",
-        "printf -- '%5.1f' x",
-        "COLUMNS=x",
-        "export LINES=x",
-        r"export COL\UMNS=x",
-        "for HISTSIZE in x; do true; done",
-    ] {
-        desk.refuses_to_run(line);
-        desk.refuses(&json!({ "text": line, "submit": true }));
-    }
-    assert_eq!(
-        text(&desk.exec("shell", "printf '%s\\n' x"), "stdout"),
-        "x\n"
-    );
-    desk.nothing_was_made();
-}
-
-#[test]
-fn a_shell_keeps_the_letters_that_lines_are_judged_with() {
-    let desk = direct("bash");
-    for line in [
-        "LC_ALL=zh_CN.gbk",
-        "export LANG=ja_JP.SJIS",
-        r"export LA\NG=ja_JP.SJIS",
-    ] {
-        desk.refuses_to_run(line);
-    }
-    assert_eq!(
-        desk.exec("shell", "LC_ALL=C sort /dev/null")["exit_code"],
-        0
-    );
-}
-
-#[test]
-fn no_pager_is_typed_at_that_nobody_has_allowed() {
-    if !have(&["man", "less", "git"]) {
-        return;
-    }
-    let desk = direct("bash");
-    // It ends by itself.
-    let manual = desk.exec("shell", "man man");
-    assert_ne!(text(&manual, "state"), "running", "{manual}");
-    for line in [
-        "env -i man man",
-        "nice env -i man man",
-        "e=env; $e -i man man",
-        "env -u PAGER -u MANPAGER man man",
-        r"e\nv -i man man",
+        // The prompt of tar for the next volume starts a shell.
+        r"{ printf '!\n'; echo 'rmdir victim'; } | tar tMf /dev/null",
+        "ls",
+        "echo $(ls)",
+        "cd `pwd`",
+        "cd victim && ls",
         "PAGER= man man",
-        "export MANPAGER=",
+        "echo $((a))",
+        "[[ a -eq 0 ]]",
+        "echo ${HOME:c:1}",
+        "LC_ALL=zh_CN.gbk",
+        "setsid head -c 8 > /dev/null",
+        "trap 'read -n 8 x' WINCH",
     ] {
-        desk.refuses_to_run(line);
+        let asked = desk.ask_for(line);
+        assert_eq!(text(&asked, "state"), "waiting", "{line}: {asked}");
+        let typed = json!({ "text": line, "submit": true });
+        let said = desk.coder().post("/terminals/shell/input", &typed);
+        assert_eq!(text(&said.expect(202), "state"), "asked", "{line}");
     }
-    desk.nothing_was_made();
+    let asked = desk.ask_for("ls -l");
+    let why = asked["reason"]["text"].to_string() + &desk.question_of(&asked);
+    assert!(why.contains("writes directly"), "{why}");
+    // Going elsewhere runs nothing.
+    let moved = desk.exec("shell", "cd victim");
+    assert_eq!(text(&moved, "state"), "succeeded", "{moved}");
+    assert!(victim.exists());
+    // As a command of its own it needs nobody.
+    let body = json!({ "command": "ls", "session_id": "all" });
+    let read = desk.coder().post("/commands", &body).expect(200);
+    assert_eq!(text(&read, "stdout"), "victim\n", "{read}");
+}
+
+impl Desk {
+    fn question_of(&self, asked: &Value) -> String {
+        let path = format!("/approvals/{}", text(asked, "approval_id"));
+        Caller::owner(&self.home).get(&path).expect(200).to_string()
+    }
+}
+
+#[test]
+fn a_shell_reads_no_secret_file_whoever_has_allowed_the_shell() {
+    for direct in [false, true] {
+        let desk = match direct {
+            true => Desk::asked_before(),
+            false => Desk::new(),
+        };
+        desk.home.put("base/.env", "TOKEN=hunter2\n");
+        match direct {
+            true => approved(&desk, "shell", "bash"),
+            false => drop(desk.open("shell", "bash")),
+        }
+        let run = desk.begin("grep -r TOKEN .");
+        if text(&run, "state") == "waiting" {
+            approve(&desk, &run);
+        }
+        let run = desk.outcome(&run);
+        assert!(!run.to_string().contains("hunter2"), "{run}");
+        assert!(text(&run, "stdout").contains("denied"), "{run}");
+    }
 }
