@@ -1,5 +1,8 @@
-import { describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { segments, stretches } from './spans';
+import { characters } from './unicode.svelte';
+
+beforeAll(() => vi.waitFor(() => expect(characters()).toBeDefined()));
 
 const texts = (found: { text: string }[]) => found.map(({ text }) => text);
 

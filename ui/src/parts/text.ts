@@ -73,6 +73,8 @@ export const text = {
     sameContent: 'Its content stays the same.',
     show: 'Show',
     masked: 'A likely secret is hidden.',
+    otherNames: (count: number) =>
+      `This file has ${count === 1 ? 'another name' : `${count} other names`}, which may be outside the sandbox.`,
     noNewline: 'No newline at the end of the file',
     side: { added: 'added', removed: 'removed', context: '' },
     split: 'Side by side',

@@ -26,6 +26,7 @@ export const text = {
   load: (processes: number, memory: string) => `${many(processes, 'process', 'processes')} · ${memory}`,
   used: (cpu: string, memory: string) => `${cpu} CPU · ${memory} at most`,
   edited: 'A person has changed the command before it ran:',
+  altered: 'This is not what was recorded: somebody has edited the database. `weighlock audit verify` says more.',
   removed: 'removed',
   added: 'added',
   waiting: 'Waiting for a person.',
