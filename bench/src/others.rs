@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::install::{self, Registry};
 use crate::one::bare;
 use crate::server::Server;
-use crate::table::{Row, Samples, Unit};
+use crate::table::{Row, Samples, Unit, not_measured};
 use crate::{Effort, Result, programs};
 
 /// Runs before the first that counts.
@@ -62,24 +62,37 @@ pub(crate) fn measure(effort: &Effort) -> Result<Vec<Row>> {
     for tool in &TOOLS {
         match tool.command(&cache) {
             Ok(command) => turns.push((tool.name, command)),
-            Err(error) => eprintln!("others: {} is not measured: {error}", tool.name),
+            Err(error) => not_measured(tool.name, error),
         }
     }
-    let mut samples: Vec<Samples> = turns.iter().map(|_| Samples::default()).collect();
+    let mut samples: Vec<Option<Samples>> =
+        turns.iter().map(|_| Some(Samples::default())).collect();
     for round in 0..WARM_UP + (effort.runs / SHARE).max(SHARE) {
-        for ((_, command), samples) in turns.iter_mut().zip(&mut samples) {
+        for ((name, command), own) in turns.iter_mut().zip(&mut samples) {
+            let Some(times) = own else {
+                continue;
+            };
             std::thread::sleep(PAUSE);
             let began = Instant::now();
-            bare(command)?;
-            if round >= WARM_UP {
-                samples.push_millis(began.elapsed());
+            match bare(command) {
+                Ok(()) if round >= WARM_UP => times.push_millis(began.elapsed()),
+                Ok(()) => {}
+                Err(error) if [SPAWN, OURS].contains(name) => return Err(error),
+                Err(error) => {
+                    not_measured(name, error);
+                    *own = None;
+                }
             }
         }
     }
-    let rows = turns.iter().zip(&samples).map(|((name, _), times)| {
-        Row::new(*name, Unit::Millis, times).against("bare true", &samples[0])
-    });
-    Ok(rows.collect())
+    let measured = turns.iter().zip(samples);
+    let measured = measured.filter_map(|((name, _), times)| Some((*name, times?)));
+    let measured: Vec<(&str, Samples)> = measured.collect();
+    let spawn = &measured[0].1;
+    let row = |(name, times): &(&str, Samples)| {
+        Row::new(*name, Unit::Millis, times).against("bare true", spawn)
+    };
+    Ok(measured.iter().map(row).collect())
 }
 
 impl Tool {

@@ -1,6 +1,7 @@
 //! Samples, and the one table that they become.
 
-use std::fmt::Write;
+use std::fmt::{Display, Write};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -36,6 +37,32 @@ pub(crate) enum Goal {
     Alike,
 }
 
+/// What others could not be measured since the last time somebody asked: its
+/// name, and why.
+static FAILED: Mutex<Vec<(String, String)>> = Mutex::new(vec![]);
+
+/// Notes that something of others cannot be measured. It becomes a row of its
+/// own, and the rest is measured all the same.
+pub(crate) fn not_measured(what: &str, why: impl Display) {
+    let why = why.to_string();
+    let why = why.lines().next().unwrap_or("it does not say why");
+    eprintln!("{what} is not measured: {why}");
+    let mut failed = FAILED.lock().unwrap_or_else(|lock| lock.into_inner());
+    if !failed.iter().any(|(known, _)| known == what) {
+        failed.push((what.to_owned(), why.to_owned()));
+    }
+}
+
+/// Returns the rows of what was not measured since the last call.
+pub(crate) fn rows_not_measured() -> Vec<Row> {
+    let mut failed = FAILED.lock().unwrap_or_else(|lock| lock.into_inner());
+    let row = |(what, why)| Row {
+        failed: Some(why),
+        ..Row::new(what, Unit::Millis, &Samples::default())
+    };
+    failed.drain(..).map(row).collect()
+}
+
 /// One line of the table.
 pub(crate) struct Row {
     what: String,
@@ -54,6 +81,8 @@ pub(crate) struct Row {
     goal: Option<Goal>,
     /// The goal is one of the design's.
     promised: bool,
+    /// Why it was not measured.
+    failed: Option<String>,
 }
 
 impl Samples {
@@ -137,6 +166,7 @@ impl Row {
             ratio: None,
             goal: None,
             promised: false,
+            failed: None,
         }
     }
 
@@ -184,6 +214,12 @@ impl Row {
     }
 
     fn cells(&self) -> [String; 6] {
+        if let Some(why) = &self.failed {
+            let mut cells: [String; 6] = Default::default();
+            cells[0] = self.what.clone();
+            cells[5] = format!("not measured: {why}");
+            return cells;
+        }
         let goal = self.goal_text().unwrap_or_default();
         [
             self.what.clone(),
@@ -202,6 +238,9 @@ impl Row {
     }
 
     fn json(&self) -> Value {
+        if let Some(why) = &self.failed {
+            return json!({ "group": self.group, "what": self.what, "not_measured": why });
+        }
         json!({
             "group": self.group, "what": self.what, "unit": self.unit.name(),
             "samples": self.samples, "best": self.best, "median": self.median,

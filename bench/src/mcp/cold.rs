@@ -36,7 +36,8 @@ pub(crate) fn measure(effort: &Effort) -> Result<Vec<Row>> {
         }),
     ];
     for peer in &peers {
-        turns.push(Turn::new(peer.name(), || first(peer.command(), &peer.tool)));
+        let turn = Turn::new(peer.name(), || first(peer.command(), &peer.tool));
+        turns.push(turn.of_peer());
     }
     let samples = by_turns(&mut turns, WARM_UP, effort.starts, PAUSE)?;
     let with = of(&samples, WITH)?;

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::stdio::Client;
 use super::{our_tool, ours, peers};
 use crate::server::{Process, Server};
-use crate::table::{Row, Samples, Unit};
+use crate::table::{Row, Samples, Unit, not_measured};
 use crate::{Effort, Result};
 
 /// Until what a start and a call leave to be done is done.
@@ -33,9 +33,11 @@ pub(crate) fn measure(_: &Effort) -> Result<Vec<Row>> {
     drop(client);
     // One at a time: of what two share, each would have only half.
     for peer in peers::all() {
-        let client = called(peer.start()?, &peer.tool)?;
-        let all = memory(&Process(client.pid()).tree());
-        rows.push(row(&format!("idle: {}", peer.name()), &all));
+        let what = format!("idle: {}", peer.name());
+        match peer.start().and_then(|client| called(client, &peer.tool)) {
+            Ok(client) => rows.push(row(&what, &memory(&Process(client.pid()).tree()))),
+            Err(error) => not_measured(&what, error),
+        }
     }
     Ok(rows)
 }

@@ -7,7 +7,7 @@ use super::peers::Peer;
 use super::stdio::Client;
 use super::{ECHO, Turn, by_turns, of, our_tool, ours, peers, streamable};
 use crate::server::Server;
-use crate::table::{Row, Unit};
+use crate::table::{Row, Unit, not_measured};
 use crate::{Effort, Result, crowd};
 
 /// How many are called at once.
@@ -37,7 +37,7 @@ pub(crate) fn measure(effort: &Effort) -> Result<Vec<Row>> {
     ];
     for (peer, mut client) in started {
         let deed = move || client.calls(&peer.tool, AT_ONCE);
-        turns.push(Turn::whole(peer.name(), deed));
+        turns.push(Turn::whole(peer.name(), deed).of_peer());
     }
     let samples = by_turns(&mut turns, WARM_UP, effort.crowds, PAUSE)?;
     let bare = of(&samples, BARE)?;
@@ -60,10 +60,7 @@ fn able(peer: &Peer) -> Option<(&Peer, Client)> {
     match tried {
         Ok(able) => Some(able),
         Err(error) => {
-            eprintln!(
-                "mcp: {} does not do {AT_ONCE} at once: {error}",
-                peer.name()
-            );
+            not_measured(&format!("50 calls at once: {}", peer.name()), error);
             None
         }
     }

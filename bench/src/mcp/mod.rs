@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 
 use crate::Result;
 use crate::server::Server;
-use crate::table::Samples;
+use crate::table::{Samples, not_measured};
 
 /// What is run everywhere.
 const ECHO: &str = "echo hi";
@@ -45,13 +45,21 @@ fn our_tool() -> Value {
 /// long it took.
 struct Turn<'a> {
     name: &'static str,
+    /// It is not ours, and is left out once it fails.
+    peer: bool,
     deed: Box<dyn FnMut() -> Result<Duration> + 'a>,
 }
 
 impl<'a> Turn<'a> {
     fn new(name: &'static str, deed: impl FnMut() -> Result<Duration> + 'a) -> Self {
-        let deed = Box::new(deed);
-        Self { name, deed }
+        let (deed, peer) = (Box::new(deed), false);
+        Self { name, peer, deed }
+    }
+
+    /// Says that it is somebody else's.
+    fn of_peer(mut self) -> Self {
+        self.peer = true;
+        self
     }
 
     /// One of which all counts.
@@ -73,19 +81,30 @@ fn by_turns(
 ) -> Result<Vec<(&'static str, Samples)>> {
     let named = |turn: &Turn<'_>| (turn.name, Samples::default());
     let mut samples: Vec<(&str, Samples)> = turns.iter().map(named).collect();
+    let mut failed = vec![false; turns.len()];
     let last = turns.len() - 1;
     for round in 0..warm_up + rounds {
         for turn in 0..=last {
             // Back and forth, so that no one always follows the same other.
             let turn = if round % 2 == 0 { turn } else { last - turn };
+            if failed[turn] {
+                continue;
+            }
             std::thread::sleep(pause);
-            let took = (turns[turn].deed)()?;
-            if round >= warm_up {
-                samples[turn].1.push_millis(took);
+            match (turns[turn].deed)() {
+                Ok(took) if round >= warm_up => samples[turn].1.push_millis(took),
+                Ok(_) => {}
+                Err(error) if turns[turn].peer => {
+                    not_measured(turns[turn].name, error);
+                    failed[turn] = true;
+                }
+                Err(error) => return Err(error),
             }
         }
     }
-    Ok(samples)
+    let measured = samples.into_iter().zip(failed);
+    let measured = measured.filter_map(|(samples, failed)| (!failed).then_some(samples));
+    Ok(measured.collect())
 }
 
 /// Finds the samples of a name.

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::stdio::Client;
 use crate::Result;
 use crate::install::{Registry, cache};
+use crate::table::not_measured;
 
 /// One that runs commands.
 pub(super) struct Peer {
@@ -81,6 +82,14 @@ impl Peer {
         self.known.name
     }
 
+    /// Starts it, or notes that it is not measured.
+    pub(super) fn try_start(&self) -> Option<Client> {
+        let started = self.start();
+        started
+            .map_err(|error| not_measured(self.name(), error))
+            .ok()
+    }
+
     /// Starts it and waits until it is ready for calls.
     pub(super) fn start(&self) -> Result<Client> {
         Client::start(&mut self.command())
@@ -126,7 +135,7 @@ pub(super) fn all() -> Vec<Peer> {
     let ready = |known: &'static Known| match Peer::ready(known) {
         Ok(peer) => Some(peer),
         Err(error) => {
-            eprintln!("mcp: {} is not measured: {error}", known.name);
+            not_measured(known.name, error);
             None
         }
     };

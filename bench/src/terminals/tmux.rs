@@ -6,6 +6,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use tempfile::TempDir;
 
 use super::CAT;
+use crate::table::not_measured;
 use crate::{Result, programs};
 
 /// A tmux of our own with a `cat` in its first window, which ends with this
@@ -22,12 +23,20 @@ pub(super) struct Control {
 }
 
 impl Tmux {
-    /// Starts one; nothing where there is no tmux.
+    /// Starts one; nothing where there is no tmux, or it does not start.
     pub(super) fn start() -> Result<Option<Self>> {
         if !programs::install("tmux", "-V", "tmux") {
-            eprintln!("terminals: there is no tmux to compare with");
+            not_measured("tmux", "it is not installed");
             return Ok(None);
         }
+        let tmux = Self::open().and_then(|tmux| {
+            tmux.control()?;
+            Ok(tmux)
+        });
+        Ok(tmux.map_err(|error| not_measured("tmux", error)).ok())
+    }
+
+    fn open() -> Result<Self> {
         let dir = tempfile::Builder::new().prefix("wlbench").tempdir()?;
         let tmux = Self { dir };
         tmux.call(&[
@@ -41,7 +50,7 @@ impl Tmux {
             "24",
             CAT,
         ])?;
-        Ok(Some(tmux))
+        Ok(tmux)
     }
 
     /// Has a command of tmux done, and returns what it prints.

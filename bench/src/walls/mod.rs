@@ -12,7 +12,7 @@ use rustix::process::geteuid;
 
 pub(crate) use rounds::{VERB, serve};
 
-use crate::table::{Goal, Row, Samples, Unit};
+use crate::table::{Goal, Row, Samples, Unit, not_measured};
 use crate::{Effort, Result, programs};
 
 /// Measurements by name, as they come back from the process that made them.
@@ -39,7 +39,7 @@ pub(crate) fn measure(effort: &Effort) -> Result<Vec<Row>> {
             .args([VERB, &rounds]);
         match run(&mut user) {
             Ok(found) => rows.extend(self::rows(", as an ordinary user", &found)),
-            Err(error) => eprintln!("walls: not measured as an ordinary user: {error}"),
+            Err(error) => not_measured("walls, as an ordinary user", error),
         }
     }
     Ok(rows)
@@ -61,7 +61,11 @@ fn rows(who: &str, found: &Found) -> Vec<Row> {
         return vec![];
     };
     let row = |name: &str| {
-        let row = Row::new(format!("{name}{who}"), Unit::Millis, &samples(name)?);
+        let Some(times) = samples(name) else {
+            not_measured(&format!("{name}{who}"), "it did not succeed");
+            return None;
+        };
+        let row = Row::new(format!("{name}{who}"), Unit::Millis, &times);
         Some(match name {
             rounds::WALLS => row.against("bare true", &spawn).promise(Goal::AtMost(2.0)),
             rounds::WALLED_SHELL => row.against("sh -c true", &shell),

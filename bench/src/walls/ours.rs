@@ -167,6 +167,7 @@ fn profile(files: &Files) -> Result<Profile> {
             open_files: 1024,
             file_bytes: 1 << 30,
             disk_bytes: 1 << 30,
+            disk_files: 1 << 20,
         },
         minimum: Rung::Full,
     })
