@@ -35,7 +35,7 @@ impl Parser<'_> {
             return;
         }
         let units = units(&atoms);
-        match (Expansion { budget: MAX_UNITS }).expand(&units, 0) {
+        match self.braces(&units) {
             Ok(all) if all.len() == 1 && all[0] == units => {
                 words.push(Word {
                     pieces: atoms.pieces(Rules::ARGUMENT),
@@ -65,15 +65,25 @@ impl Parser<'_> {
     }
 
     /// Tells whether braces would change a word.
-    pub(crate) fn expands(&self, atoms: &Atoms) -> bool {
+    pub(crate) fn expands(&mut self, atoms: &Atoms) -> bool {
         if !atoms.0.iter().any(has_open) {
             return false;
         }
         let units = units(atoms);
-        match (Expansion { budget: MAX_UNITS }).expand(&units, 0) {
+        match self.braces(&units) {
             Ok(all) => all.len() != 1 || all[0] != units,
             Err(TooMany) => true,
         }
+    }
+
+    /// Expands a word, as long as there is fuel: many words can be multiplied
+    /// as much as one.
+    fn braces(&mut self, units: &[Unit]) -> Words {
+        let budget = MAX_UNITS.min(self.fuel);
+        let mut expansion = Expansion { budget };
+        let words = expansion.expand(units, 0);
+        self.fuel -= budget - expansion.budget;
+        words
     }
 }
 

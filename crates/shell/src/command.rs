@@ -1,6 +1,6 @@
 //! Commands: which kind it is, and the simple ones.
 
-use crate::cursor::{Parser, Result, Stop, in_name, is_meta, starts_name};
+use crate::cursor::{COMMAND_NODES, Parser, Result, Stop, in_name, is_meta, starts_name};
 use crate::word::{Atoms, Rules};
 use crate::{Command, Kind, Redirection, Simple};
 
@@ -11,6 +11,7 @@ const DECLARATIONS: [&str; 8] = [
 
 impl Parser<'_> {
     pub(crate) fn command(&mut self) -> Result<Command> {
+        self.grow(COMMAND_NODES)?;
         self.blank();
         let start = self.pos;
         if let Some(kind) = self.nested(|inner| inner.compound())? {

@@ -3,11 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::heredoc::{Body, Pending};
-use crate::{Mark, Span, Unknown};
+use crate::{Mark, Span, TOO_COMPLEX, Unknown};
 
 /// Levels of nesting of any kind. People stay below ten; the stack of a
 /// thread holds several times this.
 const MAX_DEPTH: usize = 100;
+
+/// Commands and words of one text, a command counting as five. Each takes time
+/// and memory here and with everybody who walks through the tree.
+const MAX_NODES: usize = 80_000;
+
+/// Nodes that one command counts as, by the memory it takes.
+pub(crate) const COMMAND_NODES: usize = 5;
 
 /// Why a text cannot be read on.
 #[derive(Debug, Clone, Copy)]
@@ -25,6 +32,8 @@ pub(crate) struct Parser<'a> {
     /// Bytes that may still be read a second time. Some texts only show at
     /// their end what they began as; this keeps that from adding up.
     pub(crate) fuel: usize,
+    /// Commands and words that the tree may still get.
+    pub(crate) nodes: usize,
     /// What every span is, when the text is not a part of the original.
     pub(crate) fixed: Option<Span>,
     pub(crate) posix: bool,
@@ -65,6 +74,7 @@ impl<'a> Parser<'a> {
             end: text.len(),
             depth: 0,
             fuel: 32 * text.len() + 65_536,
+            nodes: MAX_NODES,
             fixed: None,
             posix,
             closer: 0,
@@ -239,6 +249,12 @@ impl<'a> Parser<'a> {
             .fuel
             .checked_sub(bytes)
             .ok_or(Stop("text that is too ambiguous"))?;
+        Ok(())
+    }
+
+    /// Pays for nodes of the tree.
+    pub(crate) fn grow(&mut self, nodes: usize) -> Result<()> {
+        self.nodes = self.nodes.checked_sub(nodes).ok_or(Stop(TOO_COMPLEX))?;
         Ok(())
     }
 

@@ -258,11 +258,11 @@ impl Parser<'_> {
         let mut inner = Parser::new(text, self.posix);
         inner.fixed = Some(span);
         inner.depth = self.depth;
-        inner.fuel = self.fuel;
+        (inner.fuel, inner.nodes) = (self.fuel, self.nodes);
         std::mem::swap(&mut inner.notes, &mut self.notes);
         let list = inner.program();
         std::mem::swap(&mut inner.notes, &mut self.notes);
-        self.fuel = inner.fuel;
+        (self.fuel, self.nodes) = (inner.fuel, inner.nodes);
         Ok(list)
     }
 }

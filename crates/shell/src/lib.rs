@@ -44,6 +44,9 @@ use cursor::Parser;
 pub use script::*;
 pub use visit::Visit;
 
+/// Why a text is not read to its end that has too much in it.
+pub const TOO_COMPLEX: &str = "a text that is too complex to analyse";
+
 /// Longer texts are no commands that anyone wrote.
 const MAX_BYTES: usize = 1 << 20;
 

@@ -130,6 +130,7 @@ impl Atoms {
 impl<'a> Parser<'a> {
     /// Reads one word where braces make no others.
     pub(crate) fn word(&mut self, rules: Rules) -> Result<Word> {
+        self.grow(1)?;
         self.peek();
         let start = self.pos;
         let mut atoms = Atoms::default();
@@ -154,8 +155,9 @@ impl<'a> Parser<'a> {
         let start = self.pos;
         let mut atoms = Atoms::default();
         self.atoms(&mut atoms, Rules::ARGUMENT)?;
+        let before = words.len();
         self.spread(start, atoms, words);
-        Ok(())
+        self.grow(words.len() - before)
     }
 
     /// Reads up to what ends a word.

@@ -24,8 +24,8 @@ struct Line {
     /// Where the next character goes.
     column: usize,
     text: String,
-    /// The last character can be seen, and so can its accents.
-    is_seen: bool,
+    /// The last character with its accents, if it can be seen.
+    seen: String,
 }
 
 const REVERSE: &str = "\x1b[7m";
@@ -38,18 +38,29 @@ impl Line {
             cursor,
             column: 0,
             text: String::new(),
-            is_seen: false,
+            seen: String::new(),
         }
     }
 
     fn put(&mut self, letter: char) {
-        let width = letter.width().unwrap_or(0);
-        let is_safe = letter.is_ascii_graphic() || letter == ' ' || is_safe(letter);
-        match (width, is_safe) {
-            (0, true) if self.is_seen => self.text.push(letter),
-            (0, _) => {}
-            (_, true) => self.letter(letter, width),
-            (_, false) => (0..width).for_each(|_| self.letter(' ', 1)),
+        match letter.width().unwrap_or(0) {
+            0 => self.accent(letter),
+            width if letter.is_ascii_graphic() || is_safe(letter.encode_utf8(&mut [0; 4])) => {
+                self.letter(letter, width);
+            }
+            width => (0..width).for_each(|_| self.letter(' ', 1)),
+        }
+    }
+
+    /// Puts an accent on the last character, where it is safe to.
+    fn accent(&mut self, accent: char) {
+        if self.seen.is_empty() {
+            return;
+        }
+        self.seen.push(accent);
+        match is_safe(&self.seen) {
+            true => self.text.push(accent),
+            false => drop(self.seen.pop()),
         }
     }
 
@@ -59,7 +70,10 @@ impl Line {
         let is_within = self.columns.start <= range.start && range.end <= self.columns.end;
         let touches = range.start < self.columns.end && range.end > self.columns.start;
         let is_cursor = self.cursor.is_some_and(|cursor| range.contains(&cursor));
-        self.is_seen = is_within && !is_cursor;
+        self.seen.clear();
+        if is_within && !is_cursor {
+            self.seen.push(letter);
+        }
         match (is_within, touches) {
             (true, _) if is_cursor => {
                 self.text.extend([REVERSE, &letter.to_string(), ORDINARY]);
@@ -81,9 +95,7 @@ impl Line {
     }
 }
 
-fn is_safe(letter: char) -> bool {
-    let mut text = [0; 4];
-    let text: &str = letter.encode_utf8(&mut text);
+fn is_safe(text: &str) -> bool {
     safe(text) == text
 }
 

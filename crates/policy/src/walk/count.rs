@@ -3,6 +3,8 @@
 //! What a command prints may be anything, and an expression runs code that is
 //! in its values. Counting is the everyday reason to calculate, though.
 
+use std::collections::HashSet;
+
 use weighlock_shell::{Command, Kind, List, Redirect, Redirection, Word};
 
 /// What `date` prints as digits.
@@ -16,7 +18,7 @@ const MISSING: &str = "command_not_found_handle";
 
 /// Returns whether all that a substitution can put out is numbers. Names that
 /// are functions are not the programs that they are known for.
-pub(super) fn only_numbers(body: &List, functions: &[String]) -> bool {
+pub(super) fn only_numbers(body: &List, functions: &HashSet<String>) -> bool {
     let [item] = body.items.as_slice() else {
         return false;
     };
@@ -24,8 +26,8 @@ pub(super) fn only_numbers(body: &List, functions: &[String]) -> bool {
         return false;
     };
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let own = |name: &String| words.first().is_some_and(|first| first == name) || name == MISSING;
-    prints_numbers(&words) && is_silent(last) && !functions.iter().any(own)
+    let own = words.first().is_some_and(|first| functions.contains(*first));
+    prints_numbers(&words) && is_silent(last) && !own && !functions.contains(MISSING)
 }
 
 /// Returns the words of a command of which all are plain, so that no option

@@ -7,6 +7,7 @@
 
 mod arithmetic;
 mod assign;
+mod budget;
 mod builtin;
 mod code;
 mod count;
@@ -23,25 +24,27 @@ mod shells;
 mod word;
 mod xargs;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use weighlock_shell::{Command, Dialect, Joint, Kind, List, Pipeline, Script, Span, Word, parse};
+use weighlock_shell::{
+    Command, Dialect, Joint, Kind, List, Pipeline, Script, Span, TOO_COMPLEX, Word, parse,
+};
 
 use crate::argument::Arg;
 use crate::effect::{Effect, Effects};
 use crate::part::{Facts, Link, Part, PartKind, Place};
 use crate::variables;
+use budget::{Budget, COMMAND, PART};
 use feed::Feed;
-
-/// How many possible readings are tried for a text, beside one for each of its
-/// bytes: functions that call functions could be tried without end. Past that
-/// the verdict is `ask`, never milder.
-const MAX_GUESSES: usize = 2_000;
 
 /// How deep the walk goes, over all texts in texts; the parser's own bound
 /// holds for each.
 const MAX_LEVEL: usize = 120;
+
+/// Bytes of a part's own text that are kept. What is inside of others is in the
+/// text of each of them, and whole copies would be as long as their square.
+const MAX_OWN_TEXT: usize = 1000;
 
 /// How deep texts may be nested in texts (`sh -c "sh -c …"`).
 const MAX_NESTING: usize = 24;
@@ -92,15 +95,14 @@ struct Walk<'p> {
     variables: HashMap<String, Variable>,
     functions: HashMap<String, Function>,
     /// Names that are a function's somewhere, perhaps only later.
-    redefined: Vec<String>,
+    redefined: HashSet<String>,
     /// What `set --` said last.
-    set_args: Option<Vec<Arg>>,
+    set_args: Option<Rc<[Arg]>>,
     /// Text that is run could set any variable.
     wild: bool,
     /// Files that something from the network was written to.
-    downloads: Vec<String>,
-    /// How many possible readings may still be tried.
-    guesses: usize,
+    downloads: HashSet<String>,
+    budget: Budget,
     nesting: usize,
     level: usize,
     /// Another `sh` would read it differently.
@@ -120,7 +122,7 @@ struct State {
     /// The working directory, as far as it is known.
     cwd: Option<String>,
     /// `$1` and so on, where they are known.
-    positional: Option<Vec<Arg>>,
+    positional: Option<Rc<[Arg]>>,
     /// What standard input brings.
     stdin: Feed,
     /// What comes now is sure to happen, in this shell, once.
@@ -174,11 +176,11 @@ impl<'p> Walk<'p> {
             parts: vec![],
             variables: HashMap::new(),
             functions: HashMap::new(),
-            redefined: vec![],
+            redefined: HashSet::new(),
             set_args: None,
             wild: false,
-            downloads: vec![],
-            guesses: MAX_GUESSES + text.len(),
+            downloads: HashSet::new(),
+            budget: Budget::new(),
             nesting: 0,
             level: 0,
             needs_bash: false,
@@ -215,6 +217,7 @@ impl<'p> Walk<'p> {
     }
 
     fn script(&mut self, script: &Script, text: &str) {
+        let before = self.is_too_complex();
         self.redefined.extend(scan::functions(&script.body));
         for (name, number) in scan::assignments(&script.body, &self.redefined) {
             let variable = self.variables.entry(name).or_default();
@@ -236,6 +239,10 @@ impl<'p> Walk<'p> {
             );
         }
         for unknown in &script.unknowns {
+            if unknown.why == TOO_COMPLEX {
+                self.too_complex();
+                continue;
+            }
             self.unknown(unknown.span, format!("{} is not understood", unknown.why));
             self.rough(text, unknown.span);
         }
@@ -252,6 +259,9 @@ impl<'p> Walk<'p> {
             );
         }
         self.list(&script.body);
+        if self.is_too_complex() && !before {
+            self.last_look(text);
+        }
     }
 
     /// Looks for commands in text that could not be parsed, word by word.
@@ -261,32 +271,24 @@ impl<'p> Walk<'p> {
         };
         let saved = self.state.clone();
         self.state.possible = true;
-        for words in rough::commands(text) {
-            let argv = words.into_iter().map(|word| Arg::known(word, span));
-            if self.guess() {
-                self.command(argv.collect(), span);
-            }
+        // What is not understood may be inside of something else that is not.
+        if self.spend(4 * text.len()) {
+            rough::commands(text, |words| {
+                let argv = words.into_iter().map(|word| Arg::known(word, span));
+                if !self.is_spent() {
+                    self.command(argv.collect(), span);
+                }
+            });
         }
         self.state = saved;
-    }
-
-    /// Takes one of the tries that are left.
-    fn guess(&mut self) -> bool {
-        if self.guesses == 0 {
-            return false;
-        }
-        self.guesses -= 1;
-        if self.guesses == 0 {
-            let saved = std::mem::replace(&mut self.state.possible, false);
-            self.unknown(Span::default(), "it could mean too many things".into());
-            self.state.possible = saved;
-        }
-        true
     }
 
     fn list(&mut self, list: &List) {
         let outer = self.state.certain;
         for item in &list.items {
+            if self.is_spent() {
+                break;
+            }
             self.state.link = match item.joint {
                 Joint::Sequence => Link::Then,
                 Joint::And => Link::And,
@@ -351,6 +353,9 @@ impl<'p> Walk<'p> {
     fn compound(&mut self, command: &Command) {
         if self.level >= MAX_LEVEL {
             return self.unknown(command.span, "it is nested too deep".into());
+        }
+        if !self.spend(COMMAND) {
+            return;
         }
         self.level += 1;
         self.inside_compound(command);
@@ -425,7 +430,8 @@ impl<'p> Walk<'p> {
     /// After something that may or may not have happened, the directory is
     /// only known if nothing in there changes it.
     fn moved(&mut self, command: &Command) {
-        if scan::moves(command) {
+        // Looking takes time in the length of it, once for each level.
+        if !self.spend(4 * length(command.span)) || scan::moves(command) {
             self.state.cwd = None;
         }
     }
@@ -433,6 +439,9 @@ impl<'p> Walk<'p> {
     fn for_loop(&mut self, name: &str, words: Option<&[Word]>, body: &List, command: &Command) {
         let mut values = vec![];
         for word in words.unwrap_or_default() {
+            if self.is_spent() {
+                return;
+            }
             let download = self.substitutions(word);
             for mut arg in self.expand(word, None) {
                 arg.download |= download;
@@ -464,6 +473,9 @@ impl<'p> Walk<'p> {
     }
 
     fn function(&mut self, name: &str, body: &Command, span: Span) {
+        if !self.spend(8 * length(span)) {
+            return;
+        }
         if scan::breeds(name, body) {
             self.breeds(
                 span,
@@ -540,7 +552,12 @@ impl<'p> Walk<'p> {
             (None, Some(_)) => self.text,
             (None, None) => return None,
         };
-        text.get(span.start..span.end).map(str::to_owned)
+        let text = text.get(span.start..span.end)?;
+        let kept = &text[..text.floor_char_boundary(MAX_OWN_TEXT)];
+        match kept.len() < text.len() {
+            true => Some(format!("{kept} …")),
+            false => Some(kept.to_owned()),
+        }
     }
 
     fn push(&mut self, part: Part) {
@@ -548,7 +565,11 @@ impl<'p> Walk<'p> {
         if part.link != Link::With {
             self.state.link = Link::Then;
         }
-        self.parts.push(part);
+        if !self.is_spent() {
+            let text = part.text.as_ref().map_or(0, String::len);
+            self.parts.push(part);
+            self.spend(PART + text);
+        }
     }
 
     /// Judges a variable that programs will see.
@@ -566,6 +587,10 @@ impl<'p> Walk<'p> {
         }
         self.push(part);
     }
+}
+
+fn length(span: Span) -> usize {
+    span.end.saturating_sub(span.start)
 }
 
 /// Returns whether a character shows as nothing, or moves others about: what

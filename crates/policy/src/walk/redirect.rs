@@ -14,6 +14,9 @@ use crate::paths;
 impl Walk<'_> {
     pub(super) fn redirections(&mut self, redirections: &[Redirection]) {
         for redirection in redirections {
+            if self.is_spent() {
+                return;
+            }
             self.redirection(redirection);
         }
     }

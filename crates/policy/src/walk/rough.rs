@@ -3,9 +3,16 @@
 //! What is quoted is one word, however it looks, and a quote that is not closed
 //! makes text of the rest. A person is asked about all of it anyway.
 
-/// Returns the words of what looks like commands.
-pub(super) fn commands(text: &str) -> Vec<Vec<String>> {
-    let mut reader = Reader::default();
+/// Calls with the words of each thing that looks like a command.
+pub(super) fn commands(text: &str, found: impl FnMut(Vec<String>)) {
+    let mut reader = Reader {
+        found,
+        words: vec![],
+        word: String::new(),
+        begun: false,
+        quote: None,
+        inside: 0,
+    };
     let mut chars = text.chars().peekable();
     while let Some(next) = chars.next() {
         match (reader.quote, next) {
@@ -32,12 +39,10 @@ pub(super) fn commands(text: &str) -> Vec<Vec<String>> {
         reader.begun = false;
     }
     reader.end_command();
-    reader.found
 }
 
-#[derive(Default)]
-struct Reader {
-    found: Vec<Vec<String>>,
+struct Reader<F> {
+    found: F,
     words: Vec<String>,
     word: String,
     /// There is a word, if only an empty one.
@@ -47,7 +52,7 @@ struct Reader {
     inside: usize,
 }
 
-impl Reader {
+impl<F: FnMut(Vec<String>)> Reader<F> {
     fn letters(&mut self, letter: Option<char>) {
         self.word.extend(letter);
         self.begun = true;
@@ -62,7 +67,7 @@ impl Reader {
     fn end_command(&mut self) {
         self.end_word();
         if !self.words.is_empty() {
-            self.found.push(std::mem::take(&mut self.words));
+            (self.found)(std::mem::take(&mut self.words));
         }
     }
 

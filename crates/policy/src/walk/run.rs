@@ -2,17 +2,14 @@
 
 use weighlock_shell::{Redirection, Simple, Span, Value};
 
-use super::{Function, MAX_NESTING, Walk};
+use super::budget::{COMMAND, WORD};
+use super::{Function, MAX_NESTING, MAX_OWN_TEXT, Walk};
 use crate::argument::Arg;
 use crate::effect::{Effect, Effects};
 use crate::knowledge::Program;
 use crate::part::{Part, PartKind};
 use crate::rules::pattern::quote;
 use crate::{knowledge, paths, program, variables};
-
-/// Bytes of joined words after which the rest is left out. Each word of a long
-/// command may begin one, and whole copies would be as long as their square.
-const MAX_WORDS: usize = 1000;
 
 /// Places among the words of one command where a dangerous one is tried. Each
 /// takes time in the length of the whole; past them a person is asked.
@@ -27,18 +24,30 @@ impl Walk<'_> {
     pub(super) fn simple(&mut self, simple: &Simple, redirections: &[Redirection], span: Span) {
         let before = self.parts.len();
         let mut downloads = vec![];
+        // Words that are many cost something even before they are expanded.
+        if !self.spend(WORD * simple.words.len()) {
+            return;
+        }
         for word in &simple.words {
             downloads.push(self.substitutions(word));
         }
         let stdin = self.state.stdin.clone();
         if simple.words.is_empty() {
-            simple.assignments.iter().for_each(|set| self.assign(set));
+            for set in &simple.assignments {
+                if self.is_spent() {
+                    return;
+                }
+                self.assign(set);
+            }
             self.redirections(redirections);
             self.state.stdin = stdin;
             return;
         }
         let reads = simple.words[0].literal().is_some_and(|name| name == "read");
         for set in &simple.assignments {
+            if self.is_spent() {
+                return;
+            }
             self.inside_assignment(set);
             if reads && set.name == "IFS" {
                 // It only says where `read` splits.
@@ -56,6 +65,9 @@ impl Walk<'_> {
             for mut arg in self.expand(word, None) {
                 arg.download |= download;
                 argv.push(arg);
+            }
+            if self.is_spent() {
+                return;
             }
         }
         self.command(argv.clone(), span);
@@ -79,6 +91,9 @@ impl Walk<'_> {
         let download = strict.iter().any(|arg| arg.download);
         let mut last = strict.to_vec();
         for guess in 0..self.readings(&simple.words) {
+            if self.is_spent() {
+                return;
+            }
             let mut reading = self.argv(&simple.words, Some(guess));
             if reading == last {
                 continue;
@@ -100,6 +115,9 @@ impl Walk<'_> {
         };
         if self.nesting >= MAX_NESTING {
             return self.unknown(span, "it is nested too deep".into());
+        }
+        if !self.spend(COMMAND) || !self.spend_on(&argv) {
+            return;
         }
         self.nesting += 1;
         match first.text.clone() {
@@ -157,7 +175,7 @@ impl Walk<'_> {
     /// A program at a place of its own: whatever its name, it could be
     /// anything.
     fn foreign(&mut self, base: &str, path: &str, argv: &[Arg], span: Span) {
-        if self.downloads.iter().any(|file| file == path) {
+        if self.downloads.contains(path) {
             self.downloaded_code(span);
         }
         self.stranger(
@@ -229,7 +247,7 @@ impl Walk<'_> {
         let saved = self.state.clone();
         self.state.possible = true;
         self.state.calls.push(name.to_owned());
-        self.state.positional = Some(argv[1..].to_vec());
+        self.state.positional = Some(argv[1..].into());
         self.state.inner.clone_from(&function.inner);
         self.state.words = None;
         self.compound(&function.body);
@@ -279,7 +297,7 @@ impl Walk<'_> {
 /// Returns whether a program raises privileges, works on disks, deletes or runs
 /// text. Where it may be something else than a program, only by a name that
 /// means nothing else.
-fn is_dangerous(name: &str, plain: bool) -> bool {
+pub(super) fn is_dangerous(name: &str, plain: bool) -> bool {
     let (dir, base) = name.rsplit_once('/').unwrap_or(("", name));
     let Some(program) = knowledge::program(base) else {
         return false;
@@ -298,7 +316,7 @@ fn is_dangerous(name: &str, plain: bool) -> bool {
 fn joined(argv: &[Arg]) -> String {
     let mut text = String::new();
     for arg in argv {
-        if text.len() >= MAX_WORDS {
+        if text.len() >= MAX_OWN_TEXT {
             text.push_str(" …");
             break;
         }
@@ -310,5 +328,6 @@ fn joined(argv: &[Arg]) -> String {
             None => arg.shown(),
         });
     }
+    text.truncate(text.floor_char_boundary(2 * MAX_OWN_TEXT));
     text
 }

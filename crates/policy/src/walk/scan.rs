@@ -1,6 +1,7 @@
 //! Looks through a tree for a few things that must be known beforehand.
 
 use std::cell::RefCell;
+use std::collections::HashSet;
 
 use weighlock_shell::{Command, Kind, List, Operation, Piece, Simple, Value, Visit, Word};
 
@@ -26,7 +27,7 @@ const SETTERS: &[&str] = &[
 
 /// Returns the name at each place that sets a variable, and whether it can
 /// only become a number there. Too many are fine; a missing one is not.
-pub(super) fn assignments(list: &List, redefined: &[String]) -> Vec<(String, bool)> {
+pub(super) fn assignments(list: &List, redefined: &HashSet<String>) -> Vec<(String, bool)> {
     let names = RefCell::new(vec![]);
     let found = |name: &str, number| names.borrow_mut().push((name.to_owned(), number));
     let command = |command: &Command| match &command.kind {
@@ -142,7 +143,7 @@ fn calculated(expression: &Word, found: impl Fn(&str, bool)) {
 }
 
 /// Returns whether what is assigned is a number, whatever happens.
-fn is_number(value: &Value, redefined: &[String]) -> bool {
+fn is_number(value: &Value, redefined: &HashSet<String>) -> bool {
     let Value::Scalar(word) = value else {
         return false;
     };

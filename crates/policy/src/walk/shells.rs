@@ -1,8 +1,11 @@
 //! Shells inside shells, and code in other languages.
 
+use std::rc::Rc;
+
 use weighlock_shell::{Dialect, Span, parse};
 
 use super::Walk;
+use super::budget::COMMAND;
 use super::builtin::CALM_SET_NAMES;
 use super::code::started;
 use crate::argument::Arg;
@@ -79,7 +82,7 @@ impl Walk<'_> {
         }
         match (text, operands.split_first()) {
             (true, Some((code, rest))) => {
-                let rest = rest.get(1..).unwrap_or_default().to_vec();
+                let rest = rest.get(1..).unwrap_or_default().into();
                 self.run_text(code, Some(rest), span);
             }
             (true, None) => self.unknown(span, "`-c` has no text".into()),
@@ -101,14 +104,14 @@ impl Walk<'_> {
             Some(text) => {
                 // Where it came from was no proof, only plain to see.
                 self.unknown(span, "it runs what another command prints".into());
-                self.possibly(|walk| walk.parsed(&text, Some(operands), span));
+                self.possibly(|walk| walk.parsed(&text, Some(operands.into()), span));
             }
             None => self.unknown(span, "it runs whatever it reads".into()),
         }
     }
 
     /// Text that a shell runs.
-    pub(super) fn run_text(&mut self, code: &Arg, positional: Option<Vec<Arg>>, span: Span) {
+    pub(super) fn run_text(&mut self, code: &Arg, positional: Option<Rc<[Arg]>>, span: Span) {
         if code.download {
             self.downloaded_code(span);
         }
@@ -124,9 +127,12 @@ impl Walk<'_> {
         }
     }
 
-    fn parsed(&mut self, text: &str, positional: Option<Vec<Arg>>, span: Span) {
+    fn parsed(&mut self, text: &str, positional: Option<Rc<[Arg]>>, span: Span) {
         if self.nesting >= super::MAX_NESTING {
             return self.unknown(span, "it is nested too deep".into());
+        }
+        if !self.spend(COMMAND + 16 * text.len()) {
+            return;
         }
         self.nesting += 1;
         let saved = self.state.clone();

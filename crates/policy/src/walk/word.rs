@@ -105,6 +105,9 @@ impl Walk<'_> {
     pub(super) fn argv(&mut self, words: &[Word], guess: Option<usize>) -> Vec<Arg> {
         let mut argv = vec![];
         for word in words {
+            if self.is_spent() {
+                break;
+            }
             argv.extend(self.expand(word, guess));
         }
         argv
@@ -128,6 +131,7 @@ impl Walk<'_> {
             self.piece(piece, guess, &mut fields);
         }
         let mut args = fields.finish();
+        self.spend_on(&args);
         if self.state.within.is_none() {
             for arg in args.iter_mut().filter(|arg| arg.text.is_none()) {
                 let written = self.text.get(word.span.start..word.span.end);
@@ -179,7 +183,7 @@ impl Walk<'_> {
         let own = name.literal().as_deref() == Some("pwd")
             && simple.assignments.is_empty()
             && stage.redirections.is_empty()
-            && !self.redefined.iter().any(|name| name == "pwd");
+            && !self.redefined.contains("pwd");
         self.state.cwd.clone().filter(|_| own)
     }
 
@@ -253,7 +257,9 @@ impl Walk<'_> {
         }
         if let Some(variable) = self.variables.get(name) {
             if let Some(value) = &variable.value {
-                return Some(Known::Arg(value.clone()));
+                let value = value.clone();
+                self.spend(2 * value.shape.len());
+                return Some(Known::Arg(value));
             }
             if variable.sites > 0 {
                 return None;
