@@ -9,12 +9,13 @@ use crate::{Mark, Span, TOO_COMPLEX, Unknown};
 /// thread holds several times this.
 const MAX_DEPTH: usize = 100;
 
-/// Commands and words of one text, a command counting as five. Each takes time
+/// Commands, words and expansions of one text; see below what each counts. Each takes time
 /// and memory here and with everybody who walks through the tree.
-const MAX_NODES: usize = 80_000;
+const MAX_NODES: usize = 60_000;
 
-/// Nodes that one command counts as, by the memory it takes.
+/// Nodes that a command and an expansion count as, by the memory they take.
 pub(crate) const COMMAND_NODES: usize = 5;
+pub(crate) const EXPANSION_NODES: usize = 2;
 
 /// Why a text cannot be read on.
 #[derive(Debug, Clone, Copy)]

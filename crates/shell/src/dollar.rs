@@ -1,6 +1,6 @@
 //! `$` and backquotes: what is expanded, and the code inside of it.
 
-use crate::cursor::{Parser, Result, Stop, in_name, starts_name};
+use crate::cursor::{EXPANSION_NODES, Parser, Result, Stop, in_name, starts_name};
 use crate::word::Atoms;
 use crate::{List, Operation, Parameter, Piece, Span, Substitution};
 
@@ -22,6 +22,7 @@ impl Quoting {
 impl Parser<'_> {
     /// Reads what `$` begins; alone it is plain text.
     pub(crate) fn dollar(&mut self, atoms: &mut Atoms, quoting: Quoting) -> Result<()> {
+        self.grow(EXPANSION_NODES)?;
         self.peek();
         let start = self.pos;
         let next = self.peek_at(1);
@@ -225,6 +226,7 @@ impl Parser<'_> {
 
     /// Reads a command in backquotes. Errors inside only show when it runs.
     pub(crate) fn backquote(&mut self, atoms: &mut Atoms, quoting: Quoting) -> Result<()> {
+        self.grow(EXPANSION_NODES)?;
         let start = self.pos;
         let close = self.closing_backquote()?;
         let raw = &self.text[start + 1..close];

@@ -14,21 +14,22 @@ use crate::argument::Arg;
 use crate::knowledge;
 use crate::part::PartKind;
 
-/// For what is sure to be in the text. Enough for ten thousand short commands.
-const CERTAIN: usize = 14 << 20;
+/// For what is sure to be in the text: enough for seven thousand short commands,
+/// or a script of 100 KB.
+const CERTAIN: usize = 12 << 20;
 
 /// For possible readings, so that they leave enough for what is certain:
 /// functions that call functions could be tried without end.
-const POSSIBLE: usize = 6 << 20;
+const POSSIBLE: usize = 5 << 20;
 
 /// What looking at one command costs: the state around it is copied.
 pub(super) const COMMAND: usize = 256;
 
 /// What one part costs that is kept.
-pub(super) const PART: usize = 512;
+pub(super) const PART: usize = 768;
 
 /// What one word costs, without its text.
-pub(super) const WORD: usize = 384;
+pub(super) const WORD: usize = 192;
 
 /// Commands that are still tried after the budget is spent, and their words.
 const MAX_LAST: usize = 256;

@@ -31,10 +31,8 @@ const CALLS: &[&str] = &["run", "call", "sh", "cmd", "pty"];
 pub(super) fn started(code: &str) -> Vec<String> {
     let groups = groups(code);
     let calls = groups.iter().any(|group| group.called);
-    let starts = calls
-        || STARTERS
-            .iter()
-            .any(|name| code.to_lowercase().contains(name));
+    let lower = code.to_lowercase();
+    let starts = calls || STARTERS.iter().any(|name| lower.contains(name));
     let mut commands = vec![];
     for group in groups {
         if group.called || (starts && is_plain(&group.texts.join(" "))) {

@@ -26,7 +26,9 @@ pub(super) fn only_numbers(body: &List, functions: &HashSet<String>) -> bool {
         return false;
     };
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let own = words.first().is_some_and(|first| functions.contains(*first));
+    let own = words
+        .first()
+        .is_some_and(|first| functions.contains(*first));
     prints_numbers(&words) && is_silent(last) && !own && !functions.contains(MISSING)
 }
 
