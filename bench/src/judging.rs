@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use rustix::time::{ClockId, clock_gettime};
 use weighlock_policy::{
     Place, Preset, Reader, Rules, Settings, Subject, Verdict, example_place, load_knowledge,
-    understand,
+    tokens, understand,
 };
 use weighlock_shell::{Dialect, parse};
 
@@ -20,6 +20,32 @@ use crate::{Effort, Result};
 
 /// Stands for the process that measures a start.
 pub(crate) const VERB: &str = "--judging-start";
+
+/// Stands for the process that measures one costly text, by its number.
+pub(crate) const COSTLY_VERB: &str = "--judging-costly";
+
+/// The longest command that a server takes.
+const LONGEST: usize = 128 * 1024 - 1;
+
+/// Texts made to be costly: what is before, what is repeated, what is after.
+const COSTLY: &[(&str, &str, &str)] = &[
+    ("", "a;", ""),
+    ("", "ls;", ""),
+    ("mytool ", "sudo ", ""),
+    ("", "env ", "ls"),
+    ("ls ", "{a,b}{c,d}{e,f}{g,h} ", ""),
+    ("sh -c '", "{a,b}", "'"),
+    ("f(){ ", "env ", ";};f;f;f"),
+    ("f(){ ", "a=1 ", ";};f;f;f"),
+    ("", ">b ", ""),
+    ("", "`a`", ""),
+    ("", "${a:-$(b)}", ""),
+    ("", "cat <<a\n$(b)\na\n", ""),
+    ("", "for i in $i;do $i;done;", ""),
+    ("a=\"", "rm -rf ./x ", "\";$a;eval $a;$a|sh"),
+    ("python3 -c '", "os.system(\"a b\");", "'"),
+    ("", "grep -n pattern src/main.rs | head -5\n", ""),
+];
 
 /// Commands as agents write them, harmless and not, collected for tests.
 const LINES: &str = concat!(
@@ -40,6 +66,7 @@ pub(crate) fn measure(effort: &Effort) -> Result<Vec<Row>> {
     let mut rows = start(effort)?;
     rows.extend(lines(effort)?);
     rows.push(many(effort)?);
+    rows.extend(costly(effort)?);
     Ok(rows)
 }
 
@@ -135,6 +162,55 @@ fn lines(effort: &Effort) -> Result<Vec<Row>> {
     ])
 }
 
+/// Judges one costly text; says how long that took and how much memory.
+pub(crate) fn serve_costly(number: &str) -> Result<()> {
+    let (before, unit, after) = COSTLY[number.parse::<usize>()?];
+    let count = (LONGEST - before.len() - after.len()) / unit.len();
+    let text = format!("{before}{}{after}", unit.repeat(count));
+    let (rules, place) = (rules(), example_place());
+    judge(&rules, &place, "ls");
+    let (memory, busy) = (peak()?, busy_nanos());
+    judge(&rules, &place, &text);
+    black_box(tokens(&text));
+    println!("{} {}", busy_nanos() - busy, peak()? - memory);
+    Ok(())
+}
+
+/// The dearest of the costly texts: a bound that no text may pass.
+fn costly(effort: &Effort) -> Result<Vec<Row>> {
+    let [mut time, mut memory] = <[Samples; 2]>::default();
+    for _ in 0..(effort.runs / 30).max(1) {
+        let (mut slowest, mut largest) = (0f64, 0f64);
+        for number in 0..COSTLY.len() {
+            let said = Command::new(std::env::current_exe()?)
+                .args([COSTLY_VERB, &number.to_string()])
+                .stdin(Stdio::null())
+                .output()?;
+            let said = String::from_utf8(said.stdout)?;
+            let (nanos, bytes) = said.trim().split_once(' ').ok_or("no figures")?;
+            slowest = slowest.max(nanos.parse::<f64>()? / 1e6);
+            largest = largest.max(bytes.parse::<f64>()? / (1024.0 * 1024.0));
+        }
+        time.push(slowest);
+        memory.push(largest);
+    }
+    let texts = COSTLY.len();
+    Ok(vec![
+        Row::new(
+            format!("the slowest of {texts} texts of 128 KB made to be costly"),
+            Unit::Millis,
+            &time,
+        )
+        .promise(Goal::Under(100.0)),
+        Row::new(
+            "the most memory that one of them takes",
+            Unit::Mebibytes,
+            &memory,
+        )
+        .promise(Goal::Under(32.0)),
+    ])
+}
+
 fn many(effort: &Effort) -> Result<Row> {
     let (rules, place) = (rules(), example_place());
     let text = "true && ".repeat(MANY) + "sudo id";
@@ -214,6 +290,14 @@ fn words(text: &str) -> Vec<String> {
     }
     words.extend(word);
     words
+}
+
+/// Returns the most bytes of memory that this process has held.
+fn peak() -> Result<usize> {
+    let text = std::fs::read_to_string("/proc/self/status")?;
+    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kib = line.and_then(|line| line.split_whitespace().next());
+    Ok(kib.ok_or("status has no VmHWM")?.parse::<usize>()? * 1024)
 }
 
 /// Returns the bytes of memory that this process holds.

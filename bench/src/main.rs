@@ -114,6 +114,7 @@ fn main() -> ExitCode {
         Some((first, rest)) if first == say::VERB => say::say(rest),
         Some((first, rest)) if first == walls::VERB => walls::serve(rest),
         Some((first, _)) if first == judging::VERB => judging::serve(),
+        Some((first, [number])) if first == judging::COSTLY_VERB => judging::serve_costly(number),
         _ => compare(&args),
     };
     match done {

@@ -55,7 +55,11 @@ impl World {
         if !self.on_copy(&layer, after) {
             return;
         }
-        assert_eq!(tree(&self.path("live")), was, "a copy changed the live tree");
+        assert_eq!(
+            tree(&self.path("live")),
+            was,
+            "a copy changed the live tree"
+        );
         let changes = Changes::scan(vec![self.root(&layer)], self.now()).expect("a scan");
         assert_eq!(changes.refused, [], "nothing here is refused");
         let applied = self.apply(&changes, "commit");
@@ -78,9 +82,8 @@ impl World {
         let options = std::ffi::CString::new(options).expect("no zero byte");
         let mounted = mount("overlay", &seen, "overlay", MountFlags::empty(), &*options);
         mounted.expect("an overlay can be mounted here");
-        let alike = deeds(bytes).all(|deed| {
-            deed.be_done(&seen).is_ok() == deed.be_done(&self.path("twin")).is_ok()
-        });
+        let alike = deeds(bytes)
+            .all(|deed| deed.be_done(&seen).is_ok() == deed.be_done(&self.path("twin")).is_ok());
         unmount(&seen, UnmountFlags::empty()).expect("nobody uses it");
         alike
     }
@@ -163,9 +166,15 @@ impl Deed {
             6 if fs::symlink_metadata(&at)?.is_dir() => Ok(()),
             6 => fs::rename(at, other),
             7 if fs::symlink_metadata(&at)?.is_symlink() => Ok(()),
-            7 => fs::set_permissions(at, Permissions::from_mode(0o700 | u32::from(self.with & 0o77))),
+            7 => fs::set_permissions(
+                at,
+                Permissions::from_mode(0o700 | u32::from(self.with & 0o77)),
+            ),
             8 => fs::remove_dir_all(at),
-            9 => fs::File::options().write(true).open(at)?.set_len(u64::from(self.with % 5)),
+            9 => fs::File::options()
+                .write(true)
+                .open(at)?
+                .set_len(u64::from(self.with % 5)),
             // Another file takes the place of one, as editors do it.
             _ => {
                 let new = root.join("new");
@@ -210,5 +219,9 @@ fn assert_alike(left: &Path, right: &Path) {
         all.map(|(path, (mode, content, target, _))| (path, (mode, content, target)))
             .collect()
     };
-    assert_eq!(without_times(left), without_times(right), "applied and direct");
+    assert_eq!(
+        without_times(left),
+        without_times(right),
+        "applied and direct"
+    );
 }
