@@ -117,7 +117,7 @@ fn armor(lines: &[&[u8]]) -> Vec<Armor> {
         if !is_armored(line) || is_cut && !may_be_short {
             inside = Armor::None;
         }
-        may_be_short = length >= SHORT;
+        may_be_short = inside != Armor::None && length >= SHORT;
         all.push(inside);
         if let Some(kind) = opened(line) {
             inside = kind;

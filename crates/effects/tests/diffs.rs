@@ -289,8 +289,7 @@ fn long_lines_are_cut_with_a_mark() {
 
 #[test]
 fn secrets_are_hidden_until_asked_for() {
-    let key =
-        "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBg\nkqhkiG9w0BAQ\n-----END PRIVATE KEY-----\n";
+    let key = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG\nkqhkiG9w0BAQ\n-----END PRIVATE KEY-----\n";
     let after = format!("{key}password = \"hunter22\"\nplain\n");
     let trees = one(None, file(&after));
     let changes = trees.changes(&[]);
