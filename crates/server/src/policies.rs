@@ -9,6 +9,7 @@ use axum::extract::State as Shared;
 use axum::http::StatusCode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use tokio::sync::Semaphore;
 use weighlock_engine::{
     Engine, Explanation, GrantView, LoadError, PolicyView, Request, Scope, Shell,
 };
@@ -110,6 +111,10 @@ pub struct NewGrant {
     pub until: Option<i64>,
 }
 
+/// How many commands are explained at once: each may take 32 MiB, and this is
+/// the door at which many can ask together.
+static EXPLAINING: Semaphore = Semaphore::const_new(4);
+
 pub(crate) async fn explain(
     Shared(engine): Shared<Arc<Engine>>,
     Who(who): Who,
@@ -129,6 +134,7 @@ pub(crate) async fn explain(
         shell: asked.shell.map(Shell::from),
         ..Request::new(principal, asked.command)
     };
+    let _turn = EXPLAINING.acquire().await.expect("it is never closed");
     blocking(move || {
         let draft = draft.as_deref().map(|text| (policy.as_str(), text));
         Ok(Json(engine.explain(&request, draft, &who)?))
