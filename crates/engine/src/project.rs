@@ -16,7 +16,7 @@ mod view;
 use std::collections::HashMap;
 use std::path::Path;
 
-use weighlock_policy::{Facts, Obeys, Part};
+use weighlock_policy::{Facts, Obeyed, Obeys, Part};
 
 pub(crate) use self::view::View;
 
@@ -27,7 +27,7 @@ const MAX_DIRS: usize = 32;
 /// Looks at the settings that the parts of a command obey. A part whose
 /// settings can run something, or cannot be understood, is marked as unknown.
 pub(crate) fn look(facts: &mut Facts, view: &View) {
-    let mut seen: HashMap<(Obeys, String, String), Option<String>> = HashMap::new();
+    let mut seen: HashMap<(Obeyed, String), Option<String>> = HashMap::new();
     for part in &mut facts.parts {
         // Others are no candidates for running unasked.
         if part.possible || part.unknown.is_some() || !part.effects.only_read() {
@@ -35,14 +35,13 @@ pub(crate) fn look(facts: &mut Facts, view: &View) {
         }
         let subcommand = part.subcommand.first().cloned().unwrap_or_default();
         for obeyed in &part.obeys {
-            let key = (obeyed.settings, obeyed.dir.clone(), subcommand.clone());
+            let key = (obeyed.clone(), subcommand.clone());
             let full = seen.len() >= MAX_DIRS;
             let why = match seen.get(&key) {
                 Some(why) => why.clone(),
                 None if full => Some("it works in too many directories to look at".into()),
                 None => {
-                    let dir = Path::new(&obeyed.dir);
-                    let why = look_at(obeyed.settings, dir, &subcommand, view).err();
+                    let why = look_at(obeyed, &subcommand, view).err();
                     seen.insert(key, why.clone());
                     why
                 }
@@ -63,10 +62,11 @@ pub(crate) fn doubt(facts: &mut Facts, dir: &str) {
     }
 }
 
-fn look_at(settings: Obeys, dir: &Path, subcommand: &str, view: &View) -> Result<(), String> {
+fn look_at(obeyed: &Obeyed, subcommand: &str, view: &View) -> Result<(), String> {
+    let dir = Path::new(&obeyed.dir);
     view.enter(dir)?;
-    match settings {
-        Obeys::Git => git::look(dir, subcommand, view),
+    match obeyed.settings {
+        Obeys::Git => git::look(dir, subcommand, obeyed.stripped, view),
         Obeys::Hg => hg::look(dir, view),
         Obeys::Rustup => rust::look(dir, view),
     }

@@ -47,6 +47,8 @@ struct RawProgram {
     obeys: Vec<Obeys>,
     #[serde(default)]
     asks: Vec<String>,
+    #[serde(default)]
+    code: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -162,6 +164,9 @@ fn understand(raw: RawProgram) -> Result<Program, String> {
     if { raw.sub.iter() }.any(|sub| !sub.runs.is_empty() || !sub.asks.is_empty()) {
         return Err("`runs` and `asks` are for the program, and name its subcommands".into());
     }
+    if { raw.code.iter() }.any(|word| word.trim_matches('*').len() + 1 != word.len()) {
+        return Err("a word of `code` has one `*`, at its start or its end".into());
+    }
     let subs: Vec<Program> = raw.sub.into_iter().map(program).collect::<Result<_, _>>()?;
     let mut program = Program {
         effects: effects(raw.effects.split_whitespace())?,
@@ -186,6 +191,7 @@ fn understand(raw: RawProgram) -> Result<Program, String> {
         harmless: false,
         runs: raw.runs,
         asks: raw.asks,
+        code: raw.code,
     };
     program.harmless = harmless(&program);
     Ok(program)
@@ -199,6 +205,7 @@ fn harmless(program: &Program) -> bool {
     };
     program.subs.is_empty()
         && program.obeys.is_empty()
+        && program.code.is_empty()
         && !program.tags.iter().any(|tag| tag == "response")
         && program.effects <= 1
         && mild(&program.operands)

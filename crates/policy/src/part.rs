@@ -66,13 +66,16 @@ pub struct Part {
 }
 
 /// Settings that a program obeys, and where it looks for them.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Obeyed {
     /// The kind of settings.
     pub settings: Obeys,
     /// The directory that the program works in, absolute and clean. Programs
     /// look there and in all directories above it.
     pub dir: String,
+    /// The command takes variables away (`env -i`), perhaps those that keep
+    /// the program from running what some settings name.
+    pub stripped: bool,
 }
 
 /// The kinds of parts.

@@ -2,7 +2,8 @@
 //!
 //! Unknown keys count as dangerous: extensions of git, and git itself, keep
 //! learning new ones. What [`crate::env`] sets for runs that only read wins over
-//! a few more (`core.hooksPath`), and those are harmless here, too.
+//! a few more (`core.hooksPath`), and those are harmless here, too, unless the
+//! command takes that away (`env -i`).
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -216,15 +217,21 @@ const FETCHES: &[&str] = &["extensions.partialclone", "remote.promisor"];
 
 /// Looks at the repository that git finds from a directory on, at those above
 /// it, which it finds where that one is none, and at their submodules.
-pub(super) fn look(dir: &Path, subcommand: &str, view: &View) -> Result<(), String> {
+pub(super) fn look(
+    dir: &Path,
+    subcommand: &str,
+    stripped: bool,
+    view: &View,
+) -> Result<(), String> {
     let mut look = Look {
         view,
         subcommand,
+        stripped,
         seen: HashSet::new(),
     };
     for home in &view.homes {
         for name in AT_HOME {
-            look.config(&home.join(name), None)?;
+            look.configs(&[home.join(name)], None)?;
         }
     }
     dir.ancestors().try_for_each(|at| look.repository(at))
@@ -233,6 +240,8 @@ pub(super) fn look(dir: &Path, subcommand: &str, view: &View) -> Result<(), Stri
 struct Look<'a> {
     view: &'a View,
     subcommand: &'a str,
+    /// What [`crate::env`] sets may be missing.
+    stripped: bool,
     seen: HashSet<PathBuf>,
 }
 
@@ -253,8 +262,9 @@ impl Look<'_> {
                 self.git_dir(&pointed_to(at, &text), Some(at))?;
             }
         }
+        // The objects may be elsewhere, where `commondir` says.
         let has = |name| self.view.exists(&at.join(name));
-        if has("objects")? && has("refs")? {
+        if has("objects")? && has("refs")? || has("HEAD")? && has("commondir")? {
             self.git_dir(at, None)?;
         }
         Ok(())
@@ -271,9 +281,10 @@ impl Look<'_> {
         for text in self.view.read(&git.join("commondir"))? {
             dirs.push(pointed_to(git, &text));
         }
+        let named = |name| { dirs.iter() }.map(move |dir: &PathBuf| dir.join(name));
+        let files: Vec<PathBuf> = named("config").chain(named("config.worktree")).collect();
+        self.configs(&files, work)?;
         for dir in &dirs {
-            self.config(&dir.join("config"), work)?;
-            self.config(&dir.join("config.worktree"), work)?;
             // Git runs it when it has written the index, which even `status` does.
             let hook = dir.join("hooks/post-index-change");
             if self.view.exists(&hook)? {
@@ -296,22 +307,25 @@ impl Look<'_> {
         Ok(())
     }
 
-    /// Looks at a file of settings, for a repository with its files at `work`.
-    fn config(&self, file: &Path, work: Option<&Path>) -> Result<(), String> {
-        for text in self.view.read(file)? {
-            let settings = settings(&text);
-            let fetches = { settings.iter() }.any(|it| FETCHES.contains(&&*it.plain_name()));
-            for setting in &settings {
-                if !self.is_harmless(setting, file, work, fetches) {
-                    return Err(format!(
-                        "`{}` in {} can have git run other code",
-                        setting.name(),
-                        self.view.name(file)
-                    ));
-                }
+    /// Looks at the files with the settings of a repository, whose own files are
+    /// at `work`.
+    fn configs(&self, files: &[PathBuf], work: Option<&Path>) -> Result<(), String> {
+        let mut found: Vec<(&Path, Setting)> = vec![];
+        for file in files {
+            for text in self.view.read(file)? {
+                found.extend(settings(&text).into_iter().map(|it| (file.as_path(), it)));
             }
         }
-        Ok(())
+        let fetches = { found.iter() }.any(|(_, it)| FETCHES.contains(&&*it.plain_name()));
+        let harmful =
+            { found.iter() }.find(|(file, it)| !self.is_harmless(it, file, work, fetches));
+        harmful.map_or(Ok(()), |(file, setting)| {
+            Err(format!(
+                "`{}` in {} can have git run other code",
+                setting.name(),
+                self.view.name(file)
+            ))
+        })
     }
 
     fn is_harmless(
@@ -332,6 +346,7 @@ impl Look<'_> {
                 work == Some(&*tree)
             }
             (_, name) if FOR_FETCHING.contains(&name) => !fetches,
+            (_, "core.hookspath") if self.stripped => false,
             (section, name) => HARMLESS_SECTIONS.contains(&section) || HARMLESS.contains(&name),
         }
     }

@@ -53,7 +53,8 @@ fn config(file: &Path, view: &View) -> Result<(), String> {
 /// Returns the first line that is more than an address, a name or a comment.
 fn dangerous(text: &str) -> Option<String> {
     let mut section = "";
-    for line in text.lines() {
+    // To Mercurial each of both ends a line.
+    for line in text.split(['\n', '\r']) {
         let bare = line.trim();
         if bare.is_empty() || bare.starts_with(['#', ';']) {
             continue;

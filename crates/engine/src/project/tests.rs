@@ -180,6 +180,12 @@ fn settings_are_found_wherever_git_takes_them_from() {
             format!("git init -q sub && git -C sub {bad}"),
             "git -C sub diff",
         ),
+        // A bare repository that has its objects in another one.
+        (
+            format!("git init -q real && git -C real {bad} && mv real/.git o && rmdir real")
+                + " && cp o/HEAD sub && echo ../o >sub/commondir",
+            "git -C sub log -p",
+        ),
         // A repository inside of another, which its index lists.
         (
             format!(
@@ -236,6 +242,31 @@ fn a_partial_clone_fetches_with_what_its_settings_name() {
     project.check("git log -p", None);
     project.sh("git config core.sshCommand ./evil");
     project.check("git log -p", Some("core.sshcommand"));
+    // Each in a file of its own.
+    let project = Project::new(REPOSITORY);
+    project.sh("git config core.sshCommand ./evil && git config extensions.worktreeConfig true");
+    project.check("git log -p", None);
+    project.sh("git config --worktree remote.origin.promisor true");
+    project.check("git log -p", Some("core.sshcommand"));
+}
+
+#[test]
+fn what_variables_override_counts_where_they_are_taken_away() {
+    let project = Project::new(REPOSITORY);
+    project.check("env -i PATH=/bin git status", None);
+    project.sh("git config core.hooksPath ./evil");
+    project.check("git status", None);
+    project.check("env -u LANG git status", None);
+    for command in [
+        "env -i PATH=/bin git status",
+        "env -u GIT_CONFIG_COUNT git status",
+        "env -u \"$x\" git status",
+        "exec -c git status",
+        "nice env - git status",
+    ] {
+        project.check(command, Some("core.hookspath"));
+    }
+    project.check("env -i ls; git status", None);
 }
 
 #[test]
@@ -287,6 +318,8 @@ fn mercurial_obeys_addresses_and_names_only() {
         ("[ui]\nusername = a\npager = ./evil\n", false),
         ("%include ../evil\n", false),
         ("[paths]\n%include ../evil\n", false),
+        ("[paths]\na = b\r[extensions]\rx = ./evil.py\n", false),
+        ("[paths]\r\na = b\r\n", true),
         ("x = 1\n", false),
     ] {
         let project = Project::new("mkdir -p .hg sub");

@@ -47,6 +47,10 @@ pub(crate) struct Program<S = &'static str> {
     /// What makes a query of a command line; see `knowledge/README.md`.
     #[serde(rename = "q", default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) asks: Vec<S>,
+    /// Words that make it run code, wherever they stand; see
+    /// `knowledge/README.md`.
+    #[serde(rename = "c", default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) code: Vec<S>,
 }
 
 /// Settings of a project that can name programs, which other programs run.

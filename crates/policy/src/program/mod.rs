@@ -5,7 +5,7 @@ mod option;
 mod place;
 mod query;
 
-use crate::argument::Arg;
+use crate::argument::{Arg, UNKNOWN};
 use crate::effect::{Effect, Effects};
 use crate::knowledge::{Obeys, Program, Role, Style};
 use crate::part::Given;
@@ -93,6 +93,14 @@ impl<'a> Reader<'a> {
             self.args[self.at..]
                 .iter()
                 .for_each(|arg| self.check_response(arg));
+        }
+        for pattern in &program.code {
+            let may_be = self.args[self.at..]
+                .iter()
+                .find(|arg| is_code(pattern, arg));
+            may_be.into_iter().for_each(|arg| {
+                self.doubt(format!("`{}` may be code that it runs", arg.shown()));
+            });
         }
         if let [only] = &self.args[self.at..]
             && matches!(only.text.as_deref(), Some("--help" | "--version"))
@@ -245,6 +253,26 @@ fn harmless_help(program: &Program) -> Option<u16> {
     let effects = Effects::of(program.effects);
     let sure = !effects.has(Effect::Privilege) && !effects.has(Effect::Execute);
     sure.then_some(Effect::Read as u16)
+}
+
+/// Returns whether a word, or the value that is attached to it, may be one that
+/// the program runs: `"x*"` begins so, in capitals or not, and `"*x"` ends so.
+fn is_code(pattern: &str, arg: &Arg) -> bool {
+    let Some(end) = pattern.strip_prefix('*') else {
+        let start = pattern.trim_end_matches('*').to_ascii_lowercase();
+        let may_begin = |known: &str| match &arg.text {
+            Some(_) => known.starts_with(&start),
+            None => arg.splits || known.starts_with(&start) || start.starts_with(known),
+        };
+        let known = arg.prefix().to_ascii_lowercase();
+        return may_begin(&known)
+            || known
+                .split_once('=')
+                .is_some_and(|(_, value)| may_begin(value));
+    };
+    let shape = arg.shape.trim_end();
+    let open = arg.text.is_none() && (arg.splits || shape.ends_with([UNKNOWN, '*', '?', ']', '}']));
+    open || shape.ends_with(end)
 }
 
 /// Finds a subcommand by its name; a name that ends in `*` is any that begins

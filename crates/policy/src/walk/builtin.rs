@@ -192,7 +192,10 @@ impl Walk<'_> {
         while let Some(text) = rest.first().and_then(|arg| arg.text.as_deref()) {
             match text {
                 "-a" => rest = rest.get(2..).unwrap_or_default(),
-                "-c" | "-l" | "-cl" | "-lc" | "--" => rest = &rest[1..],
+                "-c" | "-l" | "-cl" | "-lc" | "--" => {
+                    self.state.stripped |= text.contains('c');
+                    rest = &rest[1..];
+                }
                 _ => break,
             }
         }

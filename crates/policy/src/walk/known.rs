@@ -7,7 +7,7 @@ use crate::argument::Arg;
 use crate::effect::Effect;
 use crate::knowledge::{Program, Role};
 use crate::language::{Deeds, awk, jq, sed};
-use crate::part::{Access, Link, Obeyed, Part, Path, PlaceKind};
+use crate::part::{Access, Given, Link, Obeyed, Part, Path, PlaceKind};
 use crate::program::{self, Reading, Use};
 use crate::{knowledge, paths, variables};
 
@@ -37,6 +37,10 @@ impl Walk<'_> {
         part.unknown.clone_from(&reading.unknown);
         self.secrets(&mut part, argv);
         self.obeys(&reading, &mut part);
+        if self.state.stripped && reading.tags.contains(&"home") {
+            let why = "without HOME it loads its settings from the project";
+            part.unknown.get_or_insert(why.into());
+        }
         let mut nested = vec![];
         for used in &reading.uses {
             self.word(used, &reading, &mut part, &mut nested);
@@ -48,6 +52,7 @@ impl Walk<'_> {
         self.code_from_input(&reading, &mut part);
         part.does = sentence(reading.does, &part);
         let chdir = self.chdir(&reading);
+        let strips = { reading.options.iter() }.any(takes_variables);
         part.options = reading.options;
         self.remember_downloads(&part);
         let executes = part.effects.has(Effect::Execute) || part.unknown.is_some();
@@ -57,6 +62,8 @@ impl Walk<'_> {
         self.push(part);
         let cwd = self.state.cwd.clone();
         self.state.cwd = chdir.unwrap_or_else(|| cwd.clone());
+        let stripped = self.state.stripped;
+        self.state.stripped |= strips;
         if !certain && !reading.help {
             self.commands_among(program, argv, span);
         }
@@ -67,6 +74,7 @@ impl Walk<'_> {
         for deed in nested {
             self.deed(deed, span);
         }
+        self.state.stripped = stripped;
         self.state.cwd = cwd;
         if reading.tags.contains(&"commands") {
             self.commands_from_input(span);
@@ -86,6 +94,7 @@ impl Walk<'_> {
         let obeyed = reading.obeys.iter().map(|&settings| Obeyed {
             settings,
             dir: dir.clone(),
+            stripped: self.state.stripped,
         });
         part.obeys.extend(obeyed);
     }
@@ -394,6 +403,14 @@ pub(super) enum Deed {
     Env(Arg),
 }
 
+/// Returns whether an option takes variables away that change what programs do:
+/// `env -i`, `env -u HOME`.
+fn takes_variables(option: &Given) -> bool {
+    let named = |name| option.names.contains(&name);
+    let loud = || option.value.as_deref().is_none_or(variables::is_loud);
+    named("--ignore-environment") || named("--unset") && loud()
+}
+
 fn is_question(option: &str) -> bool {
     matches!(option, "--version" | "--help" | "-version" | "-V" | "-h")
 }
@@ -438,8 +455,17 @@ fn sentence(does: &str, part: &Part) -> String {
     format!("{before}{object}{deep}{after}")
 }
 
-/// Whether a format of git's has signatures verified.
+/// Whether a format of git's has signatures verified, or one of rpm's has the
+/// text of a package run as macros.
 fn verifies_signatures(format: &str) -> bool {
-    let signs = ["%G", "%+G", "%-G", "% G", "(signature", "(*signature"];
+    let signs = [
+        "%G",
+        "%+G",
+        "%-G",
+        "% G",
+        "(signature",
+        "(*signature",
+        ":expand",
+    ];
     signs.iter().any(|sign| format.contains(sign))
 }

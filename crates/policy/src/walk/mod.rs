@@ -141,6 +141,9 @@ struct State {
     /// All places where a command may begin among these words are tried
     /// already.
     placed: bool,
+    /// Variables were taken away, perhaps those that keep programs from running
+    /// what a project names.
+    stripped: bool,
 }
 
 /// A function that was defined.
@@ -200,6 +203,7 @@ impl<'p> Walk<'p> {
                 words: None,
                 calls: vec![],
                 placed: false,
+                stripped: false,
             },
         }
     }
