@@ -239,8 +239,9 @@ fn joins_emoji(chars: &[char], at: usize) -> bool {
     }
 }
 
-/// Whether a mark has nothing to stand on, or stands on too many others: more
-/// than any language has would cover what is above and below.
+/// Whether a mark has nothing to stand on, is of another script than a Latin
+/// letter or digit below it, where some fonts do not draw it, or stands on too
+/// many others: more than any language has would cover what is above and below.
 fn is_stacked(chars: &[char], at: usize) -> bool {
     let mark = chars[at];
     // Two of those that go with any letter, as in Vietnamese; four of a script's
@@ -259,6 +260,7 @@ fn is_stacked(chars: &[char], at: usize) -> bool {
     let base = (at - count).checked_sub(1).map(|at| chars[at]);
     count == most
         || !base.is_some_and(is_word)
+        || base.is_some_and(|base| fits(base, Script::Latin)) && !fits(mark, Script::Latin)
         || mark.general_category() == GeneralCategory::EnclosingMark
         || count > 0 && chars[at - 1] == mark
 }

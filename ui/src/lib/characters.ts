@@ -20,7 +20,7 @@ const MARK = /^\p{M}$/u;
 const EMOJI = /^\p{Emoji}$/u;
 // Neither letter, mark, number, punctuation nor symbol, or made to be ignored.
 // New characters that the browser does not know are hidden, too.
-const HIDDEN = /^(?:[^\p{L}\p{M}\p{N}\p{P}\p{S} ]|\p{Default_Ignorable_Code_Point}|[\ufffc\u{1d159}])$/u;
+const HIDDEN = /^(?:[^\p{L}\p{M}\p{N}\p{P}\p{S} ]|\p{Default_Ignorable_Code_Point}|[\ufffc\u{1d159}\u{13441}\u{13442}\u{16fe4}])$/u;
 
 /** Where a character may be shown as it is. */
 type Class = 'plain' | 'nowhere' | 'in prose' | 'not in commands' | 'in own script';
@@ -92,13 +92,14 @@ function joinsEmoji(chars: string[], at: number): boolean {
   return emoji(chars[chars[at - 1] === '\ufe0f' ? at - 2 : at - 1]) && emoji(chars[at + 1]);
 }
 
-// Whether a mark has nothing to stand on, or stands on too many others.
+// Whether a mark has nothing to stand on, is of another script than a Latin letter or digit
+// below it, or stands on too many others.
 function isStacked(chars: string[], at: number): boolean {
   const most = /^\p{sc=Zinh}$/u.test(chars[at]!) ? 2 : 4;
   let count = 0;
   while (count < most && at - count > 0 && MARK.test(chars[at - count - 1]!)) count += 1;
   const base = chars[at - count - 1];
-  const stands = base !== undefined && WORD.test(base);
+  const stands = base !== undefined && WORD.test(base) && (!LATIN_TOO.test(base) || LATIN_TOO.test(chars[at]!));
   return count === most || !stands || /^\p{Me}$/u.test(chars[at]!) || (count > 0 && chars[at - 1] === chars[at]);
 }
 

@@ -80,8 +80,9 @@ pub(super) fn is_hidden(c: char) -> bool {
     matches!(c.general_category_group(), Other | Separator)
         // The skeleton leaves out exactly what is to be ignored by default.
         || skeleton(c.encode_utf8(&mut [0; 4])).next().is_none()
-        // Symbols without a picture of their own, which no property tells.
-        || matches!(c, '\u{FFFC}' | '\u{1D159}')
+        // What has no picture of its own, which no property tells: two symbols,
+        // blanks of Egyptian, a filler of Khitan.
+        || matches!(c, '\u{FFFC}' | '\u{1D159}' | '\u{13441}' | '\u{13442}' | '\u{16FE4}')
 }
 
 /// Returns the ASCII text that a character passes for, as its skeleton: those of

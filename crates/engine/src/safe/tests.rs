@@ -170,6 +170,29 @@ fn stacked_marks_are_shown() {
         assert_eq!(shown.chars().filter(|&c| is_mark(c)).count(), 2, "{shown}");
     }
     assert_eq!(safe_command("р\u{301}"), "⟦U+0440⟧⟦U+0301⟧", "on a code");
+    // Marks of other scripts on Latin letters, which some fonts do not draw.
+    for mark in [
+        '\u{1039}', '\u{E31}', '\u{64B}', '\u{94D}', '\u{3099}', '\u{5B0}',
+    ] {
+        for manner in MANNERS {
+            for base in ['r', 'é', '1'] {
+                let text = format!("{base}{mark}m");
+                assert!(!is_raw(&text, mark, manner), "{manner:?} {}", one(mark));
+            }
+        }
+    }
+    for blank in [
+        '\u{13441}',
+        '\u{13442}',
+        '\u{16FE4}',
+        '\u{2800}',
+        '\u{1D159}',
+    ] {
+        assert_eq!(
+            safe_prose(&format!("a {blank} b")),
+            format!("a {} b", one(blank))
+        );
+    }
     // Pointed Hebrew, and Devanagari.
     for text in ["שָׁלוֹם", "नमस्ते", "ภาษาไทยนี้", "बुद्धिमत्ता"]
     {
@@ -270,6 +293,7 @@ const TEXTS: &[&str] = &[
     "don’t … 1–2 × 3，（ノ） ½ ② ｒｍ 𝗋𝗆 ɡit ∕ ⁄ ；",
     "yapıldı œuvre \u{202E}x\u{200B} \u{E0041}",
     "שלום ו सः १ ᏣᎳᎩ ʜello x\u{338}",
+    "r\u{1039}m a\u{E31} é\u{64B} 1\u{94D} ใช้ नमस्ते か\u{3099}",
 ];
 
 /// Characters in order, as pairs of how many are left out and how many follow.
