@@ -79,7 +79,7 @@ pub struct Obeyed {
 }
 
 /// The kinds of parts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Hash)]
 #[serde(rename_all = "snake_case")]
 pub enum PartKind {
     /// A program, builtin or function is run.
@@ -127,7 +127,7 @@ pub struct Given {
 }
 
 /// A path and what happens to it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Path {
     /// As absolute and clean as it can be made: `~` and the working directory
     /// are resolved, `..` is taken away. A pattern stays a pattern.
@@ -143,7 +143,7 @@ pub struct Path {
 }
 
 /// What happens to a path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Hash)]
 #[serde(rename_all = "snake_case")]
 pub enum Access {
     /// It is read or listed.
@@ -157,7 +157,7 @@ pub enum Access {
 }
 
 /// What kind of place a path is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Hash)]
 #[serde(rename_all = "snake_case")]
 pub enum PlaceKind {
     /// Anything else.

@@ -1,5 +1,8 @@
 //! What kind of place a path is.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use crate::argument::UNKNOWN;
 use crate::part::{Access, Place, PlaceKind};
 use crate::secret_files;
@@ -138,6 +141,10 @@ const SECRET_PATHS: &[&str] = &[
 /// What makes a name a pattern, or not wholly known.
 const WILD: [char; 4] = ['*', '?', '[', UNKNOWN];
 
+/// Bytes of a set of letters that are compared with a letter. More are no names
+/// that anybody means, and could be any.
+const MAX_SET: usize = 256;
+
 /// Names that look like secrets and are examples.
 const EXAMPLES: &[&str] = &["example", "sample", "template", "dist", "pub"];
 
@@ -181,6 +188,17 @@ pub(crate) fn clean(path: &str, cwd: Option<&str>) -> String {
 
 /// Returns what kind of place a clean path is, for what happens to it.
 pub(crate) fn kind(path: &str, access: Access, deep: bool, place: &Place) -> PlaceKind {
+    kind_if(path, access, deep, place, || true)
+}
+
+/// The same, where looking for secrets may be too costly: see [`effort`].
+pub(crate) fn kind_if(
+    path: &str,
+    access: Access,
+    deep: bool,
+    place: &Place,
+    may_look: impl FnOnce() -> bool,
+) -> PlaceKind {
     if is_sink(path) {
         return PlaceKind::Sink;
     }
@@ -196,6 +214,7 @@ pub(crate) fn kind(path: &str, access: Access, deep: bool, place: &Place) -> Pla
         None => (path, deep),
     };
     if access == Access::Read
+        && may_look()
         && (is_secret(path, place) || (below_all && holds_secrets(above, place)))
     {
         return PlaceKind::Secret;
@@ -204,6 +223,19 @@ pub(crate) fn kind(path: &str, access: Access, deep: bool, place: &Place) -> Pla
         return PlaceKind::Sandbox;
     }
     PlaceKind::Ordinary
+}
+
+/// Returns what looking for secrets in a path costs, in the units of the walk's
+/// budget: each component is compared with names, and a pattern with all of
+/// them.
+pub(crate) fn effort(path: &str) -> usize {
+    let parts = path.split(['/', ':']);
+    parts
+        .map(|part| match part.contains(WILD) {
+            true => 4000,
+            false => 50,
+        })
+        .sum()
 }
 
 /// Returns the directory of which a pattern means everything, or everything
@@ -303,12 +335,17 @@ fn is_secret(path: &str, place: &Place) -> bool {
     }
     // Root's home holds secrets for everybody but root.
     let own = |secret: &&&str| **secret != "/root" || !below(&place.home, "/root");
-    let mut paths = SECRET_PATHS.iter().filter(own);
+    // Most paths are told apart by their first component.
+    let top = path.split('/').nth(1).unwrap_or_default();
+    let near = |secret: &&&str| top.contains(WILD) || secret[1..].starts_with(top);
+    let mut paths = SECRET_PATHS.iter().filter(near).filter(own);
     if paths.any(|secret| reaches(path, secret)) {
         return true;
     }
-    let mut names = SECRETS.iter().copied().chain(secret_files::names());
-    names.any(|secret| contains_run(path, secret))
+    // `HEAD:.env` is a path, too.
+    let parts = path.split(['/', ':']).filter(|part| !part.is_empty());
+    let parts: Vec<&str> = parts.collect();
+    (0..parts.len()).any(|at| has_secret_name(parts[at], &parts[at + 1..]))
 }
 
 /// Returns whether everything below a path includes places with secrets.
@@ -346,41 +383,116 @@ fn leads(part: &str, want: &str) -> bool {
     }
 }
 
-/// Returns whether the components of a secret's name occur, one after
-/// another, somewhere in the path.
-fn contains_run(path: &str, secret: &str) -> bool {
-    // `HEAD:.env` is a path, too.
-    let parts = path.split(['/', ':']).filter(|part| !part.is_empty());
-    let parts: Vec<&str> = parts.collect();
-    let want: Vec<&str> = secret.split('/').collect();
-    parts.windows(want.len()).any(|run| {
-        let mut both = run.iter().zip(&want);
-        // The directory says what is meant: `.docker/c*`, `.config/*/hosts.yml`.
-        both.next().is_some_and(|(part, want)| finds(part, want))
-            && both.all(|(part, want)| overlap(part, want))
-    })
+/// Returns whether a component of a path, with those after it, is a secret's name.
+fn has_secret_name(part: &str, after: &[&str]) -> bool {
+    // The directory says what is meant: `.docker/c*`, `.config/*/hosts.yml`.
+    let follows = |secret: &&SecretName| {
+        let mut after = after.iter();
+        { secret.rest.iter() }.all(|want| after.next().is_some_and(|part| overlap(part, want)))
+    };
+    if part.contains(WILD) {
+        let part = PatternName::new(part);
+        return NAMES
+            .all()
+            .any(|secret| part.finds(secret) && follows(&secret));
+    }
+    let plain = NAMES.plain.get(part).into_iter().flatten();
+    let alike = { NAMES.patterns.iter() }.filter(|secret| secret.is_like(part));
+    plain.chain(alike).any(|secret| follows(&secret))
 }
 
-/// Returns whether a name, perhaps a pattern, is or would find a secret one.
-/// Two patterns nearly always have a name in common, so a pattern is only
-/// tried against a plain example of the other.
-fn finds(part: &str, secret: &str) -> bool {
-    if !part.contains(WILD) {
-        return overlap(part, secret);
+/// The names of secrets. There are many, and each component of each path is
+/// compared with them, so most are found by their first component.
+static NAMES: LazyLock<SecretNames> = LazyLock::new(SecretNames::new);
+
+struct SecretNames {
+    plain: HashMap<&'static str, Vec<SecretName>>,
+    /// Those whose first component is a pattern.
+    patterns: Vec<SecretName>,
+}
+
+struct SecretName {
+    first: &'static str,
+    /// What is before and after the only `*` of it.
+    around: Option<(&'static str, &'static str)>,
+    rest: Vec<&'static str>,
+    /// Names that the first component stands for.
+    examples: Vec<String>,
+}
+
+impl SecretNames {
+    fn new() -> Self {
+        let (mut plain, mut patterns) = (HashMap::<_, Vec<_>>::new(), vec![]);
+        for name in SECRETS.iter().copied().chain(secret_files::names()) {
+            let name = SecretName::new(name);
+            match name.first.contains(WILD) {
+                true => patterns.push(name),
+                false => plain.entry(name.first).or_default().push(name),
+            }
+        }
+        Self { plain, patterns }
     }
-    // `*.json` is not meant to find `credentials.json`; `*.pem` is.
-    let by_ending = is_ending(part) && !secret.starts_with('*');
-    let same_ending = secret
-        .strip_prefix('*')
-        .is_some_and(|end| part.ends_with(end));
-    if same_ending {
-        return true;
+
+    fn all(&self) -> impl Iterator<Item = &SecretName> {
+        self.plain.values().flatten().chain(&self.patterns)
     }
-    !is_vague(part)
-        && !by_ending
-        && ["x", ""]
-            .iter()
-            .any(|some| overlap(part, &secret.replace('*', some)))
+}
+
+impl SecretName {
+    fn new(name: &'static str) -> Self {
+        let mut parts = name.split('/');
+        let first = parts.next().unwrap_or(name);
+        let mut examples = vec![first.replace('*', "x"), first.replace('*', "")];
+        examples.dedup();
+        let around = first.split_once('*');
+        Self {
+            first,
+            around: around.filter(|(start, end)| !start.contains(WILD) && !end.contains(WILD)),
+            rest: parts.collect(),
+            examples,
+        }
+    }
+
+    /// Returns whether a plain name is one that the first component stands for.
+    fn is_like(&self, name: &str) -> bool {
+        match self.around {
+            Some((start, end)) => {
+                let fits = name.len() >= start.len() + end.len();
+                fits && name.starts_with(start) && name.ends_with(end)
+            }
+            None => overlap(name, self.first),
+        }
+    }
+}
+
+/// A component that is a pattern. Two patterns nearly always have a name in
+/// common, so it is only tried against plain examples of the other.
+struct PatternName<'a> {
+    part: &'a str,
+    is_vague: bool,
+    is_ending: bool,
+}
+
+impl<'a> PatternName<'a> {
+    fn new(part: &'a str) -> Self {
+        Self {
+            part,
+            is_vague: is_vague(part),
+            is_ending: is_ending(part),
+        }
+    }
+
+    /// Returns whether it would find a secret name.
+    fn finds(&self, secret: &SecretName) -> bool {
+        let ending = secret.first.strip_prefix('*');
+        if ending.is_some_and(|end| self.part.ends_with(end)) {
+            return true;
+        }
+        // `*.json` is not meant to find `credentials.json`; `*.pem` is.
+        let by_ending = self.is_ending && !secret.first.starts_with('*');
+        let mut examples = secret.examples.iter();
+        !self.is_vague && !by_ending && examples.any(|name| overlap(self.part, name))
+    }
 }
 
 /// Returns whether a pattern says next to nothing about what is meant: `*`,
@@ -405,8 +517,12 @@ fn is_ending(pattern: &str) -> bool {
 pub(crate) fn spelled(pattern: &str) -> usize {
     let mut count = 0;
     let mut rest = pattern;
+    // Looked for once: there may be many brackets that are never closed.
+    let last = pattern.rfind(']').unwrap_or(0);
     while let Some(next) = rest.chars().next() {
-        let set = rest.strip_prefix('[').and_then(|set| set.split_once(']'));
+        let closed = pattern.len() - rest.len() < last;
+        let set = rest.strip_prefix('[').filter(|_| closed);
+        let set = set.and_then(|set| set.split_once(']'));
         if let Some((set, after)) = set {
             let wide = set.contains('-') || set.starts_with(['!', '^', '[']);
             count += usize::from(!wide);
@@ -425,27 +541,39 @@ fn could_be_any(part: &str, names: &[&str]) -> bool {
 
 /// Returns whether two patterns could match the same name.
 pub(crate) fn overlap(a: &str, b: &str) -> bool {
-    if !a.contains(WILD) && !b.contains(WILD) {
-        return a == b;
+    if !a.contains(WILD) {
+        match b.split_once('*') {
+            None if !b.contains(WILD) => return a == b,
+            // Most names of secrets are such.
+            Some((start, end)) if !start.contains(WILD) && !end.contains(WILD) => {
+                let fits = a.len() >= start.len() + end.len();
+                return fits && a.starts_with(start) && a.ends_with(end);
+            }
+            _ => {}
+        }
     }
-    let (a, b) = (tokens(a), tokens(b));
-    // Reachable pairs of positions, row by row; names are short.
+    let b: Vec<Token<'_>> = tokens(b).collect();
+    // Reachable pairs of positions, row by row. There are few rows before none
+    // can be reached, however long the pattern is.
     let mut row = vec![false; b.len() + 1];
     row[0] = true;
     for j in 0..b.len() {
         row[j + 1] = row[j] && b[j] == Token::Many;
     }
-    for x in &a {
-        let mut next = vec![false; b.len() + 1];
-        next[0] = row[0] && *x == Token::Many;
+    let mut next = row.clone();
+    for x in tokens(a) {
+        next[0] = row[0] && x == Token::Many;
         for (j, y) in b.iter().enumerate() {
-            next[j + 1] = match (x, y) {
+            next[j + 1] = match (&x, y) {
                 (Token::Many, _) => row[j + 1] || next[j] || row[j],
                 (_, Token::Many) => next[j] || row[j + 1] || row[j],
                 _ => row[j] && x.meets(y),
             };
         }
-        row = next;
+        std::mem::swap(&mut row, &mut next);
+        if !row.contains(&true) {
+            return false;
+        }
     }
     row[b.len()]
 }
@@ -472,15 +600,21 @@ impl Token<'_> {
     }
 }
 
-fn tokens(text: &str) -> Vec<Token<'_>> {
-    let mut out = vec![];
+/// Reads a pattern; a `*` after another says nothing new and is left out.
+fn tokens(text: &str) -> impl Iterator<Item = Token<'_>> {
     let mut rest = text;
-    while let Some(next) = rest.chars().next() {
+    let last = text.rfind(']').unwrap_or(0);
+    std::iter::from_fn(move || {
+        let next = rest.chars().next()?;
+        let closed = text.len() - rest.len() < last;
         rest = &rest[next.len_utf8()..];
-        out.push(match next {
-            '*' | UNKNOWN => Token::Many,
+        Some(match next {
+            '*' | UNKNOWN => {
+                rest = rest.trim_start_matches(['*', UNKNOWN]);
+                Token::Many
+            }
             '?' => Token::One,
-            '[' => match rest.split_once(']') {
+            '[' if closed => match rest.split_once(']') {
                 Some((set, after)) => {
                     rest = after;
                     Token::Set(set)
@@ -488,9 +622,8 @@ fn tokens(text: &str) -> Vec<Token<'_>> {
                 None => Token::Letter('['),
             },
             letter => Token::Letter(letter),
-        });
-    }
-    out
+        })
+    })
 }
 
 /// Returns whether a letter may be in a set. In some languages `[a-z]` has
@@ -500,7 +633,8 @@ fn in_set(set: &str, letter: char) -> bool {
         Some(set) => (set, true),
         None => (set, false),
     };
-    if set.is_empty() || set.contains(['[', '\\', UNKNOWN]) {
+    let many = set.len() > MAX_SET;
+    if set.is_empty() || many || set.contains(['[', '\\', UNKNOWN]) {
         return true;
     }
     let letters: Vec<char> = set.chars().collect();

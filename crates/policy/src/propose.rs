@@ -4,6 +4,8 @@
 //! Nothing is offered that was not tried: a pattern that would not answer the
 //! very question it is made from is left out.
 
+use std::collections::HashSet;
+
 use crate::grant::{Allows, Grant, Scope};
 use crate::rules::pattern::{Arguments, Program, is_option, quote};
 use crate::{
@@ -13,6 +15,12 @@ use crate::{
 
 /// More are hard to tell apart.
 const MOST: usize = 4;
+
+/// Words, and bytes of them, of a part that something is offered for. Nobody
+/// reads a longer pattern, and comparing all words with all paths takes time in
+/// their square.
+const MAX_WORDS: usize = 200;
+const MAX_BYTES: usize = 8192;
 
 /// One thing that could be allowed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +35,7 @@ pub struct Proposal {
 /// it can only be asked about each time.
 pub fn propose(part: &Part, subject: &Subject<'_>, understand: &Understand<'_>) -> Vec<Proposal> {
     let drafts = match part.kind {
+        _ if is_too_long(part) => vec![],
         PartKind::Command => of_command(part),
         PartKind::Redirection => of_redirection(part, subject),
         PartKind::Assignment | PartKind::Unknown => vec![],
@@ -42,6 +51,13 @@ pub fn propose(part: &Part, subject: &Subject<'_>, understand: &Understand<'_>) 
     offered
 }
 
+fn is_too_long(part: &Part) -> bool {
+    let words = part.argv.iter().flatten().map(String::len);
+    let paths = part.paths.iter().map(|path| path.path.len());
+    part.argv.len().max(part.paths.len()) > MAX_WORDS
+        || words.chain(paths).sum::<usize>() > MAX_BYTES
+}
+
 impl Granted {
     /// Returns whether a part of a command is what was granted, whoever asks
     /// for it.
@@ -54,16 +70,13 @@ impl Granted {
 impl Judgement {
     /// Returns the parts that a person is asked about, each once.
     pub fn asked(&self) -> Vec<&Part> {
-        let mut asked: Vec<&Part> = vec![];
-        for (part, decided) in self.facts.parts.iter().zip(&self.parts) {
-            let same = |other: &&Part| {
-                other.kind == part.kind && other.argv == part.argv && other.paths == part.paths
-            };
-            if decided.verdict != Verdict::Auto && !part.possible && !asked.iter().any(same) {
-                asked.push(part);
-            }
-        }
-        asked
+        let parts = self.facts.parts.iter().zip(&self.parts);
+        let asked =
+            parts.filter(|(part, decided)| decided.verdict != Verdict::Auto && !part.possible);
+        let mut seen = HashSet::new();
+        { asked.map(|(part, _)| part) }
+            .filter(|part| seen.insert((part.kind, &part.argv, &part.paths)))
+            .collect()
     }
 
     /// Says why nothing of a command can be allowed beforehand, where that is

@@ -6,7 +6,7 @@
 
 mod common;
 
-use common::decider;
+use common::{judge, verdict};
 use weighlock_policy::{Facts, Reader, Verdict, example_place, understand};
 
 /// The longest command that a server takes.
@@ -110,15 +110,20 @@ fn what_is_kept_of_any_text_is_bounded() {
 
 #[test]
 fn what_is_too_complex_is_asked_about_and_says_so() {
-    let decide = decider();
     for text in [
         filled("mytool ", "sudo ", ""),
         filled("", "env ", "ls"),
         filled("ls ", "{a,b}{c,d}{e,f}{g,h} ", ""),
         filled("", "ls;", "ls"),
         filled("sh -c '", "ls;", "'"),
+        // Each component of a path is compared with the names of secrets, and a
+        // pattern with all of them.
+        filled("ls ", "a/", ""),
+        filled("ls ", "[a-z]*/", ""),
+        filled("cat ", "?[a]*/x ", ""),
+        filled("cat ", "*a*a*a*a*a*a* ", ""),
     ] {
-        let judgement = decide(&text, Reader::Either);
+        let judgement = judge(&text);
         let mut reasons = judgement.reasons.iter();
         assert!(judgement.verdict >= Verdict::Ask, "{}", &text[..60]);
         assert!(
@@ -132,19 +137,22 @@ fn what_is_too_complex_is_asked_about_and_says_so() {
 
 #[test]
 fn a_long_script_is_not_too_complex() {
-    let decide = decider();
-    let text = filled("", "grep -n pattern src/main.rs | head -5\n", "");
-    assert_eq!(decide(&text, Reader::Either).verdict, Verdict::Auto);
+    for text in [
+        "grep -n pattern src/main.rs | head -5\n".repeat(1_500),
+        format!("cat {}", "src/main.rs ".repeat(5_000)),
+        "ls -l src/*.rs tests/[a-z]*.py\n".repeat(150),
+    ] {
+        assert_eq!(verdict(&text), Verdict::Auto, "{}", &text[..60]);
+    }
 }
 
 #[test]
 fn nothing_makes_a_refused_command_milder() {
-    let decide = decider();
     for unit in UNITS {
         for last in ["sudo id", "env sudo id", "rm -rf /"] {
             let (before, after) = (filled("", unit, ""), format!("{last}\n"));
             let after = format!("{after}{}", &before[..before.len() - after.len()]);
-            let verdict = decide(&after, Reader::Either).verdict;
+            let verdict = verdict(&after);
             assert_eq!(verdict, Verdict::Reject, "{last} before {unit:?}");
         }
     }
@@ -159,7 +167,7 @@ fn nothing_makes_a_refused_command_milder() {
     ] {
         for last in ["sudo id", "env sudo id", "rm -rf /"] {
             let text = filled("", unit, &format!("\n{last}"));
-            let verdict = decide(&text, Reader::Either).verdict;
+            let verdict = verdict(&text);
             assert_eq!(verdict, Verdict::Reject, "{last} after {unit:?}");
         }
     }

@@ -173,3 +173,25 @@ fn every_offer_answers_its_question() {
         assert_eq!(again.verdict, Verdict::Auto, "{text}");
     }
 }
+
+#[test]
+fn nothing_is_offered_for_more_words_than_anybody_reads() {
+    let files = |count: usize| -> String { (0..count).map(|n| format!(" d{n}/f")).collect() };
+    let place = example_place();
+    let offered = |text: &str| {
+        let judgement = judged(text, &place);
+        let asked = judgement.asked();
+        propose(asked[0], &subject(text, &place), &understand).len()
+    };
+    assert!(offered(&format!("rm{}", files(20))) > 0);
+    for many in [300, 10_000] {
+        assert_eq!(offered(&format!("rm{}", files(many))), 0, "{many}");
+    }
+}
+
+#[test]
+fn each_part_is_asked_about_once() {
+    let place = example_place();
+    let text = "rm a; rm b; rm a; echo x >c; echo x >d; echo y >c";
+    assert_eq!(judged(text, &place).asked().len(), 4);
+}

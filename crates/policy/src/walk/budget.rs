@@ -6,21 +6,27 @@
 //! judged within 100 ms and 32 MiB; `bench policy` measures it, and the fuzz
 //! target `cost` looks for texts that take more.
 
+use std::cell::Cell;
+
 use weighlock_shell::Span;
 
 use super::run::is_dangerous;
 use super::{Walk, rough};
 use crate::argument::Arg;
-use crate::knowledge;
 use crate::part::PartKind;
+use crate::{knowledge, paths};
 
 /// For what is sure to be in the text: enough for seven thousand short commands,
-/// or a script of 100 KB.
+/// or a script of 60 KB.
 const CERTAIN: usize = 12 << 20;
 
 /// For possible readings, so that they leave enough for what is certain:
 /// functions that call functions could be tried without end.
 const POSSIBLE: usize = 5 << 20;
+
+/// For looking whether paths hold secrets: enough for fifty thousand names, or
+/// for some hundred patterns.
+const LOOKS: usize = 3 << 20;
 
 /// What looking at one command costs: the state around it is copied.
 pub(super) const COMMAND: usize = 256;
@@ -36,10 +42,13 @@ const MAX_LAST: usize = 256;
 const MAX_LAST_WORDS: usize = 64;
 
 /// What may still be spent on one text.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(super) struct Budget {
     certain: usize,
     possible: usize,
+    /// For looking at paths, which changes nothing else; none once something
+    /// could not be paid for.
+    looks: Cell<Option<usize>>,
     /// Commands that are still tried when the rest is spent.
     last: usize,
     /// It was said that the text is too complex.
@@ -51,6 +60,7 @@ impl Budget {
         Self {
             certain: CERTAIN,
             possible: POSSIBLE,
+            looks: Cell::new(Some(LOOKS)),
             last: MAX_LAST,
             said: false,
         }
@@ -61,6 +71,9 @@ impl Walk<'_> {
     /// Pays for work; returns whether it may be done. Once something cannot be
     /// paid for, nothing of its kind can be any more.
     pub(super) fn spend(&mut self, units: usize) -> bool {
+        if self.budget.looks.get().is_none() {
+            self.too_complex();
+        }
         let left = match self.state.possible {
             true => &mut self.budget.possible,
             false => &mut self.budget.certain,
@@ -82,6 +95,15 @@ impl Walk<'_> {
     pub(super) fn spend_on(&mut self, argv: &[Arg]) -> bool {
         let bytes: usize = argv.iter().map(|arg| 2 * arg.shape.len()).sum();
         self.spend(WORD * argv.len() + bytes)
+    }
+
+    /// Pays for looking whether a path holds secrets. If it cannot be paid for,
+    /// the text is too complex, which is said with the part that the path is of.
+    pub(super) fn look_at(&self, path: &str) -> bool {
+        let left = self.budget.looks.get();
+        let left = left.and_then(|left| left.checked_sub(paths::effort(path)));
+        self.budget.looks.set(left);
+        left.is_some()
     }
 
     /// Returns whether another possible reading may be tried.

@@ -125,7 +125,7 @@ impl Walk<'_> {
     pub(super) fn path(&self, arg: &Arg, access: Access, deep: bool) -> Path {
         let path = paths::clean(&arg.shape, self.state.cwd.as_deref());
         Path {
-            place: paths::kind(&path, access, deep, self.place),
+            place: paths::kind_if(&path, access, deep, self.place, || self.look_at(&path)),
             path: path.replace(UNKNOWN, "*"),
             written: arg.shown(),
             access,
