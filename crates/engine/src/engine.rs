@@ -26,6 +26,7 @@ use crate::limits::Set;
 use crate::live::Lives;
 use crate::login::Asked;
 use crate::measures::Measures;
+use crate::memory::Freed;
 use crate::notify::Outbox;
 use crate::pause::Pauses;
 use crate::people::Doorbell;
@@ -53,6 +54,8 @@ pub struct Engine {
     pub(crate) places: Arc<Shares>,
     /// How much of the record each principal may fill.
     pub(crate) quota: Quota,
+    /// Memory that can be given back.
+    pub(crate) freed: Freed,
     /// Bytes of output on disk, of runs that have ended.
     pub(crate) kept: AtomicU64,
     /// Seconds after the start when old output was last looked for.
@@ -185,6 +188,7 @@ impl Engine {
             owner: OnceLock::new(),
             places: Shares::new("runs", config.max_running),
             quota: Quota::new(config.record_quota),
+            freed: Freed::default(),
             config,
             began_at: clock.micros(),
             clock,

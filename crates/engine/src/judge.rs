@@ -161,6 +161,7 @@ impl Engine {
     ) -> Result<Judged, Error> {
         let (known, sandbox) = (at.known, &at.known.sandbox);
         let view = || self.view_at(sandbox, &at.place.path, at.session);
+        self.freed.judged(&request.command);
         self.policy.judge(Asked {
             request,
             view: Some(&view),
@@ -182,6 +183,7 @@ impl Engine {
         command: &Command,
         draft: Option<&RuleDraft>,
     ) -> Result<Judged, Error> {
+        self.freed.judged(&command.command);
         let row = self.store.principal(&command.requested_by)?;
         let who = row.and_then(|row| Principal::from_row(&row, Via::Record));
         let who = who.unwrap_or_else(|| Principal::library(command.requested_by.clone()));

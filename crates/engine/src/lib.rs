@@ -102,6 +102,7 @@ mod login;
 mod lookup;
 mod machine;
 mod measures;
+mod memory;
 mod notify;
 mod output;
 mod passwd;

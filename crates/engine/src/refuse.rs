@@ -33,7 +33,10 @@ impl Engine {
             .await?;
         match inserted {
             Inserted::New => Ok(Outcome::Refused(Run::from_command(command))),
-            Inserted::Before { command_id, same } => self.again(case, &command_id, same).await,
+            Inserted::Before { command_id, same } => {
+                let wait = case.request.wait_for_answer()?;
+                self.again(wait, &command_id, same).await
+            }
         }
     }
 
@@ -43,6 +46,7 @@ impl Engine {
         case: Case,
         pause: &PauseRow,
     ) -> Result<Outcome, Error> {
+        let wait = case.request.wait_for_answer()?;
         let mut command = self.unrun(&case, State::Held);
         let mut told = json!({ "cwd": command.cwd, "paused_by": pause.by });
         tell_text(&mut told, &command.command);
@@ -69,8 +73,9 @@ impl Engine {
             }
             Ok::<_, Error>(held)
         });
+        drop(case);
         let held = held.await.expect("holding does not panic")?;
-        self.taken(&case, &id, held).await
+        self.taken(wait, &id, held).await
     }
 
     /// Records that what was held, or approved, is blocked by now.

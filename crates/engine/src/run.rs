@@ -262,9 +262,13 @@ impl Engine {
     }
 
     /// Answers a repeated request with what became of the first.
-    pub(crate) async fn again(&self, case: &Case, id: &str, same: bool) -> Result<Outcome, Error> {
+    pub(crate) async fn again(
+        &self,
+        wait: Option<Duration>,
+        id: &str,
+        same: bool,
+    ) -> Result<Outcome, Error> {
         let run = self.repeated(id, same)?;
-        let wait = case.request.wait_for_answer()?;
         Ok(Outcome::from(self.wait(&run, wait).await?))
     }
 

@@ -92,7 +92,7 @@ pub async fn serve(
 ) -> io::Result<()> {
     let (closing, closed) = watch::channel(false);
     let outward = Arc::new(doors.outward);
-    let delivering = Arc::clone(&engine);
+    let (delivering, judging) = (Arc::clone(&engine), Arc::clone(&engine));
     let host = Host {
         app: TowerToHyperService::new(app(
             Arc::clone(&engine),
@@ -107,6 +107,7 @@ pub async fn serve(
     let mut open = JoinSet::new();
     open.spawn(traces::tell(Arc::clone(&delivering), Arc::clone(&outward)));
     open.spawn(deliver(delivering, outward));
+    open.spawn(async move { judging.release_memory().await });
     if let Some(tcp) = doors.tcp {
         open.spawn(host.clone().open_tcp(tcp));
     }

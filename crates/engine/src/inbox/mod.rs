@@ -56,6 +56,7 @@ impl Engine {
         case: Case,
         held: Option<Command>,
     ) -> Result<Outcome, Error> {
+        let wait = case.request.wait_for_answer()?;
         let now = self.clock.micros();
         let id = self.ids.next_as("ap", now);
         let approval = self.approval(&case, id, now);
@@ -93,8 +94,10 @@ impl Engine {
             engine.leave_closed(&of, &session, &who).await?;
             Ok::<_, Error>(asked)
         });
+        // Many wait at once, and what is known about a command can be large.
+        drop(case);
         let asked = asked.await.expect("asking does not panic")?;
-        self.taken(&case, &id, asked).await
+        self.taken(wait, &id, asked).await
     }
 
     /// Puts a question, or joins one that is asked already, and its clock.
@@ -114,13 +117,13 @@ impl Engine {
     /// Goes on with a request that has not begun, or says why it was not taken.
     pub(crate) async fn taken(
         &self,
-        case: &Case,
+        wait: Option<Duration>,
         id: &str,
         asked: Asked,
     ) -> Result<Outcome, Error> {
         match asked {
-            Asked::New | Asked::Joined(_) => self.again(case, id, true).await,
-            Asked::Before { command_id, same } => self.again(case, &command_id, same).await,
+            Asked::New | Asked::Joined(_) => self.again(wait, id, true).await,
+            Asked::Before { command_id, same } => self.again(wait, &command_id, same).await,
             Asked::TooMany => Err(Error::TooManyWaiting {
                 waiting: self.config.approvals.max_pending,
             }),

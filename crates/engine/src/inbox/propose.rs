@@ -21,6 +21,13 @@ const LOOK_BACK: usize = 500;
 /// How many of those that match are named.
 const NAMED: usize = 50;
 
+/// For how many parts of one command something is offered. Each is compared with
+/// all of the past, and nobody goes through more of them.
+const MAX_GROUPS: usize = 20;
+
+/// Parts that are told of as allowed already.
+const MAX_ALLOWED: usize = 200;
+
 /// What could be allowed from now on.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RuleProposals {
@@ -30,7 +37,7 @@ pub struct RuleProposals {
     pub why: Option<String>,
     /// One for each part that is asked about.
     pub groups: Vec<RuleGroup>,
-    /// The parts that are allowed already.
+    /// The parts that are allowed already; at most 200.
     pub allowed: Vec<String>,
     /// How many commands of the past were looked at.
     pub looked_at: usize,
@@ -119,7 +126,11 @@ impl Engine {
         if (approvals.four_eyes || approvals.two_for_high_risk) && !who.is_administrator() {
             return Some("Only administrators allow anything beforehand here.".into());
         }
-        case.judged.judgement.unforeseen(&case.request.command)
+        let judgement = &case.judged.judgement;
+        if judgement.asked().len() > MAX_GROUPS {
+            return Some("It does too many things to allow them beforehand.".into());
+        }
+        judgement.unforeseen(&case.request.command)
     }
 
     fn propose(&self, case: &Case, who: &Principal) -> Result<RuleProposals, Error> {
@@ -144,6 +155,7 @@ impl Engine {
             groups,
             allowed: parts
                 .filter(|(part, decided)| decided.verdict == Verdict::Auto && !part.possible)
+                .take(MAX_ALLOWED)
                 .map(|(part, _)| text_of(case, part))
                 .collect(),
             looked_at: past.len(),
