@@ -45,6 +45,12 @@ const COSTLY: &[(&str, &str, &str)] = &[
     ("a=\"", "rm -rf ./x ", "\";$a;eval $a;$a|sh"),
     ("python3 -c '", "os.system(\"a b\");", "'"),
     ("", "grep -n pattern src/main.rs | head -5\n", ""),
+    ("", "<a ", ""),
+    ("ls ", "a/", ""),
+    ("ls ", "[a-z]*", ""),
+    ("cat ", "?[a]*/x ", ""),
+    ("cat ", "*a*a*a*a*a*a* ", ""),
+    ("cat ", "src/main.rs ", ""),
 ];
 
 /// Commands as agents write them, harmless and not, collected for tests.
