@@ -18,8 +18,8 @@ use rustix::process::{Signal, pidfd_send_signal};
 use serde::{Deserialize, Serialize};
 
 use crate::fork::{Cloned, clone, exit};
-use crate::privilege::{is_root, map, own};
-use crate::root::{Failed, failed, overlay};
+use crate::privilege::{is_root, make_lender, map, own};
+use crate::root::{Failed, failed, lent_overlay, overlay};
 use crate::tree::{Exit, readable_within, wait};
 use fix::Host;
 use tries::{TRIES, Try, Who};
@@ -59,11 +59,16 @@ pub fn probe() -> Vec<Primitive> {
 }
 
 /// Tries whether a directory can be shown through a layer: `layer` holds an
-/// empty `upper` and `work`. The caller must be single-threaded.
-pub fn probe_layer(dir: &Path, layer: &Path) -> Result<(), String> {
+/// empty `upper` and `work`. `lent`: root owns both, and a run gets them as
+/// another user's. The caller must be single-threaded.
+pub fn probe_layer(dir: &Path, layer: &Path, lent: bool) -> Result<(), String> {
     let tried = attempt(libc::CLONE_NEWNS, || {
         keep_marks(&layer.join("upper"))?;
-        overlay(&[dir.to_owned()], Some(layer)).map_err(failed("mount an overlay"))?;
+        let mounted = match lent {
+            true => make_lender().and_then(|lender| lent_overlay(dir, layer, &lender)),
+            false => overlay(&[dir.to_owned()], Some(layer)),
+        };
+        mounted.map_err(failed("mount an overlay"))?;
         Ok(String::new())
     });
     tried.map(drop).map_err(|refusal| refusal.text)

@@ -26,7 +26,7 @@ use rustix::mount::{
 };
 use rustix::process::{chdir, fchdir, pivot_root, umask};
 
-pub(crate) use self::layers::overlay;
+pub(crate) use self::layers::{lent_overlay, overlay};
 use self::mounts::graft;
 pub(crate) use self::mounts::{clone_tree, lend, restrict};
 use crate::profile::{Access, FileId, Identity, Mount, Profile, Rung, Writes};

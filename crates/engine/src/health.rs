@@ -128,7 +128,7 @@ impl Engine {
         let engine = std::sync::Arc::clone(self);
         let tried = tokio::task::spawn_blocking(move || {
             let sandbox = engine.sandbox_called(DEFAULT_SANDBOX)?;
-            let why = engine.why_no_copy(&sandbox, &engine.config.base)?;
+            let why = engine.why_no_copies(&sandbox)?;
             let wanted = sandbox.review.or(engine.config.effects.review);
             Some(match wanted {
                 None | Some(Review::Before) => {

@@ -24,6 +24,7 @@ pub(crate) const PROBE: &str = "probe";
 
 /// The same for one layer over one directory; both come before it.
 pub(crate) const TRY_LAYER: &str = "try-layer";
+pub(crate) const TRY_LENT_LAYER: &str = "try-lent-layer";
 
 /// How long all tries may take. Each has a second, and takes milliseconds.
 const PROBE_FOR: Patience = Patience {
@@ -75,12 +76,14 @@ impl Nursery {
     }
 
     /// Tries whether a directory can be shown through a layer, which holds an
-    /// empty `upper` and `work`; the error says why not. Blocks as `probe`.
-    pub fn try_layer(&self, dir: &Path, layer: &Path) -> Result<(), String> {
+    /// empty `upper` and `work`; the error says why not. `lent`: root owns both,
+    /// and a run gets them as another user's. Blocks as `probe`.
+    pub fn try_layer(&self, dir: &Path, layer: &Path, lent: bool) -> Result<(), String> {
         let not_text = || "its path is not text".to_owned();
         let dir = dir.to_str().ok_or_else(not_text)?;
         let layer = layer.to_str().ok_or_else(not_text)?;
-        let tried: io::Result<Option<String>> = self.hear(&[dir, layer, TRY_LAYER]);
+        let word = if lent { TRY_LENT_LAYER } else { TRY_LAYER };
+        let tried: io::Result<Option<String>> = self.hear(&[dir, layer, word]);
         match tried {
             Ok(None) => Ok(()),
             Ok(Some(why)) => Err(why),

@@ -9,12 +9,13 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, Mode, mkdirat, unlinkat};
 use rustix::io::Errno;
 use rustix::mount::{
-    FsMountFlags, FsOpenFlags, MountAttrFlags, MountFlags, UnmountFlags, fsconfig_create,
-    fsconfig_set_flag, fsconfig_set_string, fsmount, fsopen, mount, unmount,
+    FsMountFlags, FsOpenFlags, MountAttrFlags, MountFlags, MountPropagationFlags, UnmountFlags,
+    fsconfig_create, fsconfig_set_flag, fsconfig_set_string, fsmount, fsopen, mount, mount_change,
+    unmount,
 };
 
-use super::mounts::{clone_tree, graft};
-use super::{ROOT, Root, find, place};
+use super::mounts::{clone_tree, graft, lend};
+use super::{ROOT, Root, find, not_lent, open_dir, place};
 use crate::privilege::{NOBODY, on_files_as};
 use crate::profile::{Access, FileId, Identity, Mount};
 
@@ -65,7 +66,7 @@ impl Root {
         }
         let mount = || overlay(&lower, own.as_deref());
         let overlay = match lent {
-            true => on_files_as(NOBODY, mount)?,
+            true => on_files_as(NOBODY, mount).map_err(no_lent_copy)?,
             false => mount()?,
         };
         graft(&overlay, &place(at, owner, true)?)?;
@@ -81,6 +82,40 @@ impl Root {
             }
         }
         Ok(unlinkat(CWD, &bench, AtFlags::REMOVEDIR)?)
+    }
+}
+
+/// Shows root's own directory through a layer, both as another user's. Mounts
+/// them over themselves first, so only in a mount namespace that is thrown away.
+pub(crate) fn lent_overlay(dir: &Path, layer: &Path, lender: &OwnedFd) -> io::Result<OwnedFd> {
+    let downstream = MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC;
+    mount_change("/", downstream)?;
+    let lend_tree = |path: &Path| {
+        let tree = clone_tree(CWD, path)?;
+        lend(&tree, lender).map_err(|error| not_lent(&tree, &error))?;
+        Ok::<_, io::Error>(tree)
+    };
+    // Both before either is mounted: one may lie in the other, and nothing is
+    // lent twice.
+    let trees = [(dir, lend_tree(dir)?), (layer, lend_tree(layer)?)];
+    for (path, tree) in &trees {
+        graft(tree, &open_dir(CWD, path)?)?;
+    }
+    let mount = || overlay(&[dir.to_owned()], Some(layer));
+    on_files_as(NOBODY, mount).map_err(no_lent_copy)
+}
+
+/// Says what to do where the kernel lends a directory, but makes no copy of one
+/// that is lent.
+fn no_lent_copy(error: io::Error) -> io::Error {
+    let too_old = !crate::kernel::is_at_least(5, 19);
+    match error.raw_os_error() {
+        Some(libc::EINVAL) if too_old => io::Error::other(
+            "root owns it, and the kernel makes copies of what is lent to another user since \
+             Linux 5.19; give it to an ordinary user (chown), or name one as `user` in the \
+             sandbox's settings",
+        ),
+        _ => error,
     }
 }
 
@@ -171,8 +206,28 @@ mod tests {
     use rustix::fs::{Access, accessat};
 
     use super::*;
-    use crate::probe::attempt;
+    use crate::privilege::is_root;
+    use crate::probe::{attempt, probe_layer};
     use crate::root::failed;
+
+    #[test]
+    fn a_layer_is_tried_as_a_run_would_have_it() {
+        if !is_root() {
+            return eprintln!("SKIPPED: only root lends its files");
+        }
+        let dir = std::env::temp_dir().join(format!("weighlock-lent-{}", std::process::id()));
+        let layer = dir.join("layer");
+        for name in ["live", "layer/upper", "layer/work"] {
+            fs::create_dir_all(dir.join(name)).unwrap();
+        }
+        let lent = probe_layer(&dir.join("live"), &layer, true);
+        // No file system of the kernel's own can be lent.
+        let not_lent = probe_layer(Path::new("/sys/class"), &layer, true);
+        fs::remove_dir_all(&dir).unwrap();
+        assert_eq!(lent, Ok(()));
+        let why = not_lent.unwrap_err();
+        assert!(why.contains("cannot lend it to another user"), "{why}");
+    }
 
     #[test]
     fn many_layers_fit_into_one_text() {

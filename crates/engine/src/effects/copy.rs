@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
-use weighlock_confine::{Access, FileId, Identity, Inodes, Mount, Network, Writes};
+use weighlock_confine::{Access, FileId, Identity, Inodes, Mount, Network, Writes, is_root};
 use weighlock_effects::{Layer, Root, Source, Time};
 use weighlock_policy::Permit;
 
@@ -19,6 +19,7 @@ use crate::inbox::{Kept, card_of};
 use crate::principal::Right;
 use crate::run::Case;
 use crate::sandbox::{Review, Sandbox};
+use crate::walls::is_roots;
 
 /// The layer over the home directory, beside those that have numbers.
 const HOME: &str = "home";
@@ -395,25 +396,57 @@ impl Engine {
     /// Returns why a directory cannot be shown as a copy, if it cannot.
     pub(crate) fn why_no_copy(&self, sandbox: &Sandbox, cwd: &Path) -> Option<String> {
         let dir = self.territory(sandbox, cwd, &self.home)?;
-        let copies = &self.found.copies;
-        copies.get(&dir, || mounted_below(&dir).or_else(|| self.try_copy(&dir)))
+        let lent = is_root() && sandbox.user.is_none() && is_roots(&dir);
+        let copies = match lent {
+            true => &self.found.lent_copies,
+            false => &self.found.copies,
+        };
+        copies.get(&dir, || {
+            mounted_below(&dir).or_else(|| self.try_copy(&dir, lent))
+        })
     }
 
-    fn try_copy(&self, dir: &Path) -> Option<String> {
-        // One of its own: others may try the same directory now.
-        let name = self.ids.next_as("try", self.clock.micros());
-        let comes = self.coming.announce(&name, || Ok::<_, Infallible>(vec![]));
-        let place = self.copy_dir(&name);
-        let tried = Layer::make(&place, dir)
-            .map_err(|error| error.to_string())
-            .and_then(|_| self.nursery.try_layer(dir, &place));
-        let _ = Layer::remove(&place);
-        drop(comes);
-        let why = tried.err()?;
+    /// Returns the same for a sandbox as such. One that is as many projects as
+    /// there are directories has none at hand, and an empty one stands for them.
+    pub(crate) fn why_no_copies(&self, sandbox: &Sandbox) -> Option<String> {
+        let base = &self.config.base;
+        if self.territory(sandbox, base, &self.home).is_some() {
+            return self.why_no_copy(sandbox, base);
+        }
+        let lent = is_root() && sandbox.user.is_none();
+        let why = self.try_layer(lent, |place| {
+            let empty = place.join("live");
+            fs::create_dir_all(&empty).map(|()| empty)
+        });
+        why.map(|why| format!("projects cannot be shown as copies ({why})"))
+    }
+
+    fn try_copy(&self, dir: &Path, lent: bool) -> Option<String> {
+        let why = self.try_layer(lent, |_| Ok(dir.to_owned()))?;
         Some(format!(
             "{} cannot be shown as a copy ({why})",
             dir.display()
         ))
+    }
+
+    /// Returns why a layer cannot be made over a directory, if it cannot. The
+    /// directory is found, or made, when it is known where the layer will be.
+    fn try_layer(
+        &self,
+        lent: bool,
+        dir: impl FnOnce(&Path) -> io::Result<PathBuf>,
+    ) -> Option<String> {
+        // One of its own: others may try the same directory now.
+        let name = self.ids.next_as("try", self.clock.micros());
+        let comes = self.coming.announce(&name, || Ok::<_, Infallible>(vec![]));
+        let place = self.copy_dir(&name);
+        let made = dir(&place).and_then(|dir| Layer::make(&place, &dir).map(|_| dir));
+        let tried = made
+            .map_err(|error| error.to_string())
+            .and_then(|dir| self.nursery.try_layer(&dir, &place, lent));
+        let _ = Layer::remove(&place);
+        drop(comes);
+        tried.err()
     }
 }
 

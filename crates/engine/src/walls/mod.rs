@@ -88,6 +88,8 @@ pub(crate) struct Found {
     pub(crate) secrets: Secrets,
     /// Why a directory cannot be shown as a copy.
     pub(crate) copies: Lately<Option<String>>,
+    /// The same for those that root owns and lends to a run.
+    pub(crate) lent_copies: Lately<Option<String>>,
 }
 
 impl Default for Found {
@@ -97,6 +99,7 @@ impl Default for Found {
             tools: Lately::new(TOOLS_FOR),
             secrets: Secrets::default(),
             copies: Lately::new(COPIES_FOR),
+            lent_copies: Lately::new(COPIES_FOR),
         }
     }
 }
@@ -626,7 +629,7 @@ fn is_layered(path: &Path, files: &[Mount]) -> bool {
     })
 }
 
-fn is_roots(path: &Path) -> bool {
+pub(crate) fn is_roots(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|meta| meta.uid() == 0)
 }
 

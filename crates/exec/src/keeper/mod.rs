@@ -23,7 +23,7 @@ use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg}
 use rustix::pipe::{PipeFlags, pipe_with};
 use weighlock_confine::{Fork, Spare, exit, forget_children, fork, get_ready, reset_signals};
 
-use crate::nursery::{PROBE, TRY_LAYER};
+use crate::nursery::{PROBE, TRY_LAYER, TRY_LENT_LAYER};
 use crate::status::Keeper;
 
 /// The name of a keeper's socket in its run's directory, which is there once
@@ -52,11 +52,12 @@ pub fn serve_nursery() -> io::Result<()> {
             reset_signals();
             return tell(&weighlock_confine::probe());
         }
-        Some(word) if word == TRY_LAYER => {
+        Some(word) if word == TRY_LAYER || word == TRY_LENT_LAYER => {
             let layer = words.next_back().unwrap_or_default();
             let dir = words.next_back().unwrap_or_default();
             reset_signals();
-            let tried = weighlock_confine::probe_layer(dir.as_ref(), layer.as_ref());
+            let lent = word == TRY_LENT_LAYER;
+            let tried = weighlock_confine::probe_layer(dir.as_ref(), layer.as_ref(), lent);
             return tell(&tried.err());
         }
         _ => {}
