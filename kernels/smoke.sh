@@ -31,8 +31,13 @@ has() {
 # Prints what a run says of itself, in one line.
 run() { weighlock run --json "$@" 2>&1 </dev/null | tr -d '\n' | sed 's/  */ /g'; }
 
-project=/srv/$who-$groups
-case $who in root) mkdir "$project" ;; user) project=$HOME/project-$groups && mkdir "$project" ;; esac
+# Tells whether the kernel is this one or a later one.
+since() { [ "$(printf '%s\n' "$1" "$(uname -r)" | sort -V | head -n 1)" = "$1" ]; }
+
+[ "$who" = root ] && project=/srv/root-$groups id=65534 || project=$HOME/project-$groups id=1000
+mkdir "$project"
+# Before, there are no copies of what root owns; see the end.
+[ "$who" != root ] || since 5.19 || { chown 1000:1000 "$project" && id=1000; }
 cd "$project" || exit 1
 export XDG_CONFIG_HOME=$HOME/config-$groups XDG_STATE_HOME=$HOME/state-$groups
 mkdir -p "$XDG_CONFIG_HOME/weighlock"
@@ -44,6 +49,10 @@ processes = 40
 [sandbox.memory]
 directory = "/tmp/memory-$who"
 S
+if [ "$who" = root ]; then
+    mkdir -p /srv/own
+    printf '[sandbox.own]\ndirectory = "/srv/own"\n' >>"$XDG_CONFIG_HOME/weighlock/config.toml"
+fi
 # Not by the first command, which waits for it no longer than a real machine takes.
 serve() {
     weighlock serve >/dev/null 2>&1 </dev/null &
@@ -54,7 +63,6 @@ serve
 # Walls.
 found=$(run -- 'id -u; hostname; cat /etc/hostname; cat /etc/machine-id')
 has "walls are full" '"level": "full"' "$found"
-[ "$who" = root ] && id=65534 || id=1000
 has "an ordinary user, on a machine without the host's name" "\"stdout\": \"$id\\nlocalhost\\nlocalhost\\n\"" "$found"
 has "processes are bounded" '"name": "pids", "holds": "whole"' "$found"
 [ "$groups" = cgroup ] && how='"holds": "whole", "how": "cgroup v2"' || how='"holds": "partly"'
@@ -107,6 +115,7 @@ kill "$outside" "$listener" 2>/dev/null
 mkdir dir
 printf 'old\n' >edited
 for name in deleted moved dir/inside; do echo "$name" >"$name"; done
+chown -R --reference=. .
 tree() { for name in $(find_all | sort); do printf '%s:%s ' "$name" "$(test -d "$name" || cat "$name")"; done; }
 find_all() { (shopt -s globstar nullglob && printf '%s\n' **); }
 before=$(tree)
@@ -131,9 +140,18 @@ left=$(grep -l -a 'sleep.98[567]' /proc/[0-9]*/cmdline 2>/dev/null | grep -v "/$
 is "detached children end with the run" "" "$left"
 
 # Bonuses of newer kernels: what is done without says what is missing.
-since() { [ "$(printf '%s\n' "$1" "$(uname -r)" | sort -V | head -n 1)" = "$1" ]; }
 if [ "$who" = root ]; then
+    if ! since 5.19; then
+        found=$(weighlock run --no-wait --sandbox own -- 'sed -i s/a/b/ file' 2>&1 </dev/null)
+        has "root's own directory has no copy" 'since Linux 5.19' "$found"
+        has "and can be read" 65534 "$(weighlock run -q --sandbox own -- 'id -u' 2>&1 </dev/null)"
+    fi
     since 6.3 && want=65534 || want='a tmpfs can since Linux 6.3'
     has "root's directory on a tmpfs" "$want" "$(weighlock run -q --sandbox memory -- 'id -u' 2>&1 </dev/null)"
+fi
+if [ "$who" = user ] && ! since 6.6; then
+    export XDG_STATE_HOME=/tmp/state
+    serve
+    has "the state on a tmpfs" 'projects cannot be shown as copies' "$(weighlock doctor 2>&1 </dev/null)"
 fi
 exit "$status"
