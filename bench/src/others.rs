@@ -65,9 +65,24 @@ pub(crate) fn measure(effort: &Effort) -> Result<Vec<Row>> {
             Err(error) => not_measured(tool.name, error),
         }
     }
+    let rounds = (effort.runs / SHARE).max(SHARE);
+    let measured = take_turns(&mut turns, rounds)?;
+    let spawn = &measured[0].1;
+    let row = |(name, times): &(&str, Samples)| {
+        Row::new(*name, Unit::Millis, times).against("bare true", spawn)
+    };
+    Ok(measured.iter().map(row).collect())
+}
+
+/// Measures all of them by turns. A tool of others that fails is left out from
+/// then on; the rest goes on.
+fn take_turns(
+    turns: &mut [(&'static str, Command)],
+    rounds: usize,
+) -> Result<Vec<(&'static str, Samples)>> {
     let mut samples: Vec<Option<Samples>> =
         turns.iter().map(|_| Some(Samples::default())).collect();
-    for round in 0..WARM_UP + (effort.runs / SHARE).max(SHARE) {
+    for round in 0..WARM_UP + rounds {
         for ((name, command), own) in turns.iter_mut().zip(&mut samples) {
             let Some(times) = own else {
                 continue;
@@ -87,12 +102,7 @@ pub(crate) fn measure(effort: &Effort) -> Result<Vec<Row>> {
     }
     let measured = turns.iter().zip(samples);
     let measured = measured.filter_map(|((name, _), times)| Some((*name, times?)));
-    let measured: Vec<(&str, Samples)> = measured.collect();
-    let spawn = &measured[0].1;
-    let row = |(name, times): &(&str, Samples)| {
-        Row::new(*name, Unit::Millis, times).against("bare true", spawn)
-    };
-    Ok(measured.iter().map(row).collect())
+    Ok(measured.collect())
 }
 
 impl Tool {
@@ -112,5 +122,27 @@ impl Tool {
         command.args(self.args).env("HOME", &home).current_dir(home);
         bare(&mut command)?;
         Ok(command)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table::rows_not_measured;
+
+    #[test]
+    fn a_tool_that_refuses_its_directory_does_not_end_the_rest() {
+        let mut turns = [
+            (SPAWN, Command::new("true")),
+            ("a tool that refuses", Command::new("false")),
+            ("a tool that is gone", Command::new("/nonexistent/tool")),
+            ("a tool that works", Command::new("true")),
+        ];
+        let measured = take_turns(&mut turns, 1).expect("the rest is measured");
+        let names: Vec<&str> = measured.iter().map(|(name, _)| *name).collect();
+        assert_eq!(names, [SPAWN, "a tool that works"]);
+        assert_eq!(rows_not_measured().len(), 2);
+        // Without what all is held against, there is nothing to say.
+        assert!(take_turns(&mut [(SPAWN, Command::new("false"))], 1).is_err());
     }
 }
