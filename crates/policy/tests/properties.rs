@@ -480,7 +480,7 @@ fn words_of_a_program_are_not_tried_again_and_again() {
                 common::judge(&text).facts.parts.len()
             };
             let (some, many) = (most(200), most(400));
-            if some != many {
+            if many > some {
                 wrong.push(format!("{start} {word}: {some} parts, then {many}"));
             }
         }

@@ -130,6 +130,7 @@ impl<'a> Reader<'a> {
         let first_option = self.reading.options.len();
         let mut operands = vec![];
         let mut ended = program.style == Style::None;
+        let mut passed = false;
         while let Some(arg) = self.next() {
             if !ended && arg.text.as_deref() == Some("--") {
                 ended = true;
@@ -141,6 +142,10 @@ impl<'a> Reader<'a> {
             if !program.subs.is_empty() && operands.is_empty() {
                 match find_sub(program, arg) {
                     Some(sub) => return self.sub(sub),
+                    None if !passed && self.is_value(program) => {
+                        passed = true;
+                        continue;
+                    }
                     None if program.operands.is_empty() => return self.no_sub(arg),
                     // A word of its own, where both are possible.
                     None => {}
@@ -165,6 +170,13 @@ impl<'a> Reader<'a> {
         self.program = sub;
         self.modes.clear();
         self.level();
+    }
+
+    /// Returns whether a word before the subcommand may be the value of an option
+    /// that is not known.
+    fn is_value(&self, program: &'static Program) -> bool {
+        let mut rest = self.args[self.at..].iter();
+        self.reading.unknown.is_some() && rest.any(|arg| find_sub(program, arg).is_some())
     }
 
     fn no_sub(&mut self, arg: &Arg) {

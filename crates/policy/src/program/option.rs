@@ -5,6 +5,7 @@ use crate::argument::{Arg, UNKNOWN};
 use crate::effect::{Effect, Effects};
 use crate::knowledge::{Choice, Program, Role, Style};
 use crate::part::Given;
+use crate::paths::overlap;
 
 /// An option, and the name that it was given by.
 #[derive(Clone, Copy)]
@@ -141,8 +142,8 @@ impl Reader<'_> {
                 self.doubt(format!("`{}` has no value", choice.names[0]));
                 return;
             };
-            let glob = self.program.style == Style::Find && is_file_pattern(&value);
-            if self.globbed && value.may_be_option() {
+            let glob = self.is_file_pattern(&value);
+            if self.globbed && value.may_be_option() && !glob {
                 // Without a match the pattern may vanish, and this be an option.
                 self.doubt(format!("`{}` could be an option", value.shown()));
             }
@@ -181,7 +182,7 @@ impl Reader<'_> {
         }
         // Whatever a pattern becomes, it finds no more than the pattern itself.
         let pattern = |value: &Arg| {
-            let glob = self.program.style == Style::Find && is_file_pattern(value);
+            let glob = self.is_file_pattern(value);
             glob.then(|| value.shape.clone())
         };
         let value = value.and_then(|value| value.text.clone().or_else(|| pattern(value)));
@@ -224,6 +225,19 @@ impl Reader<'_> {
         is_number.then(|| self.find("-NUM")).flatten()
     }
 
+    /// Returns whether `find` takes whatever a pattern becomes for a file, or for
+    /// a test that only reads: `*.txt`, `foo*`.
+    fn is_file_pattern(&self, value: &Arg) -> bool {
+        let pattern = value.many && !value.splits && !value.shape.contains(UNKNOWN);
+        let risky = |choice: &&'static Choice| {
+            choice.effects != 0 || choice.values.iter().any(|role| !is_test(*role))
+        };
+        self.program.style == Style::Find
+            && pattern
+            && !(self.choices().filter(risky))
+                .any(|choice| (choice.names.iter()).any(|name| overlap(&value.shape, name)))
+    }
+
     fn choices(&self) -> impl Iterator<Item = &'static Choice> {
         std::iter::once(self.program)
             .chain(self.inherited.iter().copied())
@@ -231,15 +245,9 @@ impl Reader<'_> {
     }
 }
 
-/// Returns whether whatever a pattern finds is plainly a file: `*.txt`. No option
-/// or sign of `find` has a dot in it.
-fn is_file_pattern(value: &Arg) -> bool {
-    let ending = value
-        .shape
-        .rsplit_once('.')
-        .map_or("", |(_, ending)| ending);
-    let plain = !ending.is_empty() && ending.bytes().all(|byte| byte.is_ascii_alphanumeric());
-    value.many && !value.splits && plain && !value.shape.contains(UNKNOWN)
+/// Returns whether a value of `find` in this role is only compared.
+fn is_test(role: Role) -> bool {
+    matches!(role, Role::Text | Role::Number | Role::File | Role::List)
 }
 
 /// Rewrites `tar xzf a b`: letters without a dash, whose values follow in

@@ -57,7 +57,7 @@ impl Found {
             let steps: Vec<&str> = pattern.split_whitespace().collect();
             let mut search = Search::new(&steps);
             for (at, arg) in argv.iter().enumerate().skip(program_at + 1) {
-                let plain = !search.after_option;
+                let plain = !(search.after_option || search.doubtful);
                 if search.step(arg) && !std::mem::replace(&mut self.seen[at], true) {
                     self.places.push(Place { at, plain });
                 }
@@ -75,6 +75,9 @@ struct Search<'a> {
     /// `reached[n]`: the first `n` words of the pattern may have passed.
     reached: Vec<bool>,
     after_option: bool,
+    /// A word was passed that may be the value of an option, but is also the
+    /// name of a program: probably the command has begun there.
+    doubtful: bool,
 }
 
 impl<'a> Search<'a> {
@@ -85,6 +88,7 @@ impl<'a> Search<'a> {
             steps,
             reached,
             after_option: false,
+            doubtful: false,
         }
     }
 
@@ -97,19 +101,28 @@ impl<'a> Search<'a> {
         let known = arg.prefix();
         let end = self.steps.len();
         let is_option = known.len() > 1 && known.starts_with(['-', '/']);
+        let mut is_step = false;
         for at in (0..end).rev().filter(|_| is_option) {
             if self.reached[at] && names_option(self.steps[at]) && is_word(self.steps[at], arg) {
                 self.reached[at + 1] = true;
+                is_step = true;
             }
         }
         if known.len() > 1 && known.starts_with('-') {
-            let alone = arg.text.as_deref() == Some("--") || known.contains('=');
+            // What follows an option that is a step is the next step.
+            let alone = is_step || arg.text.as_deref() == Some("--") || known.contains('=');
             self.after_option = !alone;
             return false;
         }
         let begins = self.reached[end];
         // A value of an option, or of a variable.
         let skipped = self.after_option || known.contains('=');
+        let base = known.rsplit('/').next().unwrap_or(known);
+        // Where a name of something else comes first, that is no sign.
+        self.doubtful |= begins
+            && self.after_option
+            && !self.steps.contains(&"*")
+            && knowledge::program(base).is_some();
         for at in (0..=end).rev() {
             let stays = skipped || (at < end && names_option(self.steps[at]));
             let comes = at > 0 && self.reached[at - 1] && is_word(self.steps[at - 1], arg);

@@ -91,11 +91,7 @@ impl Walk<'_> {
                     .iter()
                     .any(|arg| arg.text.as_ref().is_none_or(|text| text.contains('='))) =>
             {
-                self.change(name, argv, span, "gives a command another meaning");
-                let texts = args.iter().filter_map(|arg| arg.text.as_deref());
-                for (_, meaning) in texts.filter_map(|text| text.split_once('=')) {
-                    self.perhaps_runs(Some(meaning), span);
-                }
+                self.alias(argv, span);
             }
             "alias" => self.note(name, argv, span, "shows aliases"),
             "hash"
@@ -116,6 +112,23 @@ impl Walk<'_> {
             _ => return false,
         }
         true
+    }
+
+    fn alias(&mut self, argv: &[Arg], span: Span) {
+        let does = "gives a command another meaning";
+        // The shell ends before anything could use it; its meaning counts.
+        let alone = self.alone && self.nesting == 1;
+        match alone && argv.iter().all(|arg| arg.text.is_some()) {
+            true => self.note("alias", argv, span, does),
+            false => self.change("alias", argv, span, does),
+        }
+        let texts = argv[1..].iter().filter_map(|arg| arg.text.as_deref());
+        for (_, meaning) in texts.filter_map(|text| text.split_once('=')) {
+            match alone {
+                true => self.parsed(meaning, None, span),
+                false => self.perhaps_runs(Some(meaning), span),
+            }
+        }
     }
 
     fn note(&mut self, name: &str, argv: &[Arg], span: Span, does: &str) {

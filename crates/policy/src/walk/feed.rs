@@ -68,10 +68,20 @@ impl Walk<'_> {
             {
                 base64(input?)
             }
+            "which" | "command" | "type" => Some(program_of(&words)?.to_owned()),
             "rev" => Some(input?.trim_end().chars().rev().collect()),
             "xxd" if words.contains(&"-r") => hex(input?),
             _ => None,
         }
+    }
+}
+
+/// Returns the program whose path is asked for: `which sudo`. Its path is as good
+/// as its name.
+fn program_of<'a>(words: &[&'a str]) -> Option<&'a str> {
+    match *words {
+        ["which", name] | ["command", "-v", name] | ["type", "-P" | "-p", name] => Some(name),
+        _ => None,
     }
 }
 

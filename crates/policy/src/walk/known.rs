@@ -4,7 +4,7 @@ use weighlock_shell::Span;
 
 use super::{Walk, find, git};
 use crate::argument::Arg;
-use crate::effect::Effect;
+use crate::effect::{Effect, Effects};
 use crate::knowledge::{Program, Role};
 use crate::language::{Deeds, awk, jq, sed};
 use crate::part::{Access, Given, Link, Obeyed, Part, Path, PlaceKind};
@@ -35,6 +35,9 @@ impl Walk<'_> {
         part.effects.extend(reading.effects);
         part.tags.clone_from(&reading.tags);
         part.unknown.clone_from(&reading.unknown);
+        if self.only_pages(&reading) {
+            part.effects = Effects::READ;
+        }
         self.secrets(&mut part, argv);
         self.obeys(&reading, &mut part);
         if self.state.stripped && reading.tags.contains(&"home") {
@@ -49,7 +52,7 @@ impl Walk<'_> {
         if name == "find" {
             self.found = Some(find::shapes(&reading));
         }
-        self.code_from_input(&reading, &mut part);
+        nested.extend(self.code_from_input(&reading, &mut part));
         part.does = sentence(reading.does, &part);
         let chdir = self.chdir(&reading);
         let strips = { reading.options.iter() }.any(takes_variables);
@@ -79,6 +82,15 @@ impl Walk<'_> {
         if reading.tags.contains(&"commands") {
             self.commands_from_input(span);
         }
+    }
+
+    /// Returns whether a pager only passes on what a pipe brings. A file would
+    /// go through a filter, and an option could name one.
+    fn only_pages(&self, reading: &Reading) -> bool {
+        reading.tags.contains(&"pager")
+            && self.state.link == Link::Pipe
+            && reading.uses.is_empty()
+            && reading.unknown.is_none()
     }
 
     /// Says whose settings decide what the program does.
@@ -299,7 +311,7 @@ impl Walk<'_> {
     }
 
     /// An interpreter without a script reads its code from standard input.
-    fn code_from_input(&self, reading: &Reading, part: &mut Part) {
+    fn code_from_input(&self, reading: &Reading, part: &mut Part) -> Option<Deed> {
         let named = reading.uses.iter().any(|used| {
             let dash = used
                 .args
@@ -313,12 +325,15 @@ impl Walk<'_> {
             .any(|option| is_question(option.name));
         let from_input = reading.tags.contains(&"interpreter")
             && !(named || asks || reading.special || reading.help);
-        if from_input {
-            part.effects.add(Effect::Execute);
-            if self.state.stdin.download {
-                part.tags.push("pipe-to-shell");
-            }
+        if !from_input {
+            return None;
         }
+        part.effects.add(Effect::Execute);
+        if self.state.stdin.download {
+            part.tags.push("pipe-to-shell");
+        }
+        let text = self.state.stdin.text.as_deref()?;
+        Some(Deed::Code(Arg::known(text, part.span)))
     }
 
     fn little(&self, arg: &Arg, read: fn(&str) -> Deeds, part: &mut Part, nested: &mut Vec<Deed>) {

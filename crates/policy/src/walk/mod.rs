@@ -76,6 +76,7 @@ pub fn understand(text: &str, reader: Reader, env: &[(String, String)], place: &
     };
     let script = parse(text, dialect);
     let mut walk = Walk::new(text, place);
+    walk.alone = is_alone(&script);
     walk.environment(env);
     walk.script(&script, text);
     if walk.needs_bash && reader == Reader::Sh {
@@ -86,6 +87,18 @@ pub fn understand(text: &str, reader: Reader, env: &[(String, String)], place: &
         parts: walk.parts,
         needs_bash: walk.needs_bash,
     }
+}
+
+/// Returns whether a script is one simple command, with nothing in it that runs
+/// another.
+fn is_alone(script: &Script) -> bool {
+    let [item] = script.body.items.as_slice() else {
+        return false;
+    };
+    let [stage] = item.pipeline.stages.as_slice() else {
+        return false;
+    };
+    matches!(&stage.kind, Kind::Simple(simple) if simple.words.iter().all(|word| word.literal().is_some()))
 }
 
 struct Walk<'p> {
@@ -111,6 +124,8 @@ struct Walk<'p> {
     windows: bool,
     /// The text that comes next is read by such a `sh`.
     posix: bool,
+    /// The whole text is one simple command.
+    alone: bool,
     /// What the paths are like that the last `find` prints.
     found: Option<Vec<String>>,
     state: State,
@@ -189,6 +204,7 @@ impl<'p> Walk<'p> {
             needs_bash: false,
             posix: false,
             windows: false,
+            alone: false,
             found: None,
             state: State {
                 cwd: Some(place.cwd.clone()),

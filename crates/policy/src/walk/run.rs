@@ -183,7 +183,10 @@ impl Walk<'_> {
             span,
             format!("{} is not a program of the system", argv[0].shown()),
         );
+        // A program of the workspace may have any name.
+        let own = paths::below(path, &self.place.root);
         if let Some(program) = knowledge::program(base)
+            && (!own || NOTORIOUS.contains(&base))
             && self.guess()
         {
             self.possibly(|walk| walk.known(program, base, argv, span));
@@ -211,19 +214,34 @@ impl Walk<'_> {
         if program.runs.is_empty() || self.state.placed {
             return;
         }
+        let elsewhere = program.tags.contains(&"elsewhere");
         let places = program::places(program, argv).into_iter();
         let dangerous = places.filter(|place| {
-            let name = argv[place.at].text.as_deref();
-            name.is_some_and(|name| is_dangerous(name, place.plain))
+            let text = argv[place.at].text.as_deref().unwrap_or_default();
+            let name = text.split_whitespace().next().unwrap_or_default();
+            is_dangerous(name, place.plain) || (place.plain && !elsewhere && is_known(name))
         });
         for place in dangerous.take(MAX_PLACES) {
             if self.guess() {
-                let rest = argv[place.at..].to_vec();
+                let before = self.parts.len();
                 self.possibly(|walk| {
                     walk.state.placed = true;
-                    walk.handed(rest, span);
+                    walk.placed(&argv[place.at..], span);
                 });
+                if elsewhere {
+                    self.parts[before..].iter_mut().for_each(happens_elsewhere);
+                }
             }
+        }
+    }
+
+    /// A command among the words of another: as words, or all in the first one.
+    fn placed(&mut self, argv: &[Arg], span: Span) {
+        match argv[0].text.as_deref() {
+            Some(text) if text.trim().contains(char::is_whitespace) => {
+                self.perhaps_runs(Some(text), span);
+            }
+            _ => self.handed(argv.to_vec(), span),
         }
     }
 
@@ -309,6 +327,17 @@ pub(super) fn is_dangerous(name: &str, plain: bool) -> bool {
         || base == "rm";
     let plain = plain || shell || NOTORIOUS.contains(&base);
     dangerous && plain && (dir.is_empty() || variables::is_bin(dir))
+}
+
+/// Returns whether something is known about a program of the system.
+pub(super) fn is_known(name: &str) -> bool {
+    let (dir, base) = name.rsplit_once('/').unwrap_or(("", name));
+    knowledge::program(base).is_some() && (dir.is_empty() || variables::is_bin(dir))
+}
+
+/// A container or another machine has software and a power switch of its own.
+fn happens_elsewhere(part: &mut Part) {
+    part.tags.retain(|tag| !matches!(*tag, "install" | "power"));
 }
 
 /// Returns words as a person would write them: where they were written, others

@@ -8,6 +8,7 @@ use super::Walk;
 use super::budget::COMMAND;
 use super::builtin::CALM_SET_NAMES;
 use super::code::started;
+use super::run::is_known;
 use crate::argument::Arg;
 use crate::effect::Effect;
 use crate::part::Access;
@@ -127,7 +128,7 @@ impl Walk<'_> {
         }
     }
 
-    fn parsed(&mut self, text: &str, positional: Option<Rc<[Arg]>>, span: Span) {
+    pub(super) fn parsed(&mut self, text: &str, positional: Option<Rc<[Arg]>>, span: Span) {
         if self.nesting >= super::MAX_NESTING {
             return self.unknown(span, "it is nested too deep".into());
         }
@@ -160,6 +161,9 @@ impl Walk<'_> {
     /// Code in another language: tries the commands that it seems to start.
     pub(super) fn code(&mut self, code: &Arg, span: Span) {
         let Some(text) = &code.text else { return };
+        if !self.spend(4 * text.len()) {
+            return;
+        }
         for command in started(text) {
             if self.guess() {
                 self.possibly(|walk| walk.parsed(&command, None, span));
@@ -170,13 +174,12 @@ impl Walk<'_> {
     /// A value that may be run as a command by whoever gets it.
     pub(super) fn perhaps_run(&mut self, value: &Arg, span: Span) {
         let Some(text) = &value.text else { return };
-        let text = text
-            .rsplit('=')
-            .next()
-            .unwrap_or(text)
-            .trim_start_matches('!')
-            .to_owned();
-        if text.contains(' ') && self.guess() {
+        // The name of a setting comes first: `core.pager=…`.
+        let named = text.split_once('=');
+        let named = named.filter(|(name, _)| !name.contains(char::is_whitespace));
+        let text = named.map_or(text.as_str(), |(_, value)| value);
+        let text = text.trim_start_matches('!').to_owned();
+        if (text.contains(' ') || is_known(&text)) && self.guess() {
             self.possibly(|walk| walk.parsed(&text, None, span));
         }
     }

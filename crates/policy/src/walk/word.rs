@@ -220,7 +220,8 @@ impl Walk<'_> {
         // All elements of an array are words of their own, quoted or not.
         let all = parameter.index.as_ref().and_then(Word::literal);
         let quoted = parameter.quoted && all.as_deref() != Some("@");
-        if guess.is_some() && !set_here && !matches!(name, "HOME" | "PWD" | "IFS") {
+        let plain = matches!(parameter.operation, Operation::Plain | Operation::Trim);
+        if guess.is_some() && plain && !set_here && !matches!(name, "HOME" | "PWD" | "IFS") {
             fields.unset();
         }
         match self.value(parameter, guess) {
@@ -316,7 +317,7 @@ impl Walk<'_> {
                 arg.map_or(Some(String::new()), |arg| arg.text)
             }
             // Nothing sets it: it may well be empty.
-            (Operation::Plain | Operation::Error | Operation::Alternate, _) => Some(String::new()),
+            (Operation::Plain | Operation::Alternate, _) => Some(String::new()),
             _ => None,
         }
     }
