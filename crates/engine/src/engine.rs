@@ -236,6 +236,11 @@ impl Engine {
         Ok(Some(Store::set_aside(state_dir, stamp)?))
     }
 
+    /// Returns whether an engine of another process uses a state directory.
+    pub fn is_in_use(state_dir: &Path) -> bool {
+        matches!(take(state_dir), Err(Error::Taken { .. }))
+    }
+
     /// Returns what the engine was told at its start, resolved.
     pub fn config(&self) -> &Config {
         &self.config

@@ -125,6 +125,9 @@ async fn run(
     let (address, traces) = (settings.address, settings.traces);
     // From before anyone can know of us: who asks us to end is heard.
     let stop = stop_signal()?;
+    if args.replace {
+        replace::free_state_dir(paths).await?;
+    }
     let engine = Engine::open(settings.engine, Clock::system(), nursery).await?;
     // The lock is ours now: a socket that is there is left from before.
     doors::check_place(paths, engine.config())?;

@@ -1,17 +1,33 @@
 //! Ending the server that runs.
 
 use std::os::unix::net::UnixStream;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::sockopt::socket_peercred;
 use rustix::process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use weighlock_engine::Engine;
 
 use crate::client::{Failure, short};
 use crate::paths::Paths;
 
 /// A server that was asked to end does so at once; this bounds one that hangs.
 const STOP_WITHIN: Duration = Duration::from_secs(10);
+
+/// How often we look whether a server that has just been started listens.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+
+/// Ends servers until none uses the state directory. A client that lost its
+/// server may have started one, which has the directory before it listens.
+pub(super) async fn free_state_dir(paths: &Paths) -> Result<(), Failure> {
+    let until = Instant::now() + STOP_WITHIN;
+    while Engine::is_in_use(&paths.state_dir) && Instant::now() < until {
+        if !stop_running(paths)? {
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    }
+    Ok(())
+}
 
 /// Ends the server that runs; returns whether there was one. Whoever listens
 /// on its socket is the one, by the kernel's word.
