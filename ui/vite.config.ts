@@ -11,7 +11,7 @@ const server = process.env.WEIGHLOCK_SERVER ?? 'http://127.0.0.1:7777';
 /** What the first screen needs comes together: a request costs more than a few
  * kilobytes. What is only opened from there stays apart. */
 const FIRST = [
-  /src\/lib\/(?!ansi|spans|virtual|filter)/,
+  /src\/lib\/(?!ansi|spans|virtual|filter|characters|look-alikes)/,
   /src\/api\//,
   /src\/text\.ts/,
   /src\/parts\/(?!Virtual|Filter|Snippet|Tabs|Checks|Warnings|Settle|State|Dialog|Prose|Back|Effect|FileCard|Diff|diff|terminal|output)/,
