@@ -10,11 +10,10 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use tokio::sync::watch;
 use weighlock_exec::{Nursery, Status};
-use weighlock_store::{Durability, Error as StoreError, Filter, Store};
+use weighlock_store::{Clock, Durability, Error as StoreError, Filter, Store};
 
 use crate::attend::Left;
 use crate::backup::finish_restore;
-use crate::clock::Clock;
 use crate::config::Config;
 use crate::effects::{Coming, LookedAt};
 use crate::env;

@@ -77,7 +77,6 @@ mod attend;
 mod audit;
 mod backup;
 mod blacklist;
-mod clock;
 mod config;
 mod denial;
 mod effects;
@@ -90,7 +89,6 @@ mod external;
 mod follow;
 mod forgery;
 mod health;
-mod id;
 mod inbox;
 mod inside;
 mod judge;
@@ -123,7 +121,6 @@ mod refuse;
 mod request;
 mod retention;
 mod run;
-mod safe;
 mod sandbox;
 mod sandboxes;
 mod session;
@@ -138,9 +135,11 @@ mod view;
 mod waits;
 mod walls;
 
+// Modules name it `crate::id`.
+use weighlock_store::id;
+
 pub use backup::{BackupView, Checked, Restored, check_backup, restore};
 pub use blacklist::BlacklistFile;
-pub use clock::Clock;
 pub use config::{Approvals, Config, Effects, Notify};
 pub use denial::Denial;
 pub use effects::{ChangeInfo, ChangesInfo, ChangesView, ConflictInfo, Draft, DraftRun, FileDiff};
@@ -153,7 +152,6 @@ pub use explain::{
 };
 pub use external::Report;
 pub use health::{Check, Checks, Health, Level, size};
-pub use id::{path_hash, short as short_id};
 pub use inbox::{
     AnswerView, ApprovalView, Decision, DecisionKind, InboxFilter, RuleChoice, RuleGroup,
     RuleProposals, ScopeView, Situation, Tried,
@@ -182,7 +180,6 @@ pub use principal::{Principal, Role, Via};
 pub use recordings::{Recording, RecordingIndex, RecordingMark};
 pub use request::{Input, Request, Terminal};
 pub use run::Outcome;
-pub use safe::{safe_command, safe_prose, safe_text};
 pub use sandbox::{DEFAULT as DEFAULT_SANDBOX, Review, Sandbox, Source, is_label, is_whole};
 pub use sandboxes::{
     Files, Folder, FolderView, Guard, LimitsInfo, NewSandbox, SandboxInfo, SandboxPatch,
@@ -215,8 +212,11 @@ pub use weighlock_policy::{
     Blacklist, Cut, Link, LoadError, PartKind, Preset, SECRET_FILES, Scope, SecretFiles, Settings,
     Times, TokenKind, Verdict, rules_schema,
 };
-pub use weighlock_screen::{Colour, Look, StyledLine, StyledSpan};
+pub use weighlock_screen::{
+    Colour, Look, StyledLine, StyledSpan, safe_command, safe_prose, safe_text,
+};
+pub use weighlock_store::id::{path_hash, short as short_id};
 pub use weighlock_store::{
-    ApprovalState, BOUNDS, Checkpoint, Count, Durability, EntryFilter, Error as StoreError, Fault,
-    Filter, Histogram, Risk, State, Store, Verified, verify_export,
+    ApprovalState, BOUNDS, Checkpoint, Clock, Count, Durability, EntryFilter, Error as StoreError,
+    Fault, Filter, Histogram, Risk, State, Store, Verified, verify_export,
 };

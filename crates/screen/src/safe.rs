@@ -52,7 +52,7 @@ pub fn safe_command(text: &str) -> String {
 
 /// Returns how many characters of a command a person would not see for what
 /// they are. Typographic quotes are shown as codes, but not counted.
-pub(crate) fn hidden(text: &str) -> usize {
+pub fn hidden_characters(text: &str) -> usize {
     let mut count = 0;
     each(text, Manner::Names, |c, hidden| {
         count += usize::from(hidden && c != '\t');

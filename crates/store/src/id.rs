@@ -14,22 +14,22 @@ const CHANCE: usize = 10;
 /// How many characters people are shown; see [`short`].
 const SHORT: usize = 6;
 
-/// Makes ids.
-pub(crate) struct Ids {
+/// Generates ids.
+pub struct Ids {
     last: AtomicI64,
 }
 
 impl Ids {
-    /// Begins after the newest id there is, whatever the clock says.
-    pub(crate) fn after(newest: Option<&str>) -> Self {
+    /// Continues after the newest existing id, even if the clock is behind it.
+    pub fn after(newest: Option<&str>) -> Self {
         let newest = newest.map_or(0, millis).cast_signed();
         Self {
             last: AtomicI64::new(newest),
         }
     }
 
-    /// Makes the next one, with a word in front that says what it names.
-    pub(crate) fn next_as(&self, what: &str, unix_micros: i64) -> String {
+    /// Returns the next id, with a prefix that says what it names.
+    pub fn next_as(&self, what: &str, unix_micros: i64) -> String {
         // Time in ids never runs backwards, even when the clock does.
         let now = unix_micros / 1000;
         let millis = self.last.fetch_max(now, Ordering::Relaxed).max(now);
@@ -43,7 +43,7 @@ impl Ids {
     }
 }
 
-/// Returns what people are shown and may type: one in a billion.
+/// Returns the short form that people see and type; one in a billion ids shares it.
 pub fn short(id: &str) -> String {
     let (what, rest) = id.split_once('_').unwrap_or(("r", id));
     let tail = rest.get(TIME..).unwrap_or(rest);
@@ -51,12 +51,12 @@ pub fn short(id: &str) -> String {
 }
 
 /// Returns the day an id was made, as days since 1970.
-pub(crate) fn day(id: &str) -> u64 {
+pub fn day(id: &str) -> u64 {
     millis(id) / (24 * 3600 * 1000)
 }
 
 /// Returns the time in an id, in milliseconds since 1970.
-pub(crate) fn millis(id: &str) -> u64 {
+pub fn millis(id: &str) -> u64 {
     let rest = id.split_once('_').map_or(id, |(_, rest)| rest);
     rest.bytes()
         .take(TIME)

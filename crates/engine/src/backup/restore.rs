@@ -11,14 +11,13 @@ use std::path::Path;
 
 use serde::Serialize;
 use serde_json::json;
-use weighlock_store::{Durability, Entry, Store, Unfinished};
+use weighlock_store::{Clock, Durability, Entry, Store, Unfinished};
 
 use super::check::{Checked, check_audit, check_backup, open, open_backup, read_manifest};
 use super::files::{self, Thing, What};
 use super::list;
 use super::tree::Tree;
 use super::{DATABASE, FILES, HEAD, Hashed, damaged};
-use crate::clock::Clock;
 use crate::engine::{make_private, take};
 use crate::error::Error;
 use crate::view::Reason;

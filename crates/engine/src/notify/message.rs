@@ -4,13 +4,13 @@
 use std::cmp::Reverse;
 
 use serde_json::{Value, json};
+use weighlock_screen::{safe_command, safe_text};
 use weighlock_store::{Approval, ApprovalState, CLOSED, Notice, Risk, WAITING};
 
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::id;
 use crate::inbox::is_pending;
-use crate::safe::{safe_command, safe_text};
 use crate::view::time;
 
 /// Characters of a command that are told.

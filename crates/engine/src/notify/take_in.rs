@@ -1,6 +1,7 @@
 //! From what is on record to what is to be told.
 
 use serde_json::{Value, json};
+use weighlock_screen::safe_text;
 use weighlock_store::{Closing, Notice, Recorded, Risk, State, WAITING, WebhookRow};
 
 use super::message::cut;
@@ -9,7 +10,6 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::id;
 use crate::principal::Principal;
-use crate::safe::safe_text;
 
 /// Entries that are looked at in one go.
 const BATCH: usize = 1000;

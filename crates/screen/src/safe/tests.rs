@@ -236,7 +236,7 @@ fn the_pages_have_the_same_table() {
     };
     let table = format!(
         "// Where characters may be shown as they are, from Unicode's list of look-alikes: pairs of\n\
-         // how many are left out and how many follow. Made by crates/engine/src/safe/tests.rs.\n\
+         // how many are left out and how many follow. Made by crates/screen/src/safe/tests.rs.\n\
          export const NOWHERE = '{}';\nexport const IN_PROSE = '{}';\n\
          export const NOT_IN_COMMANDS = '{}';\nexport const IN_OWN_SCRIPT = '{}';\n",
         classes(Class::Nowhere),
