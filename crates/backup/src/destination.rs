@@ -1,130 +1,150 @@
-//! Where a backup may go: where no command looks, nobody else can change what
-//! is there, and nothing of ours is in the way.
+//! Where a backup may be written: where no command can read it and no other
+//! user can replace it.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, StatxAttributes, StatxFlags};
-use weighlock_confine::NOBODY;
 
-use super::OWN_DIR;
-use crate::engine::{Engine, make_private};
-use crate::error::{Error, brief};
-use crate::principal::{Principal, Via};
-use crate::view::time;
+use crate::error::{Error, quoted};
 
-/// Why a place does not do, and what to do about it.
+/// The directory for backups in the state directory.
+pub(crate) const DEFAULT_DIR: &str = "backups";
+
+/// The owner that the kernel shows for users outside of a user namespace, such
+/// as root of the host.
+const UNMAPPED_UID: u32 = 65_534;
+
+/// Why a destination is refused, and what to do.
 type Refusal = (&'static str, &'static str);
 
-const SEEN: Refusal = (
+const VISIBLE: Refusal = (
     "is where commands can look: a backup holds everybody's commands, output and secrets",
-    "put it elsewhere, or leave the directory out: then it goes into the state directory, which \
+    "choose another directory, or omit it: then the backup goes into the state directory, which \
      no command sees",
 );
 
-impl Engine {
-    /// Returns where a backup goes, if that does.
-    pub(super) async fn place_for_backup(
-        &self,
-        directory: Option<PathBuf>,
-        who: &Principal,
-    ) -> Result<PathBuf, Error> {
-        let Some(to) = directory else {
-            let own = self.config.state_dir.join(OWN_DIR);
-            make_private(&own)?;
-            let stamp = time(self.clock.micros()).replace([':', '-'], "");
-            return Ok(own.join(stamp));
-        };
-        let found = match is_owner(who) {
-            true => self.checked(&to).await,
-            false => Err((
-                "was named by somebody who cannot write files of this server's user",
-                "leave the directory out, or be the owner of the server on its machine",
+/// A directory that somebody chose for a backup, resolved but not yet accepted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Destination {
+    given: PathBuf,
+    parent: PathBuf,
+    path: PathBuf,
+}
+
+impl Destination {
+    /// Resolves a destination. It must be absolute, and its parent must exist.
+    pub fn resolve(given: &Path) -> Result<Self, Error> {
+        let name = given.file_name().filter(|_| given.is_absolute());
+        let parent = given.parent().and_then(|dir| dir.canonicalize().ok());
+        match (name, parent.filter(|dir| dir.is_dir())) {
+            (Some(name), Some(parent)) => Ok(Self {
+                given: given.to_owned(),
+                path: parent.join(name),
+                parent,
+            }),
+            _ => Err(refused(
+                given,
+                (
+                    "is in a directory that does not exist",
+                    "create the parent directory first, and give an absolute path",
+                ),
             )),
-        };
-        found.map_err(|(why, hint)| {
-            let named = brief(&to.to_string_lossy());
-            let detail = format!("{named} {why}; nothing was written");
-            Error::invalid("bad_backup_place", detail, hint)
-        })
+        }
     }
 
-    async fn checked(&self, to: &Path) -> Result<PathBuf, Refusal> {
-        let name = to.file_name().filter(|_| to.is_absolute());
-        let parent = to.parent().and_then(|dir| dir.canonicalize().ok());
-        let (Some(name), Some(parent)) = (name, parent.filter(|dir| dir.is_dir())) else {
-            return Err((
-                "is in no directory that there is",
-                "make the directory around it first",
-            ));
-        };
-        let whole = parent.join(name);
-        if whole.symlink_metadata().is_ok() {
-            let mut found = fs::read_dir(&whole).into_iter().flatten();
-            let link = whole.is_symlink();
-            if link || !whole.is_dir() || found.next().is_some() {
-                return Err(("is there already", "give a directory that is new or empty"));
-            }
+    /// Refuses a destination that a person chose without access to the server's
+    /// files.
+    pub fn refuse_stranger(given: &Path) -> Error {
+        refused(
+            given,
+            (
+                "was named by somebody who cannot write files of this server's user",
+                "omit the directory, or call as the server's owner on its machine",
+            ),
+        )
+    }
+
+    /// Returns the resolved path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn accept(self, state_dir: &Path, is_visible: bool) -> Result<PathBuf, Error> {
+        match self.check(state_dir, is_visible) {
+            Ok(()) => Ok(self.path),
+            Err(why) => Err(refused(&self.given, why)),
         }
-        if is_mount(&whole) {
-            return Err((
-                "is where a file system is mounted, and cannot be put in place as one",
-                "name a new directory below it",
-            ));
-        }
-        let state_dir = { self.config.state_dir.canonicalize() }
-            .unwrap_or_else(|_| self.config.state_dir.clone());
-        if let Ok(below) = whole.strip_prefix(&state_dir) {
-            // The rest is spoken for: a restore is put in place from there.
-            return match below.parent() == Some(Path::new(OWN_DIR)) {
-                true => Ok(whole),
+    }
+
+    fn check(&self, state_dir: &Path, is_visible: bool) -> Result<(), Refusal> {
+        self.check_new()?;
+        let resolved = state_dir.canonicalize();
+        let state_dir = resolved.as_deref().unwrap_or(state_dir);
+        if let Ok(below) = self.path.strip_prefix(state_dir) {
+            // The server uses the rest: a restore, for one, is put there.
+            return match below.parent() == Some(Path::new(DEFAULT_DIR)) {
+                true => Ok(()),
                 false => Err((
                     "is in the state directory",
-                    "leave the directory out, or name one in `backups` there",
+                    "omit the directory, or name one in `backups` there",
                 )),
             };
         }
-        if state_dir.starts_with(&whole) || self.is_shown(&whole).await {
-            return Err(SEEN);
+        if state_dir.starts_with(&self.path) || is_visible {
+            return Err(VISIBLE);
         }
-        match parent.ancestors().all(is_safe) {
-            true => Ok(whole),
+        match self.parent.ancestors().all(is_protected) {
+            true => Ok(()),
             false => Err((
                 "is in a directory that other users can change",
-                "name one that belongs to the server's user, or to root, all the way",
+                "name one whose parents all belong to the server's user or to root",
+            )),
+        }
+    }
+
+    fn check_new(&self) -> Result<(), Refusal> {
+        if self.path.symlink_metadata().is_ok() {
+            let mut found = fs::read_dir(&self.path).into_iter().flatten();
+            let is_link = self.path.is_symlink();
+            if is_link || !self.path.is_dir() || found.next().is_some() {
+                return Err(("exists already", "give a directory that is new or empty"));
+            }
+        }
+        match is_mount(&self.path) {
+            false => Ok(()),
+            true => Err((
+                "is where a file system is mounted, and a finished backup cannot replace that",
+                "name a new directory below it",
             )),
         }
     }
 }
 
-/// Whether somebody could write the same files without us.
-fn is_owner(who: &Principal) -> bool {
-    match who.via() {
-        Via::Socket { uid, .. } => *uid == 0 || *uid == rustix::process::geteuid().as_raw(),
-        Via::Library => true,
-        Via::Token { .. } | Via::SignIn | Via::Record => false,
-    }
+fn refused(given: &Path, (why, hint): Refusal) -> Error {
+    let named = quoted(&given.to_string_lossy());
+    let detail = format!("{named} {why}; nothing was written");
+    Error::invalid("bad_backup_place", detail, hint)
 }
 
-/// What is renamed to such a place stays where it was.
+/// Returns whether a file system is mounted there: a rename cannot replace it.
 fn is_mount(path: &Path) -> bool {
     let flags = AtFlags::SYMLINK_NOFOLLOW;
     let found = rustix::fs::statx(CWD, path, flags, StatxFlags::empty());
     found.is_ok_and(|found| found.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
 }
 
-/// Whether nobody else can put another directory in the place of one in here:
-/// SQLite writes to a path, and not to what is open.
-fn is_safe(dir: &Path) -> bool {
+/// Returns whether other users cannot replace a directory in this one. It must
+/// be safe because SQLite writes to a path, not to a descriptor.
+fn is_protected(dir: &Path) -> bool {
     const WRITE: [u32; 2] = [0o020, 0o002];
     const STICKY: u32 = 0o1000;
     let Ok(found) = dir.symlink_metadata() else {
         return false;
     };
     let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
-    // In a user namespace, root outside of it is nobody.
-    let trusted = [0, uid.as_raw(), NOBODY.uid].contains(&found.uid());
+    let trusted = [0, uid.as_raw(), UNMAPPED_UID].contains(&found.uid());
     let [by_group, by_all] = WRITE.map(|bit| found.mode() & bit != 0);
     let by_others = by_all || by_group && ![0, gid.as_raw()].contains(&found.gid());
     trusted && (!by_others || found.mode() & STICKY != 0)

@@ -1,4 +1,4 @@
-//! The list of files in a backup, read by whoever does not trust it.
+//! Reads and validates the file list of a backup, which may be forged.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -6,90 +6,96 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::{Component, Path, PathBuf};
 
 use sha2::{Digest, Sha256};
+use weighlock_store::hex;
 
-use super::files::{Thing, What};
-use super::tree::Tree;
-use super::{Hashed, LIST, PARTS, UNDO_NAMES, damaged};
-use crate::error::Error;
-use crate::people::hex;
+use crate::backup_dir::BackupDir;
+use crate::digest::FileDigest;
+use crate::entry::{ArchiveEntry, EntryContent};
+use crate::error::{Error, quoted};
+use crate::manifest::{LIST, PARTS, UNDO_NAMES};
 
-/// The longest path that Linux takes. State directories have much shorter ones.
+/// The longest path that Linux accepts; paths in a state directory are shorter.
 const PATH_BYTES: usize = 4096;
 
-/// The longest line: a path and where a link points, all of it escaped.
+/// The longest line: a path and the target of a link, with every character
+/// escaped.
 const LINE_BYTES: u64 = 64 * 1024;
 
-/// What a list has named.
+/// The paths that a list contains.
 #[derive(Default)]
-pub(super) struct Named(HashMap<PathBuf, Kind>);
+pub(crate) struct ListedPaths(HashMap<PathBuf, PathKind>);
 
-/// What something is.
+/// What is at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum PathKind {
     Dir,
     File,
     Link,
 }
 
-impl Named {
-    pub(super) fn kind(&self, path: &Path) -> Option<Kind> {
+impl ListedPaths {
+    pub(crate) fn kind(&self, path: &Path) -> Option<PathKind> {
         self.0.get(path).copied()
     }
 
-    /// Takes in one thing: where a backup has any, once, and in a directory
-    /// that was named before. So no path leads through a link.
-    fn take(&mut self, thing: &Thing) -> Result<(), Error> {
-        let path = Path::new(&thing.path);
+    /// Adds one entry. Its path must be one that a backup includes, must be
+    /// new, and must be in a directory that was listed before. So no path leads
+    /// through a link.
+    fn add(&mut self, entry: &ArchiveEntry) -> Result<(), Error> {
+        let path = Path::new(&entry.path);
         let plain = |part: Component<'_>| matches!(part, Component::Normal(_));
         let as_written: PathBuf = path.components().collect();
-        let fine = thing.path.len() <= PATH_BYTES
+        let fine = entry.path.len() <= PATH_BYTES
             && path.components().all(plain)
             && as_written.as_os_str() == path.as_os_str();
-        let kind = match thing.what {
-            What::Dir => Kind::Dir,
-            What::File { .. } => Kind::File,
-            What::Link { .. } => Kind::Link,
+        let kind = match entry.content {
+            EntryContent::Dir => PathKind::Dir,
+            EntryContent::File { .. } => PathKind::File,
+            EntryContent::Link { .. } => PathKind::Link,
         };
         let within = match path.parent() {
-            Some(around) if around != Path::new("") => self.kind(around) == Some(Kind::Dir),
-            _ => kind == Kind::Dir && PARTS.contains(&thing.path.as_str()),
+            Some(around) if around != Path::new("") => self.kind(around) == Some(PathKind::Dir),
+            _ => kind == PathKind::Dir && PARTS.contains(&entry.path.as_str()),
         };
-        if !fine || !within || !is_kept(path, kind) {
-            return Err(damaged(format!(
+        if !fine || !within || !is_included(path, kind) {
+            return Err(Error::damaged(format!(
                 "{LIST} names `{}`, which belongs to no backup",
-                crate::error::brief(&thing.path)
+                quoted(&entry.path)
             )));
         }
         match self.0.insert(as_written, kind) {
             None => Ok(()),
-            Some(_) => Err(damaged(format!("{LIST} names `{}` twice", thing.path))),
+            Some(_) => Err(Error::damaged(format!(
+                "{LIST} names `{}` twice",
+                entry.path
+            ))),
         }
     }
 }
 
-/// Whether a backup has such a thing there. Signs of an apply that is under way
-/// would be believed by whoever finds them, and lead anywhere; so would links,
-/// but for those that are kept of before.
-fn is_kept(path: &Path, kind: Kind) -> bool {
+/// Returns whether a backup includes such a path. A forged journal of a commit
+/// would be replayed at the next start and could write anywhere, and so could a
+/// link; only before-images may be links.
+fn is_included(path: &Path, kind: PathKind) -> bool {
     let names: Vec<&OsStr> = path.iter().collect();
     let in_undo = names.first().is_some_and(|part| *part == "undo");
     let what = names.get(2).filter(|_| in_undo);
     let known = what.is_none_or(|name| UNDO_NAMES.iter().any(|known| name == known));
     let image = names.len() > 3 && what.is_some_and(|name| *name == "images");
-    known && (kind != Kind::Link || image)
+    known && (kind != PathKind::Link || image)
 }
 
-/// Calls `deed` with everything that the list has, and returns what that was.
-/// The list must be the one that the manifest names; what was done before that
-/// is known has to be taken back.
-pub(super) fn each(
-    from: &Tree,
-    listed: &Hashed,
-    mut deed: impl FnMut(Thing) -> Result<(), Error>,
-) -> Result<Named, Error> {
+/// Calls `visit` with each entry of the list, and returns all paths. The hash of
+/// the list is known only at its end: if this fails, the caller undoes what
+/// `visit` did.
+pub(crate) fn for_each(
+    from: &BackupDir,
+    expected: &FileDigest,
+    mut visit: impl FnMut(ArchiveEntry) -> Result<(), Error>,
+) -> Result<ListedPaths, Error> {
     let path = from.path(LIST);
-    let mut list = BufReader::new(super::check::open(from, LIST)?);
-    let (mut named, mut hasher, mut line) = (Named::default(), Sha256::new(), vec![]);
+    let mut list = BufReader::new(from.open_file(LIST)?);
+    let (mut paths, mut hasher, mut line) = (ListedPaths::default(), Sha256::new(), vec![]);
     let (mut bytes, mut number) = (0, 0);
     loop {
         line.clear();
@@ -102,18 +108,18 @@ pub(super) fn each(
         }
         (bytes, number) = (bytes + read as u64, number + 1);
         hasher.update(&line);
-        let wrong = |error| damaged(format!("{LIST}, line {number}: {error}"));
-        let thing: Thing = serde_json::from_slice(&line).map_err(wrong)?;
-        named.take(&thing)?;
-        deed(thing)?;
+        let wrong = |error| Error::damaged(format!("{LIST}, line {number}: {error}"));
+        let entry: ArchiveEntry = serde_json::from_slice(&line).map_err(wrong)?;
+        paths.add(&entry)?;
+        visit(entry)?;
     }
-    let found = Hashed {
+    let found = FileDigest {
         bytes,
         sha256: hex(&hasher.finalize()),
     };
-    match found == *listed {
-        true => Ok(named),
-        false => Err(damaged(format!("{LIST} was changed"))),
+    match found == *expected {
+        true => Ok(paths),
+        false => Err(Error::damaged(format!("{LIST} was changed"))),
     }
 }
 
@@ -121,63 +127,67 @@ pub(super) fn each(
 mod tests {
     use super::*;
 
-    fn thing(path: &str, what: What) -> Thing {
-        Thing {
+    fn entry(path: &str, content: EntryContent) -> ArchiveEntry {
+        ArchiveEntry {
             path: path.into(),
             mode: 0o600,
             uid: 0,
             gid: 0,
             mtime: (0, 0),
-            what,
+            content,
         }
     }
 
-    fn link() -> What {
-        What::Link {
+    fn link() -> EntryContent {
+        EntryContent::Link {
             target: "2f".into(),
         }
     }
 
-    fn file() -> What {
-        What::File {
+    fn file() -> EntryContent {
+        EntryContent::File {
             bytes: 0,
             sha256: String::new(),
         }
     }
 
     #[track_caller]
-    fn refused(things: &[(&str, What)], why: &str) {
-        let mut named = Named::default();
-        named.take(&thing("tasks", What::Dir)).unwrap();
-        let taken: Result<Vec<()>, _> = { things.iter() }
-            .map(|(path, what)| named.take(&thing(path, what.clone())))
+    fn refused(entries: &[(&str, EntryContent)], why: &str) {
+        let mut listed = ListedPaths::default();
+        listed.add(&entry("tasks", EntryContent::Dir)).unwrap();
+        let taken: Result<Vec<()>, _> = entries
+            .iter()
+            .map(|(path, content)| listed.add(&entry(path, content.clone())))
             .collect();
         let told = taken.unwrap_err().to_string();
         assert!(told.contains(why), "{told}");
     }
 
     #[test]
-    fn what_undoing_needs_has_no_signs_of_an_apply_under_way() {
-        let mut named = Named::default();
-        for (path, what) in [
-            ("undo", What::Dir),
-            ("undo/r_x", What::Dir),
+    fn the_undo_directory_has_no_journal_of_a_commit() {
+        let mut listed = ListedPaths::default();
+        for (path, content) in [
+            ("undo", EntryContent::Dir),
+            ("undo/r_x", EntryContent::Dir),
             ("undo/r_x/applied", file()),
-            ("undo/r_x/images", What::Dir),
+            ("undo/r_x/images", EntryContent::Dir),
             ("undo/r_x/images/1", link()),
         ] {
-            named.take(&thing(path, what)).unwrap();
+            listed.add(&entry(path, content)).unwrap();
         }
         for name in ["journal", "progress", "applied.new"] {
             let path = format!("undo/r_x/{name}");
-            assert!(named.take(&thing(&path, file())).is_err(), "{path}");
+            assert!(listed.add(&entry(&path, file())).is_err(), "{path}");
         }
     }
 
     #[test]
-    fn a_list_names_each_thing_once_and_nothing_below_a_link() {
+    fn a_list_names_each_path_once_and_nothing_below_a_link() {
         let nowhere = "belongs to no backup";
-        refused(&[("tasks/f", file()), ("tasks/f", What::Dir)], "twice");
+        refused(
+            &[("tasks/f", file()), ("tasks/f", EntryContent::Dir)],
+            "twice",
+        );
         refused(&[("tasks/f", file()), ("tasks/f/g", file())], nowhere);
         refused(&[("tasks/no/such", file())], nowhere);
         for path in [
@@ -190,7 +200,7 @@ mod tests {
             "tasks/x/",
             "other",
         ] {
-            refused(&[(path, What::Dir)], nowhere);
+            refused(&[(path, EntryContent::Dir)], nowhere);
         }
         refused(&[("runs", link())], nowhere);
         refused(&[("tasks/l", link())], nowhere);

@@ -1,92 +1,133 @@
-//! Putting a backup back: into an empty state directory, whole or not at all.
+//! Restores a backup into an empty state directory, all of it or nothing.
 //!
-//! Everything is put into a directory beside its place and checked there.
-//! Giving that directory another name is the one step that decides: a kill
-//! before it leaves nothing, and a kill after it is made up for by the next
-//! server.
+//! Everything is written to a directory inside the state directory and checked
+//! there. Renaming that directory is the commit point: a kill before it leaves
+//! nothing, and after a kill behind it [`finish_restore`] does the rest at the
+//! next start.
 
 use std::fs;
-use std::io::{self, Read};
-use std::path::Path;
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use weighlock_store::{Clock, Durability, Entry, Store, Unfinished};
 
-use super::check::{Checked, check_audit, check_backup, open, open_backup, read_manifest};
-use super::files::{self, Thing, What};
-use super::list;
-use super::tree::Tree;
-use super::{DATABASE, FILES, HEAD, Hashed, damaged};
-use crate::engine::{make_private, take};
+use crate::backup_dir::BackupDir;
+use crate::digest::FileDigest;
+use crate::entry::{ArchiveEntry, EntryContent, decode_target};
 use crate::error::Error;
-use crate::view::Reason;
+use crate::file_list::for_each;
+use crate::manifest::{DATABASE, FILES, HEAD, Manifest};
+use crate::partial::sync;
+use crate::root_dir::RootDir;
+use crate::verify::{VerifiedBackup, check_audit, verify_backup};
 
-/// Where a backup is put until all of it is there.
-const COMING: &str = "restoring";
+/// The directory that a restore fills.
+const INCOMPLETE: &str = "restoring";
 
-/// The same once it counts.
-const THERE: &str = "restored";
+/// The same directory after the commit point.
+const COMPLETE: &str = "restored";
 
-/// What may be in a directory that is called empty.
-const NOTHING: [&str; 2] = ["lock", COMING];
+/// What a state directory may contain and still be empty: its lock, and what a
+/// restore left that was killed.
+const IGNORED: [&str; 2] = ["lock", INCOMPLETE];
 
-/// What was put back.
+/// A restore that is checked and not begun.
+pub struct Restore {
+    from: PathBuf,
+    state_dir: PathBuf,
+    backup: VerifiedBackup,
+}
+
+/// What a restore did.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Restored {
+pub struct RestoreReport {
     /// The backup.
-    pub backup: Checked,
-    /// Runs that were under way when it was made; they are lost.
+    pub backup: VerifiedBackup,
+    /// Runs that were active when the backup was made; they are lost.
     pub lost: u64,
     /// Runs that waited then; they are withdrawn.
     pub withdrawn: u64,
-    /// Undecided changes, which were not in it.
+    /// Undecided changes, which the backup did not include.
     pub discarded: u64,
 }
 
-/// Puts a backup into an empty state directory, once everything about it is
-/// known to be right. `by` is who does so, for the record.
-pub async fn restore(
-    from: &Path,
-    state_dir: &Path,
-    expected: Option<&str>,
-    by: &str,
-) -> Result<Restored, Error> {
-    check_empty(state_dir)?;
-    let backup = check_backup(from, expected)?;
-    make_private(state_dir)?;
-    let _lock = take(state_dir)?;
-    // A server may have come and gone meanwhile.
-    check_empty(state_dir)?;
-    // Of an earlier one that was killed.
-    let coming = state_dir.join(COMING);
-    let _ = fs::remove_dir_all(&coming);
-    let put = put(from, &coming, backup, by).await;
-    if put.is_err() {
-        let _ = fs::remove_dir_all(&coming);
-        return put;
+impl Restore {
+    /// Checks that the state directory is empty and the backup intact, and is
+    /// the expected one if its hash is given.
+    pub fn prepare(from: &Path, state_dir: &Path, expected: Option<&str>) -> Result<Self, Error> {
+        check_empty(state_dir)?;
+        Ok(Self {
+            from: from.to_owned(),
+            state_dir: state_dir.to_owned(),
+            backup: verify_backup(from, expected)?,
+        })
     }
-    fs::rename(&coming, state_dir.join(THERE)).map_err(Error::file(&coming))?;
-    finish(state_dir)?;
-    put
+
+    /// Returns the backup that will be restored.
+    pub fn backup(&self) -> &VerifiedBackup {
+        &self.backup
+    }
+
+    /// Restores the backup and records that `by` did. Each run that was
+    /// unfinished gets `reason`. The caller holds the lock of the state
+    /// directory.
+    pub async fn run(self, by: &str, reason: Value) -> Result<RestoreReport, Error> {
+        // A server may have used the directory before the lock was taken.
+        check_empty(&self.state_dir)?;
+        let incomplete = self.state_dir.join(INCOMPLETE);
+        // From an earlier restore that was killed.
+        let _ = fs::remove_dir_all(&incomplete);
+        let state_dir = self.state_dir.clone();
+        match self.fill(&incomplete, by, reason).await {
+            Ok(report) => {
+                fs::rename(&incomplete, state_dir.join(COMPLETE))
+                    .map_err(Error::file(&incomplete))?;
+                finish_restore(&state_dir)?;
+                Ok(report)
+            }
+            Err(error) => {
+                let _ = fs::remove_dir_all(&incomplete);
+                Err(error)
+            }
+        }
+    }
+
+    async fn fill(self, to: &Path, by: &str, reason: Value) -> Result<RestoreReport, Error> {
+        let source = BackupDir::open(&self.from)?;
+        let (manifest, _) = source.manifest(Some(&self.backup.sha256))?;
+        copy_all(&source, &manifest, to)?;
+        check_audit(to, &manifest)?;
+        let unfinished = settle_unfinished(to, &self.backup, by, reason).await?;
+        sync(to).map_err(Error::file(to))?;
+        Ok(RestoreReport {
+            backup: self.backup,
+            lost: unfinished.running,
+            withdrawn: unfinished.waiting,
+            discarded: unfinished.held,
+        })
+    }
 }
 
-/// Goes on where a restore was killed after it had decided; and removes what
-/// one left that had not. For whoever holds the lock.
-pub(crate) fn finish(state_dir: &Path) -> Result<(), Error> {
-    let _ = fs::remove_dir_all(state_dir.join(COMING));
-    let there = state_dir.join(THERE);
-    let moved = || {
-        for entry in fs::read_dir(&there)? {
+/// Completes a restore that was killed after its commit point, and removes what
+/// one left that was killed before. The caller holds the lock of the state
+/// directory.
+pub fn finish_restore(state_dir: &Path) -> Result<(), Error> {
+    let _ = fs::remove_dir_all(state_dir.join(INCOMPLETE));
+    let complete = state_dir.join(COMPLETE);
+    let move_up = || {
+        for entry in fs::read_dir(&complete)? {
             let entry = entry?;
             fs::rename(entry.path(), state_dir.join(entry.file_name()))?;
         }
-        files::sync(state_dir)?;
-        fs::remove_dir(&there)
+        sync(state_dir)?;
+        fs::remove_dir(&complete)
     };
-    match moved() {
+    match move_up() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        moved => moved.map_err(Error::file(&there)),
+        moved => moved.map_err(Error::file(&complete)),
     }
 }
 
@@ -96,7 +137,7 @@ fn check_empty(state_dir: &Path) -> Result<(), Error> {
         found => found.map_err(Error::file(state_dir))?,
     };
     let mut names = found.flatten().map(|entry| entry.file_name());
-    match names.find(|name| !NOTHING.iter().any(|none| name == none)) {
+    match names.find(|name| !IGNORED.iter().any(|ignored| name == ignored)) {
         None => Ok(()),
         Some(name) => Err(Error::invalid(
             "not_empty",
@@ -111,97 +152,78 @@ fn check_empty(state_dir: &Path) -> Result<(), Error> {
     }
 }
 
-async fn put(from: &Path, to: &Path, backup: Checked, by: &str) -> Result<Restored, Error> {
-    let source = open_backup(from)?;
-    let (manifest, _) = read_manifest(&source, Some(&backup.sha256))?;
-    make_private(to)?;
-    let target = Tree::open(to).map_err(Error::file(to))?;
-    // What is written here is compared, and not what was read before.
-    copy((&source, DATABASE), (&target, DATABASE), &manifest.database)?;
-    copy((&source, HEAD), (&target, HEAD), &manifest.audit_head)?;
+/// Copies a backup's files. Each digest is checked once more while it is copied,
+/// since the backup may have changed after it was verified.
+fn copy_all(source: &BackupDir, manifest: &Manifest, to: &Path) -> Result<(), Error> {
+    let create = fs::DirBuilder::new().mode(0o700).create(to);
+    create.map_err(Error::file(to))?;
+    let target = RootDir::open(to).map_err(Error::file(to))?;
+    copy_file(source, DATABASE, &manifest.database, (&target, DATABASE))?;
+    copy_file(source, HEAD, &manifest.audit_head, (&target, HEAD))?;
     let mut dirs = vec![];
-    list::each(&source, &manifest.list, |thing| {
-        put_thing(&thing, &source, &target)?;
-        if thing.what == What::Dir {
-            dirs.push(thing);
+    for_each(source, &manifest.list, |entry| {
+        restore_entry(&entry, source, &target)?;
+        if entry.content == EntryContent::Dir {
+            dirs.push(entry);
         }
         Ok(())
     })?;
-    // The deepest first: what is put into a directory changes its time, and
-    // needs its mode.
-    for thing in dirs.iter().rev() {
-        let dressed = target.dress(thing);
-        dressed.map_err(Error::file(&target.path(&thing.path)))?;
+    // The deepest first: writing into a directory changes its time and needs
+    // its mode.
+    for entry in dirs.iter().rev() {
+        let set = target.set_metadata(entry);
+        set.map_err(Error::file(&target.path(&entry.path)))?;
     }
-    check_audit(to, &manifest)?;
-    let unfinished = settle(to, &backup, by).await?;
-    files::sync(to).map_err(Error::file(to))?;
-    Ok(Restored {
-        backup,
-        lost: unfinished.running,
-        withdrawn: unfinished.waiting,
-        discarded: unfinished.held,
-    })
+    Ok(())
 }
 
-fn put_thing(thing: &Thing, from: &Tree, to: &Tree) -> Result<(), Error> {
-    let path = Path::new(&thing.path);
-    let made = match &thing.what {
-        What::Dir => return to.make_dir(path).map_err(Error::file(&to.path(path))),
-        What::Link { target } => {
-            let target = files::unhex(target).ok_or(io::ErrorKind::InvalidData);
-            target
-                .map_err(io::Error::from)
-                .and_then(|target| to.link(path, &target))
+fn restore_entry(entry: &ArchiveEntry, from: &BackupDir, to: &RootDir) -> Result<(), Error> {
+    let path = Path::new(&entry.path);
+    let failed = Error::file(&to.path(path));
+    match &entry.content {
+        EntryContent::Dir => return to.make_dir(path).map_err(failed),
+        EntryContent::Link { target } => {
+            let target = decode_target(target).ok_or(io::ErrorKind::InvalidData);
+            let target = target.map_err(|kind| failed(kind.into()))?;
+            to.link(path, &target).map_err(&failed)?;
         }
-        What::File { bytes, sha256 } => {
-            let listed = Hashed {
+        EntryContent::File { bytes, sha256 } => {
+            let digest = FileDigest {
                 bytes: *bytes,
                 sha256: sha256.clone(),
             };
-            let source = format!("{FILES}/{}", thing.path);
-            copy((from, &source), (to, &thing.path), &listed)?;
-            Ok(())
+            let name = format!("{FILES}/{}", entry.path);
+            copy_file(from, &name, &digest, (to, &entry.path))?;
         }
-    };
-    made.and_then(|()| to.dress(thing))
-        .map_err(Error::file(&to.path(path)))
+    }
+    to.set_metadata(entry).map_err(failed)
 }
 
-fn copy(
-    (from, name): (&Tree, &str),
-    (to, path): (&Tree, &str),
-    listed: &Hashed,
+fn copy_file(
+    from: &BackupDir,
+    name: &str,
+    digest: &FileDigest,
+    (to, path): (&RootDir, &str),
 ) -> Result<(), Error> {
-    let source = open(from, name)?.take(listed.bytes.saturating_add(1));
     let at = to.path(path);
     let target = to.create(path).map_err(Error::file(&at))?;
-    match files::pump((&from.path(name), source), (&at, target))? == *listed {
-        true => Ok(()),
-        false => Err(damaged(format!("{name} was changed"))),
-    }
+    from.copy_file(name, digest, (&at, target))
 }
 
-/// Settles what was unfinished, and puts the restore itself on record.
-async fn settle(dir: &Path, backup: &Checked, by: &str) -> Result<Unfinished, Error> {
+/// Ends what was unfinished when the backup was made, and records the restore.
+async fn settle_unfinished(
+    dir: &Path,
+    backup: &VerifiedBackup,
+    by: &str,
+    reason: Value,
+) -> Result<Unfinished, Error> {
     let store = Store::open(dir, Durability::Power)?;
-    let clock = Clock::system();
-    let reason = Reason::new(
-        "restored",
-        format!(
-            "The record was restored from a backup of {}, when this had not ended. What became \
-             of it since is not known here.",
-            backup.made_at
-        ),
-    )
-    .with_remedy("Check what it did before running it again.");
-    let (now, by, told) = (clock.micros(), by.to_owned(), json!(backup));
-    let because = serde_json::to_value(&reason).expect("a reason is plain data");
-    let settled = store.settle_copy(now, because, move |unfinished| Entry {
+    let (now, by, backup) = (Clock::system().micros(), by.to_owned(), json!(backup));
+    let settled = store.settle_copy(now, reason, move |unfinished| Entry {
         time: now,
         kind: "store.restored",
         actor: by,
-        detail: json!({ "backup": told, "lost": unfinished.running,
+        detail: json!({ "backup": backup, "lost": unfinished.running,
                         "withdrawn": unfinished.waiting, "discarded": unfinished.held }),
         ..Entry::default()
     });

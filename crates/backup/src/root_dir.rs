@@ -1,5 +1,5 @@
-//! A directory that is used by its descriptor: whoever puts a link below it
-//! leads nobody elsewhere.
+//! A directory that is accessed through its descriptor. No symbolic link below
+//! it is followed, so nobody can redirect a read or write to somewhere else.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, FileTimes, Metadata, Permissions};
@@ -13,20 +13,20 @@ use std::time::{Duration, UNIX_EPOCH};
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, Uid};
 use rustix::io::Errno;
 
-use super::files::{Thing, What};
+use crate::entry::{ArchiveEntry, EntryContent};
 
-/// What may be given to anybody. Bits that lend rights, or keep others from
-/// removing, are not put back: whoever can change a list could ask for them.
+/// Mode bits that a restore sets. Setuid, setgid and sticky are dropped: an
+/// attacker who can edit the file list could ask for them.
 const PLAIN_MODE: u32 = 0o777;
 
-/// A directory, and where it is, for people.
-pub(super) struct Tree {
+/// An open directory, with its path for messages.
+pub(crate) struct RootDir {
     dir: OwnedFd,
     path: PathBuf,
 }
 
-impl Tree {
-    pub(super) fn open(path: &Path) -> io::Result<Self> {
+impl RootDir {
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         Ok(Self {
             dir: rustix::fs::open(path, flags, Mode::empty())?,
@@ -34,89 +34,91 @@ impl Tree {
         })
     }
 
-    /// Returns where it is.
-    pub(super) fn root(&self) -> &Path {
+    /// Returns its path.
+    pub(crate) fn root(&self) -> &Path {
         &self.path
     }
 
-    /// Returns where something below it is, for people and for SQLite.
-    pub(super) fn path(&self, below: impl AsRef<Path>) -> PathBuf {
+    /// Returns the path of something below it, for messages and for SQLite.
+    pub(crate) fn path(&self, below: impl AsRef<Path>) -> PathBuf {
         self.path.join(below)
     }
 
-    /// Finds what is at a place; without one, the directory itself.
-    pub(super) fn find(&self, path: &Path) -> io::Result<Found> {
+    /// Opens a handle to a path below; an empty path is the directory itself.
+    pub(crate) fn find(&self, path: &Path) -> io::Result<PathHandle> {
         if path == Path::new("") {
-            return Found::at(&self.dir, OsStr::new("."));
+            return PathHandle::at(&self.dir, OsStr::new("."));
         }
-        let (around, name) = self.around(path)?;
-        Found::at(&around, name)
+        let (parent, name) = self.parent(path)?;
+        PathHandle::at(&parent, name)
     }
 
-    /// Lists a directory: names, and whether they are directories.
-    pub(super) fn names(&self, path: &Path) -> io::Result<Vec<(OsString, bool)>> {
+    /// Lists a directory: names, and whether each is a directory.
+    pub(crate) fn names(&self, path: &Path) -> io::Result<Vec<(OsString, bool)>> {
         let opened = self.find(path)?.open()?;
         let named = { opened.names()?.into_iter() }.map(|name| {
-            let is_dir = Found::at(&opened.file, &name)?.meta.is_dir();
+            let is_dir = PathHandle::at(&opened.file, &name)?.meta.is_dir();
             Ok((name, is_dir))
         });
         named.collect()
     }
 
-    /// Opens a file to read it. Anything else is none, and is not waited for.
-    pub(super) fn read(&self, path: impl AsRef<Path>) -> io::Result<File> {
+    /// Opens a regular file for reading. Anything else is an error and never
+    /// blocks.
+    pub(crate) fn read(&self, path: impl AsRef<Path>) -> io::Result<File> {
         let found = self.find(path.as_ref())?;
         match found.meta.is_file() {
             true => Ok(found.open()?.file),
-            false => Err(no_file()),
+            false => Err(not_a_file()),
         }
     }
 
-    /// Makes a file, for its owner alone.
-    pub(super) fn create(&self, path: impl AsRef<Path>) -> io::Result<File> {
-        let (around, name) = self.around(path.as_ref())?;
+    /// Creates a file that only its owner may read.
+    pub(crate) fn create(&self, path: impl AsRef<Path>) -> io::Result<File> {
+        let (parent, name) = self.parent(path.as_ref())?;
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let made = rustix::fs::openat(&around, name, flags, Mode::RUSR | Mode::WUSR)?;
+        let made = rustix::fs::openat(&parent, name, flags, Mode::RUSR | Mode::WUSR)?;
         Ok(File::from(made))
     }
 
-    /// Makes a directory, for its owner alone.
-    pub(super) fn make_dir(&self, path: impl AsRef<Path>) -> io::Result<()> {
-        let (around, name) = self.around(path.as_ref())?;
-        Ok(rustix::fs::mkdirat(&around, name, Mode::RWXU)?)
+    /// Creates a directory that only its owner may enter.
+    pub(crate) fn make_dir(&self, path: impl AsRef<Path>) -> io::Result<()> {
+        let (parent, name) = self.parent(path.as_ref())?;
+        Ok(rustix::fs::mkdirat(&parent, name, Mode::RWXU)?)
     }
 
-    pub(super) fn link(&self, path: &Path, target: &Path) -> io::Result<()> {
-        let (around, name) = self.around(path)?;
-        Ok(rustix::fs::symlinkat(target, &around, name)?)
+    pub(crate) fn link(&self, path: &Path, target: &Path) -> io::Result<()> {
+        let (parent, name) = self.parent(path)?;
+        Ok(rustix::fs::symlinkat(target, &parent, name)?)
     }
 
-    /// Gives a thing that was put back what else it had. Who it belonged to
-    /// counts only where we may say so.
-    pub(super) fn dress(&self, thing: &Thing) -> io::Result<()> {
-        let (around, name) = self.around(Path::new(&thing.path))?;
+    /// Sets owner, time and mode of a restored entry. Only root can set the
+    /// owner.
+    pub(crate) fn set_metadata(&self, entry: &ArchiveEntry) -> io::Result<()> {
+        let (parent, name) = self.parent(Path::new(&entry.path))?;
         if rustix::process::geteuid().is_root() {
-            // The highest number means nobody.
+            // For chown, the highest number means "leave as it is".
             let known = |id: u32| (id != u32::MAX).then_some(id);
-            let (uid, gid) = (known(thing.uid), known(thing.gid));
+            let (uid, gid) = (known(entry.uid), known(entry.gid));
             let (uid, gid) = (uid.map(Uid::from_raw), gid.map(Gid::from_raw));
-            rustix::fs::chownat(&around, name, uid, gid, AtFlags::SYMLINK_NOFOLLOW)?;
+            rustix::fs::chownat(&parent, name, uid, gid, AtFlags::SYMLINK_NOFOLLOW)?;
         }
-        if matches!(thing.what, What::Link { .. }) {
+        if matches!(entry.content, EntryContent::Link { .. }) {
             return Ok(());
         }
-        let file = Found::at(&around, name)?.open()?.file;
-        let (seconds, nanos) = thing.mtime;
+        let file = PathHandle::at(&parent, name)?.open()?.file;
+        let (seconds, nanos) = entry.mtime;
         let since = Duration::new(seconds.max(0) as u64, nanos.clamp(0, 999_999_999) as u32);
         if let Some(at) = UNIX_EPOCH.checked_add(since) {
             file.set_times(FileTimes::new().set_modified(at))?;
         }
-        file.set_permissions(Permissions::from_mode(thing.mode & PLAIN_MODE))
+        file.set_permissions(Permissions::from_mode(entry.mode & PLAIN_MODE))
     }
 
-    /// Returns the directory around something, which no link leads to.
-    fn around<'a>(&self, path: &'a Path) -> io::Result<(OwnedFd, &'a OsStr)> {
+    /// Opens the parent directory of a path without following links, and
+    /// returns it with the last name.
+    fn parent<'a>(&self, path: &'a Path) -> io::Result<(OwnedFd, &'a OsStr)> {
         let plain = |part: Component<'_>| matches!(part, Component::Normal(_));
         let name = { path.file_name() }.filter(|_| path.components().all(plain));
         let name = name.ok_or(io::ErrorKind::InvalidInput)?;
@@ -124,7 +126,7 @@ impl Tree {
         for part in path.parent().into_iter().flatten() {
             let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             dir = match rustix::fs::openat(&dir, part, flags, Mode::empty()) {
-                Err(Errno::NOTDIR | Errno::LOOP) => return Err(no_file()),
+                Err(Errno::NOTDIR | Errno::LOOP) => return Err(not_a_file()),
                 opened => opened?,
             };
         }
@@ -132,48 +134,50 @@ impl Tree {
     }
 }
 
-/// What was found at a place, whatever comes to that place later.
-pub(super) struct Found {
+/// A file, directory or link, pinned by a descriptor: replacing it at its path
+/// does not affect the handle.
+pub(crate) struct PathHandle {
     fd: File,
-    pub(super) meta: Metadata,
+    pub(crate) meta: Metadata,
 }
 
-/// Something that is open, for as long as that takes with the mode it needs.
-pub(super) struct Opened {
-    pub(super) file: File,
-    _lent: Option<Lent>,
+/// A file or directory that is open for reading.
+pub(crate) struct OpenedPath {
+    pub(crate) file: File,
+    _mode: Option<ModeGuard>,
 }
 
-/// A mode that was changed, until this is dropped.
-struct Lent {
+/// Restores a temporarily widened mode when dropped.
+struct ModeGuard {
     fd: File,
     mode: u32,
 }
 
-impl Found {
-    pub(super) fn at(around: impl AsFd, name: &OsStr) -> io::Result<Self> {
+impl PathHandle {
+    pub(crate) fn at(parent: impl AsFd, name: &OsStr) -> io::Result<Self> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let fd = File::from(rustix::fs::openat(around, name, flags, Mode::empty())?);
+        let fd = File::from(rustix::fs::openat(parent, name, flags, Mode::empty())?);
         Ok(Self {
             meta: fd.metadata()?,
             fd,
         })
     }
 
-    /// Returns where a link points.
-    pub(super) fn target(&self) -> io::Result<Vec<u8>> {
+    /// Returns the target of a link.
+    pub(crate) fn target(&self) -> io::Result<Vec<u8>> {
         Ok(rustix::fs::readlinkat(&self.fd, "", vec![])?.into_bytes())
     }
 
-    /// Opens a file or directory to read it; what is ours, even where its mode
-    /// keeps us out. What a run removed is kept as it was, and stays so.
-    pub(super) fn open(&self) -> io::Result<Opened> {
+    /// Opens a file or directory for reading. If its mode forbids that to its
+    /// owner, the mode is widened for as long as necessary: before-images keep
+    /// the mode that the original had.
+    pub(crate) fn open(&self) -> io::Result<OpenedPath> {
         let open = || {
             let flags = (OFlags::NONBLOCK | OFlags::CLOEXEC).bits() as i32;
             let mut how = File::options();
-            how.read(true).custom_flags(flags).open(again(&self.fd))
+            how.read(true).custom_flags(flags).open(proc_path(&self.fd))
         };
-        // A directory that can be read, but not entered, has to be entered.
+        // Reading the entries of a directory also needs permission to enter it.
         let mode = self.meta.permissions().mode();
         let needs = if self.meta.is_dir() { 0o500 } else { 0o400 };
         let root = rustix::process::geteuid().is_root();
@@ -181,30 +185,33 @@ impl Found {
             match open() {
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
                 opened => {
-                    return Ok(Opened {
+                    return Ok(OpenedPath {
                         file: opened?,
-                        _lent: None,
+                        _mode: None,
                     });
                 }
             }
         }
-        let lent = Lent {
+        let guard = ModeGuard {
             fd: self.fd.try_clone()?,
             mode: mode & 0o7777,
         };
-        fs::set_permissions(again(&self.fd), Permissions::from_mode(lent.mode | needs))?;
+        fs::set_permissions(
+            proc_path(&self.fd),
+            Permissions::from_mode(guard.mode | needs),
+        )?;
         let file = open()?;
-        Ok(Opened {
+        Ok(OpenedPath {
             file,
-            // Who reads a file needs its mode no longer.
-            _lent: self.meta.is_dir().then_some(lent),
+            // An open file can be read whatever its mode; a directory cannot.
+            _mode: self.meta.is_dir().then_some(guard),
         })
     }
 }
 
-impl Opened {
+impl OpenedPath {
     /// Lists a directory.
-    pub(super) fn names(&self) -> io::Result<Vec<OsString>> {
+    pub(crate) fn names(&self) -> io::Result<Vec<OsString>> {
         let mut names = vec![];
         for entry in rustix::fs::Dir::read_from(&self.file)? {
             let entry = entry?;
@@ -217,19 +224,19 @@ impl Opened {
     }
 }
 
-impl Drop for Lent {
+impl Drop for ModeGuard {
     fn drop(&mut self) {
-        let _ = fs::set_permissions(again(&self.fd), Permissions::from_mode(self.mode));
+        let _ = fs::set_permissions(proc_path(&self.fd), Permissions::from_mode(self.mode));
     }
 }
 
-/// The very thing that is open, as a path.
-fn again(fd: &File) -> PathBuf {
+/// Returns a path that leads to an open descriptor.
+fn proc_path(fd: &File) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", fd.as_raw_fd()))
 }
 
-/// Where there should be a file, or a directory on the way to one.
-fn no_file() -> io::Error {
+/// Something other than a regular file, or than a directory on the way to one.
+fn not_a_file() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, "something else is there")
 }
 
@@ -241,8 +248,8 @@ mod tests {
 
     use super::*;
 
-    /// Takes from this thread what lets root read everything.
-    fn be_ordinary() {
+    /// Takes from this thread what lets root read everyentry.
+    fn drop_read_capabilities() {
         let mut all = capabilities(None).unwrap();
         all.effective
             .remove(CapabilitySet::DAC_OVERRIDE | CapabilitySet::DAC_READ_SEARCH);
@@ -250,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn what_its_mode_keeps_from_everybody_is_read_and_keeps_it() {
+    fn a_file_without_read_permission_is_read_and_keeps_its_mode() {
         let dir = tempfile::tempdir().unwrap();
         let (closed, file) = (dir.path().join("closed"), dir.path().join("closed/file"));
         fs::create_dir(&closed).unwrap();
@@ -258,12 +265,12 @@ mod tests {
         fs::set_permissions(&file, Permissions::from_mode(0o0)).unwrap();
         fs::set_permissions(&closed, Permissions::from_mode(0o0)).unwrap();
         std::thread::spawn(move || {
-            be_ordinary();
+            drop_read_capabilities();
             assert!(fs::read_dir(&closed).is_err(), "nobody may look");
-            let tree = Tree::open(dir.path()).unwrap();
+            let tree = RootDir::open(dir.path()).unwrap();
             let opened = tree.find(Path::new("closed")).unwrap().open().unwrap();
             assert_eq!(opened.names().unwrap(), ["file"]);
-            let found = Found::at(&opened.file, OsStr::new("file")).unwrap();
+            let found = PathHandle::at(&opened.file, OsStr::new("file")).unwrap();
             let mut text = String::new();
             found
                 .open()
@@ -272,9 +279,9 @@ mod tests {
                 .read_to_string(&mut text)
                 .unwrap();
             assert_eq!(text, "kept");
-            let mode = |found: Found| found.meta.permissions().mode() & 0o7777;
+            let mode = |found: PathHandle| found.meta.permissions().mode() & 0o7777;
             assert_eq!(
-                mode(Found::at(&opened.file, OsStr::new("file")).unwrap()),
+                mode(PathHandle::at(&opened.file, OsStr::new("file")).unwrap()),
                 0
             );
             drop(opened);
@@ -286,12 +293,12 @@ mod tests {
     }
 
     #[test]
-    fn no_link_is_followed_on_the_way() {
+    fn no_link_is_followed() {
         let dir = tempfile::tempdir().unwrap();
         let outside = tempfile::tempdir().unwrap();
         fs::write(outside.path().join("file"), "").unwrap();
         std::os::unix::fs::symlink(outside.path(), dir.path().join("link")).unwrap();
-        let tree = Tree::open(dir.path()).unwrap();
+        let tree = RootDir::open(dir.path()).unwrap();
         assert!(tree.read("link/file").is_err());
         assert!(tree.create("link/new").is_err());
         assert!(tree.make_dir("link/new").is_err());

@@ -3,17 +3,16 @@
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64};
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_json::json;
-use tokio::sync::watch;
+use weighlock_backup::{Archiver, finish_restore};
 use weighlock_exec::{Nursery, Status};
 use weighlock_store::{Clock, Durability, Error as StoreError, Filter, Store};
 
 use crate::attend::Left;
-use crate::backup::finish_restore;
 use crate::config::Config;
 use crate::effects::{Coming, LookedAt};
 use crate::env;
@@ -44,7 +43,7 @@ use crate::walls::{Found, home};
 pub struct Engine {
     pub(crate) config: Config,
     pub(crate) clock: Clock,
-    pub(crate) store: Store,
+    pub(crate) store: Arc<Store>,
     pub(crate) nursery: Nursery,
     pub(crate) ids: Ids,
     pub(crate) lives: Lives,
@@ -79,14 +78,9 @@ pub struct Engine {
     pub(crate) saving: tokio::sync::Mutex<()>,
     /// Held while changes are applied.
     pub(crate) committing: tokio::sync::Mutex<()>,
-    /// A backup is being made.
-    pub(crate) backing_up: watch::Sender<bool>,
-    /// Held by a backup while it copies what others would take from, and read
-    /// by those: whoever undoes, tries anew or throws away what is old. Taken
-    /// before `committing`.
-    pub(crate) copying: tokio::sync::RwLock<()>,
-    /// The server ends.
-    pub(crate) closing: AtomicBool,
+    /// Makes backups. [`Archiver::hold_files`] is called before `committing` is
+    /// locked.
+    pub(crate) archiver: Arc<Archiver>,
     pub(crate) coming: Coming,
     pub(crate) read_to: ReadTo,
     /// Runs that whoever waited for them has left.
@@ -108,10 +102,6 @@ pub struct Engine {
     /// Held as long as we live: one engine for one state directory.
     _lock: File,
 }
-
-/// How long an end waits for a backup that is being made. The copy of a large
-/// database is not interrupted, and nobody waits for that.
-const CLOSE_WITHIN: Duration = Duration::from_secs(10);
 
 impl Engine {
     /// Opens a state directory, makes it ready, and settles what an earlier
@@ -141,11 +131,20 @@ impl Engine {
         weighlock_policy::load_knowledge();
         // Left by keepers that were killed.
         let swept = tokio::task::spawn_blocking(weighlock_confine::sweep_cgroups);
-        let store = Store::open(&config.state_dir, config.durability)?;
+        let store = Arc::new(Store::open(&config.state_dir, config.durability)?);
         let newest = store.list(&Filter {
             limit: 1,
             ..Filter::default()
         })?;
+        let archiver = Archiver::new(
+            config.state_dir.clone(),
+            Arc::clone(&store),
+            clock.clone(),
+            { config.settings_file.iter() }
+                .chain(&config.policy.rules)
+                .cloned()
+                .collect(),
+        );
         let server_env = env::of_server(&config.env_allow);
         let engine = Arc::new(Self {
             // Answers while the rest is made ready.
@@ -168,9 +167,7 @@ impl Engine {
             finalizing: tokio::sync::Mutex::default(),
             saving: tokio::sync::Mutex::default(),
             committing: tokio::sync::Mutex::default(),
-            backing_up: watch::Sender::new(false),
-            copying: tokio::sync::RwLock::default(),
-            closing: AtomicBool::new(false),
+            archiver,
             coming: Coming::default(),
             read_to: ReadTo::default(),
             left: Left::default(),
@@ -239,11 +236,7 @@ impl Engine {
     /// Writes down that the server ends; runs go on.
     pub async fn close(&self) -> Result<(), Error> {
         self.forgery.rest();
-        // What is half written of a backup is removed, and not left.
-        self.closing.store(true, Ordering::Relaxed);
-        let mut backing_up = self.backing_up.subscribe();
-        let over = backing_up.wait_for(|busy| !busy);
-        let _ = tokio::time::timeout(CLOSE_WITHIN, over).await;
+        self.archiver.cancel().await;
         let detail = json!({ "running": self.lives.count() });
         let entry = self.entry("server.stopped", "weighlock", None, detail);
         Ok(self.store.record(vec![entry]).await?)

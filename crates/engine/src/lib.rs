@@ -75,7 +75,7 @@
 
 mod attend;
 mod audit;
-mod backup;
+mod backups;
 mod blacklist;
 mod config;
 mod denial;
@@ -138,7 +138,7 @@ mod walls;
 // Modules name it `crate::id`.
 use weighlock_store::id;
 
-pub use backup::{BackupView, Checked, Restored, check_backup, restore};
+pub use backups::{Backups, restore_backup, verify_backup};
 pub use blacklist::BlacklistFile;
 pub use config::{Approvals, Config, Effects, Notify};
 pub use denial::Denial;
@@ -198,6 +198,7 @@ pub use view::{
     TerminalDetail, Used,
 };
 pub use waits::{Kind as WaitKind, Met, Waited, Waiting, Wanted};
+pub use weighlock_backup::{BackupView, RestoreReport, VerifiedBackup};
 pub use weighlock_confine::{Access, Limits, Network, Rung};
 pub use weighlock_effects::{
     Hunk, Line as DiffLine, More, Page, Shape, Side, compare as compare_texts,

@@ -251,7 +251,7 @@ impl Engine {
         self.measures
             .seen
             .store(self.store.newest_seq()?, Ordering::Relaxed);
-        let last = self.last_backup()?.unwrap_or(0);
+        let last = self.archiver.last_made()?.unwrap_or(0);
         self.measures.backup.store(last, Ordering::Relaxed);
         self.hear(entries, |engine, heard| match heard {
             Ok(entry) => engine.measures.count(entry),
