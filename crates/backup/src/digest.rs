@@ -20,8 +20,8 @@ pub(crate) struct FileDigest {
     pub(crate) sha256: String,
 }
 
-/// Copies a reader to a writer and returns the digest of what was copied. The
-/// paths are for the error: either side may fail.
+/// Copies a reader to a writer and returns the digest of the content. The paths
+/// are for the error: either side may fail.
 pub(crate) fn copy_and_hash(
     (from, mut source): (&Path, impl Read),
     (to, mut target): (&Path, impl Write),

@@ -10,10 +10,12 @@ use std::time::Instant;
 use serde_json::json;
 use weighlock_backup::{Archiver, finish_restore};
 use weighlock_exec::{Nursery, Status};
+use weighlock_notify::Notifier;
 use weighlock_store::{Clock, Durability, Error as StoreError, Filter, Store};
 
 use crate::attend::Left;
 use crate::config::Config;
+use crate::directory::WebhookDirectory;
 use crate::effects::{Coming, LookedAt};
 use crate::env;
 use crate::error::Error;
@@ -24,7 +26,6 @@ use crate::limits::Set;
 use crate::live::Lives;
 use crate::login::Asked;
 use crate::measures::Measures;
-use crate::notify::Outbox;
 use crate::pause::Pauses;
 use crate::people::Doorbell;
 use crate::policy::Policy;
@@ -67,7 +68,7 @@ pub struct Engine {
     pub(crate) limits_set: Set,
     /// The version of the server's rules; 0 where they were never saved here.
     pub(crate) rules_version: AtomicI64,
-    pub(crate) sandboxes: Sandboxes,
+    pub(crate) sandboxes: Arc<Sandboxes>,
     pub(crate) sessions: Sessions,
     pub(crate) pauses: Pauses,
     pub(crate) doorbell: Doorbell,
@@ -91,7 +92,8 @@ pub struct Engine {
     pub(crate) opening: Opening,
     pub(crate) looked_at: LookedAt,
     pub(crate) deadlines: Arc<Deadlines>,
-    pub(crate) outbox: Outbox,
+    /// Notifies people through webhooks.
+    pub(crate) notifier: Arc<Notifier>,
     pub(crate) measures: Measures,
     pub(crate) spans: Spans,
     /// The name of the server's owner, once it is known.
@@ -145,6 +147,17 @@ impl Engine {
                 .cloned()
                 .collect(),
         );
+        let sandboxes = Arc::new(Sandboxes::new(&config.sandboxes));
+        let directory = WebhookDirectory {
+            store: Arc::clone(&store),
+            sandboxes: Arc::clone(&sandboxes),
+        };
+        let notifier = Notifier::open(
+            Arc::clone(&store),
+            clock.clone(),
+            Arc::new(directory),
+            config.notify,
+        )?;
         let server_env = env::of_server(&config.env_allow);
         let engine = Arc::new(Self {
             // Answers while the rest is made ready.
@@ -159,7 +172,7 @@ impl Engine {
             limits_set: Set::default(),
             rules_version: AtomicI64::new(0),
             forgery: Forgery::new(&config.base, &config.state_dir),
-            sandboxes: Sandboxes::new(&config.sandboxes),
+            sandboxes,
             sessions: Sessions::default(),
             pauses: Pauses::default(),
             doorbell: Doorbell::default(),
@@ -175,7 +188,7 @@ impl Engine {
             opening: Opening::default(),
             looked_at: LookedAt::default(),
             deadlines: Arc::default(),
-            outbox: Outbox::default(),
+            notifier,
             measures: Measures::default(),
             spans: Spans::new(config.traces.on),
             owner: OnceLock::new(),
@@ -198,7 +211,6 @@ impl Engine {
         engine.note_version()?;
         engine.read_pauses()?;
         engine.read_deadlines()?;
-        engine.read_webhooks()?;
         engine.begin_counting()?;
         engine.begin_tracing();
         engine.recover().await?;

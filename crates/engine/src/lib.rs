@@ -79,6 +79,7 @@ mod backups;
 mod blacklist;
 mod config;
 mod denial;
+mod directory;
 mod effects;
 mod engine;
 mod env;
@@ -100,7 +101,6 @@ mod login;
 mod lookup;
 mod machine;
 mod measures;
-mod notify;
 mod output;
 mod passwd;
 mod past;
@@ -134,13 +134,14 @@ mod upkeep;
 mod view;
 mod waits;
 mod walls;
+mod webhooks;
 
 // Modules name it `crate::id`.
 use weighlock_store::id;
 
 pub use backups::{Backups, restore_backup, verify_backup};
 pub use blacklist::BlacklistFile;
-pub use config::{Approvals, Config, Effects, Notify};
+pub use config::{Approvals, Config, Effects};
 pub use denial::Denial;
 pub use effects::{ChangeInfo, ChangesInfo, ChangesView, ConflictInfo, Draft, DraftRun, FileDiff};
 pub use engine::Engine;
@@ -163,10 +164,6 @@ pub use limits::{LimitsInForce, ServerLimits};
 pub use listed::Listed;
 pub use machine::PrimitiveView;
 pub use measures::{Counted, Gauges, Measures};
-pub use notify::{
-    Format, Item as NoticeItem, Message, NoticeView, Parcel, Posted, Quiet, Secret, Topic, Urgency,
-    WebhookSettings, WebhookView, WebhookWish, WithSecret,
-};
 pub use output::{Follow, StyledLines, Until, whole_characters};
 pub use past::PastCommand;
 pub use pause::PauseView;
@@ -198,6 +195,7 @@ pub use view::{
     TerminalDetail, Used,
 };
 pub use waits::{Kind as WaitKind, Met, Waited, Waiting, Wanted};
+pub use webhooks::Webhooks;
 pub use weighlock_backup::{BackupView, RestoreReport, VerifiedBackup};
 pub use weighlock_confine::{Access, Limits, Network, Rung};
 pub use weighlock_effects::{
@@ -208,6 +206,10 @@ pub use weighlock_exec::close_inherited;
 pub use weighlock_exec::{
     Excerpt, Item, LeftOut, Line, Lines, Log, Nursery, Piece, Shell, ShortPath, Size, Stream, Text,
     die_of_broken_pipes, raise_open_files, serve_nursery,
+};
+pub use weighlock_notify::{
+    Attempt, HttpClient, NoticeView, Outbound, QuietHours, Topic, WebhookFormat, WebhookPatch,
+    WebhookSettings, WebhookView, WebhookWithSecret,
 };
 pub use weighlock_policy::{
     Blacklist, Cut, Link, LoadError, PartKind, Preset, SECRET_FILES, Scope, SecretFiles, Settings,

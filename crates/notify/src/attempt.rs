@@ -1,192 +1,94 @@
-//! How deliveries go: taken, tried again later, or wanted no more.
+//! Results of delivery attempts, and when to retry.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use weighlock_store::{Course, Fate, Notice, WebhookRow};
+use weighlock_store::{DeliveryStatus, WebhookRow};
 
-use super::outbox::Parcel;
-use super::{address, settings_of};
-use crate::engine::Engine;
-use crate::error::{Error, brief};
-use crate::health::{self, Check};
-use crate::principal::Principal;
-use crate::view::time;
+use crate::error::shortened;
 
-/// The longest time between two attempts. Whoever mends a receiver should not
-/// have to wait longer to see that it works.
-const LONGEST: Duration = Duration::from_secs(600);
+/// The longest delay between two attempts: whoever repairs a receiver sees soon
+/// that it works.
+const MAX_DELAY: Duration = Duration::from_secs(600);
 
-/// How many notices are listed.
-const LISTED: usize = 50;
+/// After this many failures the doubled delay is past [`MAX_DELAY`] whatever the
+/// first was; doubling further would overflow.
+const MAX_DOUBLINGS: u32 = 16;
 
-/// How long is remembered what was told.
-const KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
-
-/// How a delivery went.
+/// The result of one attempt to deliver a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Posted {
-    /// The receiver has taken it.
-    Taken,
-    /// The receiver wants no more, ever.
+pub enum Attempt {
+    /// The receiver accepted it.
+    Accepted,
+    /// The receiver answered 410: it will never accept anything again.
     Gone,
-    /// It did not arrive, or was not taken.
+    /// It did not arrive, or the receiver refused it.
     Failed {
         /// Why, in a few words.
-        why: String,
-        /// How long the receiver asks to be left alone.
-        wait: Option<Duration>,
+        reason: String,
+        /// The delay that the receiver asks for.
+        retry_after: Option<Duration>,
     },
 }
 
-/// One thing that was told, or is to be.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct NoticeView {
-    /// What has happened.
-    pub kind: String,
-    /// The approval it is about, if it is about one.
-    pub approval_id: Option<String>,
-    /// Whose it is.
-    pub agent: String,
-    /// `due`, `sent`, `dropped` or `failed`.
-    pub state: String,
-    /// When it happened.
-    pub created_at: String,
-    /// It is not told before.
-    pub due_at: String,
-    /// When it was tried last.
-    pub tried_at: Option<String>,
-    /// The `webhook-id` that it was told with.
-    pub message_id: Option<String>,
+/// Counts attempts by result.
+#[derive(Debug, Default)]
+pub(crate) struct AttemptCounts {
+    accepted: AtomicU64,
+    gone: AtomicU64,
+    failed: AtomicU64,
 }
 
-impl Engine {
-    /// Notes how a delivery went.
-    pub async fn posted(&self, parcel: Parcel, how: &Posted) -> Result<(), Error> {
-        self.measures.posted(how);
-        let Some(row) = self.store.webhook(&parcel.webhook)? else {
-            return Ok(());
+impl AttemptCounts {
+    pub(crate) fn add(&self, attempt: &Attempt) {
+        let counter = match attempt {
+            Attempt::Accepted => &self.accepted,
+            Attempt::Gone => &self.gone,
+            Attempt::Failed { .. } => &self.failed,
         };
-        let now = self.clock.micros();
-        let (id, notices) = (row.id.clone(), parcel.notices.clone());
-        match how {
-            Posted::Taken => {
-                self.store.settle_notices(notices, Fate::Sent).await?;
-                let course = Course {
-                    told_at: Some(now),
-                    ..Course::default()
-                };
-                self.store.note_course(id, course).await?;
-                let before = now.saturating_sub(KEPT.as_micros() as i64);
-                self.store.forget_notices(before).await?;
-            }
-            Posted::Gone => self.wanted_no_more(row).await?,
-            Posted::Failed { why, wait } => {
-                let give_up = self.config.notify.give_up.as_micros() as i64;
-                let old = |notice: &Notice| now.saturating_sub(notice.created_at) > give_up;
-                let old: Vec<_> = notices.into_iter().filter(old).collect();
-                self.store.settle_notices(old, Fate::Failed).await?;
-                let course = self.after_failure(&row, why, *wait, now);
-                self.store.note_course(id, course).await?;
-            }
-        }
-        // Only now another may begin.
-        self.read_webhooks()?;
-        drop(parcel);
-        Ok(())
+        counter.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn after_failure(
-        &self,
-        row: &WebhookRow,
-        why: &str,
-        wait: Option<Duration>,
-        now: i64,
-    ) -> Course {
-        let first = self.config.notify.retry;
-        let doubled = first.saturating_mul(1 << row.course.failures.min(16));
-        let wait = wait.unwrap_or_default().max(doubled).min(LONGEST);
-        let wait = wait.mul_f64(jitter());
-        Course {
-            failures: row.course.failures.saturating_add(1),
-            retry_at: now.saturating_add(wait.as_micros() as i64),
-            told_at: None,
-            trouble: Some(brief(why)),
-        }
-    }
-
-    async fn wanted_no_more(&self, row: WebhookRow) -> Result<(), Error> {
-        let entry = self.entry_of_webhook("webhook.off", &row, "weighlock");
-        let why = "the receiver answered 410: it wants no more".to_owned();
-        self.store
-            .switch_off_webhook(row.id, why, vec![entry])
-            .await?;
-        Ok(())
-    }
-
-    /// Returns whether a webhook may be told something now.
-    pub(super) fn is_ready(&self, row: &WebhookRow, now: i64) -> bool {
-        let wait = row.course.retry_at.saturating_sub(now);
-        // Longer than it can be: the clock was set back.
-        row.active && (wait <= 0 || wait > 2 * LONGEST.as_micros() as i64)
-    }
-
-    /// Lists what a webhook was told lately, and what it is to be told.
-    pub async fn notices_of(&self, id: &str, who: &Principal) -> Result<Vec<NoticeView>, Error> {
-        let row = self.webhook(id, who).await?;
-        let found = self.store.notices_of(&row.id, LISTED)?;
-        Ok(found.into_iter().map(notice_view).collect())
-    }
-
-    pub(crate) fn check_webhooks(&self) -> Check {
-        let rows = match self.store.webhooks() {
-            Ok(rows) => rows,
-            Err(error) => return health::failed("webhooks", error.into()),
-        };
-        let name = |row: &WebhookRow| {
-            let label = settings_of(row).label;
-            match label.is_empty() {
-                true => address::place(&row.url),
-                false => label,
-            }
-        };
-        let failing = |row: &&WebhookRow| row.course.trouble.is_some();
-        let failing: Vec<_> = { rows.iter().filter(failing) }
-            .map(|row| {
-                let why = row.course.trouble.as_deref().unwrap_or_default();
-                format!("{}: {why}", name(row))
-            })
-            .collect();
-        let on = rows.iter().filter(|row| row.active).count();
-        match (failing.is_empty(), on) {
-            (true, 0) => health::ok("webhooks", "none".into()),
-            (true, on) => health::ok("webhooks", format!("{on} on, none failing")),
-            (false, _) => health::problem(
-                "webhooks",
-                failing.join("; "),
-                "`weighlock notify list` tells more, and `weighlock notify test` tries one",
-            ),
-        }
+    /// Returns each result's label in the metrics with its count.
+    pub(crate) fn labelled(&self) -> [(&'static str, u64); 3] {
+        [
+            ("failed", self.failed.load(Ordering::Relaxed)),
+            ("gone", self.gone.load(Ordering::Relaxed)),
+            ("taken", self.accepted.load(Ordering::Relaxed)),
+        ]
     }
 }
 
-/// A little more or less, so that many do not come back at the same time.
+/// Returns the status of a webhook after a failed attempt: the delay doubles
+/// with each failure in a row.
+pub(crate) fn status_after_failure(
+    before: &DeliveryStatus,
+    reason: &str,
+    retry_after: Option<Duration>,
+    first_delay: Duration,
+    now: i64,
+) -> DeliveryStatus {
+    let doubled = first_delay.saturating_mul(1 << before.failures.min(MAX_DOUBLINGS));
+    let delay = retry_after.unwrap_or_default().max(doubled).min(MAX_DELAY);
+    let delay = delay.mul_f64(jitter());
+    DeliveryStatus {
+        failures: before.failures.saturating_add(1),
+        retry_at: now.saturating_add(delay.as_micros() as i64),
+        told_at: None,
+        trouble: Some(shortened(reason)),
+    }
+}
+
+/// Returns whether a webhook may get a message now.
+pub(crate) fn is_ready(row: &WebhookRow, now: i64) -> bool {
+    let wait = row.status.retry_at.saturating_sub(now);
+    // A longer wait than there can be means that the clock was set back.
+    row.active && (wait <= 0 || wait > 2 * MAX_DELAY.as_micros() as i64)
+}
+
+/// Returns a factor of 0.8 to 1.2, so that many webhooks do not retry at once.
 fn jitter() -> f64 {
     let mut random = [0; 2];
     getrandom::fill(&mut random).expect("the kernel has randomness");
     0.8 + 0.4 * f64::from(u16::from_le_bytes(random)) / f64::from(u16::MAX)
-}
-
-fn notice_view((notice, state): (Notice, String)) -> NoticeView {
-    NoticeView {
-        kind: notice.kind,
-        approval_id: Some(notice.subject).filter(|id| !id.is_empty()),
-        agent: notice.agent,
-        state,
-        created_at: time(notice.created_at),
-        due_at: time(notice.due_at),
-        tried_at: notice.tried_at.map(time),
-        message_id: notice.message,
-    }
 }

@@ -1,5 +1,5 @@
-//! One request to a receiver, with everything about it bounded: no redirect is
-//! followed, and of the answer only the head is read.
+//! Sends one request to a receiver, within bounds: it follows no redirect and
+//! reads only the head of the answer.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -8,83 +8,144 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::client::conn::http1;
-use hyper::header::{CONNECTION, CONTENT_LENGTH, HOST, RETRY_AFTER, USER_AGENT};
+use hyper::header::{
+    CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderValue, RETRY_AFTER, USER_AGENT,
+};
 use hyper::{Request, Response, StatusCode, Uri};
 use hyper_util::rt::TokioIo;
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
-use weighlock_engine::{Parcel, Posted};
 
-use super::form::{self, Form};
-use super::{reach, trust};
+use crate::address::resolve;
+use crate::attempt::Attempt;
+use crate::delivery::Delivery;
+use crate::payload::{HttpPayload, format_message};
+use crate::tls::client_config;
 
-/// From the look-up of the name to the head of the answer. A receiver should
-/// take what it gets, and work on it afterwards.
-const WITHIN: Duration = Duration::from_secs(10);
+/// From the resolution of the name to the head of the answer. A receiver should
+/// accept a message first and process it later.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// For one address of several.
-const CONNECT_WITHIN: Duration = Duration::from_secs(4);
+/// For one address of several, so that another can be tried in time.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// Bytes of an answer before its body.
+/// The largest head of an answer that is read.
 const HEAD_BYTES: usize = 16 * 1024;
 
-/// Sends a message; says in a few words why it could not.
-pub(super) async fn send(parcel: &Parcel, ca_file: Option<PathBuf>) -> Result<Posted, String> {
-    match tokio::time::timeout(WITHIN, attempt(parcel, ca_file)).await {
-        Ok(done) => done,
-        Err(_) => Err(format!("no answer within {} seconds", WITHIN.as_secs())),
+/// Sends requests to receivers.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HttpClient {
+    ca_file: Option<PathBuf>,
+}
+
+/// A parsed URL, with what a connection needs.
+struct Target {
+    uri: Uri,
+    host: String,
+    port: u16,
+    is_plain: bool,
+}
+
+impl HttpClient {
+    /// Creates a client that trusts the system's CA certificates, and those of a
+    /// PEM file.
+    pub fn new(ca_file: Option<PathBuf>) -> Self {
+        Self { ca_file }
+    }
+
+    /// Posts JSON to a URL from the configuration. Returns why it was not
+    /// accepted. Unlike a webhook's URL it may lead to any address.
+    pub async fn post_json(&self, url: &str, body: String) -> Result<(), String> {
+        let target = Target::parse(url)?;
+        let host = (bare(&target.host), target.port);
+        let found = tokio::net::lookup_host(host).await;
+        let addresses: Vec<_> = found.map_err(|error| error.to_string())?.collect();
+        let payload = HttpPayload {
+            headers: vec![(CONTENT_TYPE, HeaderValue::from_static("application/json"))],
+            body,
+        };
+        let status = self.post(&target, &addresses, payload).await?.status();
+        match status.is_success() {
+            true => Ok(()),
+            false => Err(format!("answered {}", status.as_u16())),
+        }
+    }
+
+    /// Makes one attempt to deliver a message.
+    pub(crate) async fn deliver(&self, delivery: &Delivery) -> Attempt {
+        let result = tokio::time::timeout(TIMEOUT, self.try_deliver(delivery)).await;
+        let result = result
+            .unwrap_or_else(|_| Err(format!("no answer within {} seconds", TIMEOUT.as_secs())));
+        result.unwrap_or_else(|reason| Attempt::Failed {
+            reason,
+            retry_after: None,
+        })
+    }
+
+    async fn try_deliver(&self, delivery: &Delivery) -> Result<Attempt, String> {
+        // The receiver compares it with its own clock, so it is the machine's.
+        let now = jiff::Timestamp::now().as_second();
+        let payload = format_message(delivery, now)?;
+        let target = Target::parse(&delivery.url)?;
+        let may_reach_private = delivery.may_reach_private;
+        let addresses = resolve(
+            &target.host,
+            target.port,
+            may_reach_private,
+            target.is_plain,
+        )
+        .await?;
+        let answer = self.post(&target, &addresses, payload).await?;
+        Ok(read_answer(&answer))
+    }
+
+    async fn post(
+        &self,
+        target: &Target,
+        addresses: &[SocketAddr],
+        payload: HttpPayload,
+    ) -> Result<Response<()>, String> {
+        let stream = connect(addresses).await?;
+        let request = request(&target.uri, payload)?;
+        match target.is_plain {
+            true => exchange(stream, request).await,
+            false => {
+                let stream = encrypt(stream, &target.host, self.ca_file.clone()).await?;
+                exchange(stream, request).await
+            }
+        }
     }
 }
 
-async fn attempt(parcel: &Parcel, ca_file: Option<PathBuf>) -> Result<Posted, String> {
-    let now = jiff::Timestamp::now().as_second();
-    let form = form::of(parcel, now)?;
-    let uri: Uri = { parcel.url.parse() }.map_err(|_| "that is no address".to_owned())?;
-    let host = uri.host().ok_or("that is no address")?.to_owned();
-    let plain = match uri.scheme_str() {
-        Some("https") => false,
-        Some("http") => true,
-        _ => return Err("only https:// is told anything".into()),
-    };
-    let port = uri.port_u16().unwrap_or(if plain { 80 } else { 443 });
-    let places = reach::find(&host, port, parcel.inside, plain).await?;
-    let stream = connect(&places).await?;
-    let request = request(&uri, form)?;
-    let answer = match plain {
-        true => exchange(stream, request).await?,
-        false => exchange(encrypted(stream, &host, ca_file).await?, request).await?,
-    };
-    Ok(read(&answer))
+impl Target {
+    fn parse(url: &str) -> Result<Self, String> {
+        let uri: Uri = url.parse().map_err(|_| "that is not a URL".to_owned())?;
+        let host = uri.host().ok_or("that is not a URL")?.to_owned();
+        let is_plain = match uri.scheme_str() {
+            Some("https") => false,
+            Some("http") => true,
+            _ => return Err("only https:// and http:// are supported".into()),
+        };
+        Ok(Self {
+            port: uri.port_u16().unwrap_or(if is_plain { 80 } else { 443 }),
+            host,
+            is_plain,
+            uri,
+        })
+    }
 }
 
-/// Sends something to a place that the settings name, and returns the status
-/// of the answer.
-pub(super) async fn post(
-    uri: &Uri,
-    form: Form,
-    ca_file: Option<PathBuf>,
-) -> Result<StatusCode, String> {
-    let host = uri.host().ok_or("that is no address")?.to_owned();
-    let plain = uri.scheme_str() == Some("http");
-    let port = uri.port_u16().unwrap_or(if plain { 80 } else { 443 });
-    let bare = host.trim_start_matches('[').trim_end_matches(']');
-    let places = tokio::net::lookup_host((bare, port)).await;
-    let places: Vec<_> = places.map_err(|error| error.to_string())?.collect();
-    let stream = connect(&places).await?;
-    let request = request(uri, form)?;
-    let answer = match plain {
-        true => exchange(stream, request).await?,
-        false => exchange(encrypted(stream, &host, ca_file).await?, request).await?,
-    };
-    Ok(answer.status())
+/// Returns a host without the brackets of an IPv6 address.
+fn bare(host: &str) -> &str {
+    host.trim_start_matches('[').trim_end_matches(']')
 }
 
-async fn connect(places: &[SocketAddr]) -> Result<TcpStream, String> {
+async fn connect(addresses: &[SocketAddr]) -> Result<TcpStream, String> {
     let mut why = "there is no address".to_owned();
-    for place in places {
-        match tokio::time::timeout(CONNECT_WITHIN, TcpStream::connect(place)).await {
+    for address in addresses {
+        match tokio::time::timeout(CONNECT_TIMEOUT, TcpStream::connect(address)).await {
             Ok(Ok(stream)) => return Ok(stream),
             Ok(Err(error)) => why = format!("cannot connect: {error}"),
             Err(_) => why = "cannot connect: no answer".into(),
@@ -93,36 +154,33 @@ async fn connect(places: &[SocketAddr]) -> Result<TcpStream, String> {
     Err(why)
 }
 
-async fn encrypted(
+async fn encrypt(
     stream: TcpStream,
     host: &str,
     ca_file: Option<PathBuf>,
 ) -> Result<impl AsyncRead + AsyncWrite + Unpin + Send + use<>, String> {
-    let trusted = tokio::task::spawn_blocking(move || trust::read(ca_file.as_deref()));
-    let trusted = trusted.await.map_err(|error| error.to_string())??;
-    let bare = host
-        .trim_start_matches('[')
-        .trim_end_matches(']')
-        .to_owned();
-    let name = ServerName::try_from(bare).map_err(|_| "the name cannot be checked".to_owned())?;
-    let stream = TlsConnector::from(trusted).connect(name, stream).await;
-    stream.map_err(|error| format!("not encrypted: {error}"))
+    let config = tokio::task::spawn_blocking(move || client_config(ca_file.as_deref()));
+    let config = config.await.map_err(|error| error.to_string())??;
+    let name = ServerName::try_from(bare(host).to_owned());
+    let name = name.map_err(|_| "the host name cannot be verified".to_owned())?;
+    let stream = TlsConnector::from(config).connect(name, stream).await;
+    stream.map_err(|error| format!("TLS failed: {error}"))
 }
 
-fn request(uri: &Uri, form: Form) -> Result<Request<Full<Bytes>>, String> {
+fn request(uri: &Uri, payload: HttpPayload) -> Result<Request<Full<Bytes>>, String> {
     let path = uri.path_and_query().map_or("/", |path| path.as_str());
-    // Without what may stand before the host: that is for nobody.
+    // Without a user name, which would not be for the receiver.
     let authority = uri.authority().map_or("", |authority| authority.as_str());
     let authority = authority.rsplit('@').next().unwrap_or_default();
     let mut request = Request::post(path)
         .header(HOST, authority)
         .header(USER_AGENT, concat!("weighlock/", env!("CARGO_PKG_VERSION")))
-        .header(CONTENT_LENGTH, form.body.len())
+        .header(CONTENT_LENGTH, payload.body.len())
         .header(CONNECTION, "close");
-    for (name, value) in form.headers {
+    for (name, value) in payload.headers {
         request = request.header(name, value);
     }
-    let body = Full::new(Bytes::from(form.body));
+    let body = Full::new(Bytes::from(payload.body));
     request.body(body).map_err(|error| error.to_string())
 }
 
@@ -131,7 +189,7 @@ async fn exchange<S>(stream: S, request: Request<Full<Bytes>>) -> Result<Respons
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let bad = |error: hyper::Error| format!("no proper answer: {error}");
+    let bad = |error: hyper::Error| format!("invalid answer: {error}");
     let (mut sender, connection) = http1::Builder::new()
         .max_buf_size(HEAD_BYTES)
         .handshake(TokioIo::new(stream))
@@ -140,7 +198,7 @@ where
     let answer = async { sender.send_request(request).await.map_err(bad) };
     tokio::pin!(connection);
     tokio::pin!(answer);
-    // Nothing outlives this: with the connection goes whatever is still sent.
+    // Dropping the connection here also ends what is still being sent.
     let answer = tokio::select! {
         answer = &mut answer => answer,
         ended = &mut connection => match ended {
@@ -151,15 +209,15 @@ where
     Ok(answer.map(drop))
 }
 
-fn read(answer: &Response<()>) -> Posted {
+fn read_answer(answer: &Response<()>) -> Attempt {
     let status = answer.status();
-    let failed = |why: String| Posted::Failed {
-        why,
-        wait: wait(answer),
+    let failed = |reason: String| Attempt::Failed {
+        reason,
+        retry_after: retry_after(answer),
     };
     match status {
-        _ if status.is_success() => Posted::Taken,
-        StatusCode::GONE => Posted::Gone,
+        _ if status.is_success() => Attempt::Accepted,
+        StatusCode::GONE => Attempt::Gone,
         _ if status.is_redirection() => failed(format!(
             "answered {}; redirects are not followed",
             status.as_u16()
@@ -168,8 +226,8 @@ fn read(answer: &Response<()>) -> Posted {
     }
 }
 
-/// How long the receiver asks to be left alone.
-fn wait(answer: &Response<()>) -> Option<Duration> {
+/// Returns the delay that the receiver asks for.
+fn retry_after(answer: &Response<()>) -> Option<Duration> {
     let seconds = answer.headers().get(RETRY_AFTER)?.to_str().ok()?;
     seconds.trim().parse().ok().map(Duration::from_secs)
 }

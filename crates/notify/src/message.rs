@@ -1,92 +1,99 @@
-//! What is told, in words and as data. Nothing of it decides anything: an
-//! answer needs a fingerprint, which is only shown to who has signed in.
+//! Composes messages, as text and as data. Text from agents is made safe here.
 
 use std::cmp::Reverse;
 
 use serde_json::{Value, json};
 use weighlock_screen::{safe_command, safe_text};
-use weighlock_store::{Approval, ApprovalState, CLOSED, Notice, Risk, WAITING};
+use weighlock_store::{
+    Approval, ApprovalState, CLOSED, Error, Notice, Risk, Store, WAITING, id, timestamp,
+};
 
-use crate::engine::Engine;
-use crate::error::Error;
-use crate::id;
-use crate::inbox::is_pending;
-use crate::view::time;
+use crate::directory::Directory;
 
-/// Characters of a command that are told.
-const MOST_COMMAND: usize = 1000;
+/// Characters of a command in a message: enough to recognise it on a phone.
+const COMMAND_CHARS: usize = 1000;
 
-/// Things that one message tells of; the rest is counted.
-const MOST_ITEMS: usize = 10;
+/// Items in one message; the rest is only counted.
+const MAX_ITEMS: usize = 10;
 
-/// One message.
+/// One message to a receiver.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Message {
-    /// What has happened, as a stable word.
-    pub kind: String,
-    /// When it was put together.
-    pub time: String,
+pub(crate) struct WebhookMessage {
+    /// What happened, as a stable word.
+    pub(crate) kind: String,
+    /// When it was composed.
+    pub(crate) created_at: String,
     /// One line.
-    pub title: String,
-    /// What it is about, each with a line and a command.
-    pub items: Vec<Item>,
-    /// Where a person goes from here.
-    pub link: String,
-    /// How much it presses.
-    pub urgency: Urgency,
-    /// What a later message about the same takes the place of this one by.
-    pub about: String,
-    /// The same as data.
-    pub data: Value,
+    pub(crate) title: String,
+    /// What it is about.
+    pub(crate) items: Vec<MessageItem>,
+    /// The page about it.
+    pub(crate) link: String,
+    /// How urgent it is.
+    pub(crate) urgency: Urgency,
+    /// A later message with the same key replaces this one.
+    pub(crate) replace_key: String,
+    /// The same for programs.
+    pub(crate) data: Value,
 }
 
-/// One thing that a message is about. All of it is safe to show.
+/// One thing that a message is about. All text is safe to display.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Item {
+pub(crate) struct MessageItem {
     /// One line.
-    pub line: String,
-    /// A command; may be empty.
-    pub command: String,
-    /// Where a person goes from here.
-    pub link: String,
+    pub(crate) line: String,
+    /// The command; may be empty.
+    pub(crate) command: String,
+    /// The page about it.
+    pub(crate) link: String,
 }
 
-/// How much a message presses.
+/// How urgent a message is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Urgency {
-    /// It is good to know.
+pub(crate) enum Urgency {
+    /// For information.
     Low,
-    /// Somebody waits.
+    /// An agent waits.
     Normal,
-    /// Something dangerous waits, or is the matter.
+    /// Something dangerous waits, or the audit is damaged.
     High,
 }
 
-impl Engine {
-    /// Puts notices of one kind and one agent together. Those about what waits
-    /// no more are left out; nothing is told when none is left.
-    pub(super) fn message(
-        &self,
-        notices: &[Notice],
-        address: &str,
-    ) -> Result<Option<Message>, Error> {
+/// Composes messages from notices.
+pub(crate) struct Composer<'a> {
+    pub(crate) store: &'a Store,
+    pub(crate) directory: &'a dyn Directory,
+    /// Microseconds since 1970.
+    pub(crate) now: i64,
+    /// What links to the pages begin with.
+    pub(crate) public_url: &'a str,
+}
+
+impl Composer<'_> {
+    /// Composes one message from notices of one kind about one agent. Questions
+    /// that no longer wait are left out; `None` if nothing remains.
+    pub(crate) fn compose(&self, notices: &[Notice]) -> Result<Option<WebhookMessage>, Error> {
         let Some(first) = notices.first() else {
             return Ok(None);
         };
         match first.kind.as_str() {
-            WAITING => self.waiting_message(notices, address),
-            CLOSED => self.closed_message(notices, address).map(Some),
-            _ => Ok(Some(self.other_message(notices, address))),
+            WAITING => self.waiting_message(notices),
+            CLOSED => self.closed_message(notices).map(Some),
+            _ => Ok(Some(self.other_message(notices))),
         }
     }
 
-    fn waiting_message(&self, notices: &[Notice], address: &str) -> Result<Option<Message>, Error> {
+    fn waiting_message(&self, notices: &[Notice]) -> Result<Option<WebhookMessage>, Error> {
         let mut waiting = vec![];
         for notice in notices {
             let found = self.store.approvals_named(&notice.subject)?;
-            waiting.extend(found.into_iter().filter(is_pending));
+            waiting.extend(
+                found
+                    .into_iter()
+                    .filter(|one| one.state == ApprovalState::Pending),
+            );
         }
-        // First things first, as in the inbox.
+        // The order of the inbox.
         waiting.sort_by_key(|approval| (Reverse(approval.risk), approval.created_at));
         let Some(first) = waiting.first() else {
             return Ok(None);
@@ -96,52 +103,49 @@ impl Engine {
             Risk::High => Urgency::High,
             _ => Urgency::Normal,
         };
-        let told: Vec<_> = waiting.iter().take(MOST_ITEMS).collect();
+        let included: Vec<_> = waiting.iter().take(MAX_ITEMS).collect();
         let data = json!({
             "agent": agent,
             "risk": first.risk,
             "count": waiting.len(),
-            "approvals": told.iter().map(|one| self.approval_data(one, address)).collect::<Value>(),
+            "approvals": included.iter().map(|one| self.approval_data(one)).collect::<Value>(),
         });
-        Ok(Some(Message {
+        Ok(Some(WebhookMessage {
             kind: WAITING.into(),
-            time: time(self.clock.micros()),
+            created_at: timestamp(self.now),
             title: match waiting.len() {
                 1 => format!("{agent} needs approval"),
                 many => format!("{agent} needs {many} approvals"),
             },
-            items: told
-                .iter()
-                .map(|one| self.approval_item(one, address))
-                .collect(),
+            items: included.iter().map(|one| self.approval_item(one)).collect(),
             link: match waiting.len() {
-                1 => link_to(&first.id, address),
-                _ => format!("{address}/inbox"),
+                1 => self.link_to(&first.id),
+                _ => format!("{}/inbox", self.public_url),
             },
             urgency,
-            about: first.id.clone(),
+            replace_key: first.id.clone(),
             data,
         }))
     }
 
-    fn approval_data(&self, approval: &Approval, address: &str) -> Value {
+    fn approval_data(&self, approval: &Approval) -> Value {
         let (command, left_out) = shown(approval);
         json!({
             "approval_id": approval.id,
             "short_id": id::short(&approval.id),
             "agent": safe_text(&approval.requested_by),
-            "sandbox": safe_text(&self.sandbox_name(&approval.sandbox)),
+            "sandbox": safe_text(&self.directory.sandbox_name(&approval.sandbox)),
             "risk": approval.risk,
             "summary": safe_text(text(&approval.body, "summary")),
             "command": command,
             "left_out_characters": left_out,
-            "created_at": time(approval.created_at),
-            "expires_at": time(approval.expires_at),
-            "link": link_to(&approval.id, address),
+            "created_at": timestamp(approval.created_at),
+            "expires_at": timestamp(approval.expires_at),
+            "link": self.link_to(&approval.id),
         })
     }
 
-    fn approval_item(&self, approval: &Approval, address: &str) -> Item {
+    fn approval_item(&self, approval: &Approval) -> MessageItem {
         let (mut command, left_out) = shown(approval);
         if left_out > 0 {
             command.push_str(&format!("… ({left_out} more characters)"));
@@ -150,135 +154,138 @@ impl Engine {
             Risk::High => "High risk · ",
             _ => "",
         };
-        let until = time(approval.expires_at);
-        Item {
+        let until = timestamp(approval.expires_at);
+        MessageItem {
             line: format!(
                 "{risk}in {}, until {} UTC",
-                safe_text(&self.sandbox_name(&approval.sandbox)),
+                safe_text(&self.directory.sandbox_name(&approval.sandbox)),
                 until.get(11..16).unwrap_or(&until),
             ),
             command,
-            link: link_to(&approval.id, address),
+            link: self.link_to(&approval.id),
         }
     }
 
-    fn closed_message(&self, notices: &[Notice], address: &str) -> Result<Message, Error> {
+    fn closed_message(&self, notices: &[Notice]) -> Result<WebhookMessage, Error> {
         let mut closed = vec![];
         for notice in notices {
             closed.extend(self.store.approvals_named(&notice.subject)?);
         }
-        let told: Vec<_> = closed.iter().take(MOST_ITEMS).collect();
+        let included: Vec<_> = closed.iter().take(MAX_ITEMS).collect();
         let agent = notices.first().map(|notice| safe_text(&notice.agent));
         let agent = agent.unwrap_or_default();
         let data = |one: &&Approval| {
             json!({ "approval_id": one.id, "short_id": id::short(&one.id), "state": one.state,
                     "decided_by": one.decided_by.as_deref().map(safe_text),
-                    "decided_at": one.decided_at.map(time),
-                    "link": link_to(&one.id, address) })
+                    "decided_at": one.decided_at.map(timestamp),
+                    "link": self.link_to(&one.id) })
         };
-        let item = |one: &&Approval| Item {
-            line: ending(one),
+        let item = |one: &&Approval| MessageItem {
+            line: closing_text(one),
             command: shown(one).0,
-            link: link_to(&one.id, address),
+            link: self.link_to(&one.id),
         };
-        Ok(Message {
+        Ok(WebhookMessage {
             kind: CLOSED.into(),
-            time: time(self.clock.micros()),
-            title: match told.as_slice() {
-                [one] => format!("{agent}: {}", ending(one).to_lowercase()),
-                _ => format!("{agent}: {} questions wait no more", closed.len()),
+            created_at: timestamp(self.now),
+            title: match included.as_slice() {
+                [one] => format!("{agent}: {}", closing_text(one).to_lowercase()),
+                _ => format!("{agent}: {} questions no longer wait", closed.len()),
             },
-            items: told.iter().map(item).collect(),
-            link: match told.as_slice() {
-                [one] => link_to(&one.id, address),
-                _ => format!("{address}/inbox"),
+            items: included.iter().map(item).collect(),
+            link: match included.as_slice() {
+                [one] => self.link_to(&one.id),
+                _ => format!("{}/inbox", self.public_url),
             },
             urgency: Urgency::Low,
-            about: told.first().map_or_else(String::new, |one| one.id.clone()),
+            replace_key: included
+                .first()
+                .map_or_else(String::new, |one| one.id.clone()),
             data: json!({ "agent": agent, "count": closed.len(),
-                          "approvals": told.iter().map(data).collect::<Value>() }),
+                          "approvals": included.iter().map(data).collect::<Value>() }),
         })
     }
 
-    /// What was put into words when it was taken in.
-    fn other_message(&self, notices: &[Notice], address: &str) -> Message {
+    fn link_to(&self, approval: &str) -> String {
+        format!("{}/a/{approval}", self.public_url)
+    }
+
+    /// Composes a message whose text was written when the notice was collected.
+    fn other_message(&self, notices: &[Notice]) -> WebhookMessage {
         let first = notices.first().map(|notice| &notice.body);
         let first = first.cloned().unwrap_or_default();
-        let link = |notice: &Notice| format!("{address}{}", text(&notice.body, "path"));
+        let link = |notice: &Notice| format!("{}{}", self.public_url, text(&notice.body, "path"));
         let data = |notice: &Notice| {
             let mut data = notice.body["data"].clone();
             data["link"] = link(notice).into();
             data
         };
-        let item = |notice: &Notice| Item {
+        let item = |notice: &Notice| MessageItem {
             line: text(&notice.body, "line").to_owned(),
             command: text(&notice.body, "command").to_owned(),
             link: link(notice),
         };
         let kind = notices.first().map(|notice| notice.kind.clone());
-        let told = &notices[..notices.len().min(MOST_ITEMS)];
-        Message {
+        let included = &notices[..notices.len().min(MAX_ITEMS)];
+        WebhookMessage {
             kind: kind.unwrap_or_default(),
-            time: time(self.clock.micros()),
+            created_at: timestamp(self.now),
             title: match notices.len() {
                 1 => text(&first, "title").to_owned(),
                 many => format!("{} ({many})", text(&first, "title")),
             },
-            items: told.iter().map(item).collect(),
-            link: told.first().map(link).unwrap_or_default(),
+            items: included.iter().map(item).collect(),
+            link: included.first().map(link).unwrap_or_default(),
             urgency: match first["urgent"].as_bool() {
                 Some(true) => Urgency::High,
                 _ => Urgency::Low,
             },
-            about: told
+            replace_key: included
                 .first()
                 .map_or_else(String::new, |one| one.event.clone()),
             data: json!({ "count": notices.len(),
-                          "events": told.iter().map(data).collect::<Value>() }),
+                          "events": included.iter().map(data).collect::<Value>() }),
         }
     }
 }
 
-/// A message that only says that it arrives.
-pub(super) fn test(now: i64, address: &str) -> Message {
-    let line = "This webhook works. Nothing waits because of it.".to_owned();
-    Message {
+/// Returns a message that only shows that it arrives.
+pub(crate) fn test_message(now: i64, public_url: &str) -> WebhookMessage {
+    let line = "This webhook works. This is only a test.".to_owned();
+    WebhookMessage {
         kind: "test".into(),
-        time: time(now),
+        created_at: timestamp(now),
         title: "weighlock: a test".into(),
-        data: json!({ "text": line, "link": address }),
-        items: vec![Item {
+        data: json!({ "text": line, "link": public_url }),
+        items: vec![MessageItem {
             line,
             command: String::new(),
-            link: address.to_owned(),
+            link: public_url.to_owned(),
         }],
-        link: address.to_owned(),
+        link: public_url.to_owned(),
         urgency: Urgency::Low,
-        about: "test".into(),
+        replace_key: "test".into(),
     }
 }
 
-fn link_to(approval: &str, address: &str) -> String {
-    format!("{address}/a/{approval}")
-}
-
-/// Cuts a command, made safe, and returns how many characters are left out.
-pub(super) fn cut(command: &str) -> (String, usize) {
+/// Makes a command safe and truncates it; returns how many characters are left
+/// out.
+pub(crate) fn safe_excerpt(command: &str) -> (String, usize) {
     let safe = safe_command(command);
     let all = safe.chars().count();
-    let kept = safe.chars().take(MOST_COMMAND).collect();
-    (kept, all.saturating_sub(MOST_COMMAND))
+    let kept = safe.chars().take(COMMAND_CHARS).collect();
+    (kept, all.saturating_sub(COMMAND_CHARS))
 }
 
 fn shown(approval: &Approval) -> (String, usize) {
-    cut(text(&approval.body, "command"))
+    safe_excerpt(text(&approval.body, "command"))
 }
 
 fn text<'a>(body: &'a Value, field: &str) -> &'a str {
     body[field].as_str().unwrap_or_default()
 }
 
-fn ending(approval: &Approval) -> String {
+fn closing_text(approval: &Approval) -> String {
     let by = approval.decided_by.as_deref().map(safe_text);
     let by = by.map_or_else(String::new, |by| format!(" by {by}"));
     match approval.state {

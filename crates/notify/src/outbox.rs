@@ -1,235 +1,172 @@
-//! What is to be told, and when. A door takes one parcel after the other,
-//! delivers it, and says how that went.
+//! Decides which message goes to which webhook next.
 
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
-use weighlock_store::{CLOSED, Fate, Notice, Recorded, WebhookRow};
+use weighlock_store::{CLOSED, Clock, Error, Notice, NoticeOutcome, Recorded, Store, WebhookRow};
 
-use super::message::{self, Message};
-use super::take_in::concerns;
-use super::{Format, Secret, Topic, settings_of};
-use crate::engine::Engine;
-use crate::error::Error;
-use crate::live::lock;
-use crate::principal::Principal;
+use crate::attempt::is_ready;
+use crate::collector::{Collector, is_relevant};
+use crate::delivery::{BusyWebhooks, Delivery};
+use crate::directory::Directory;
+use crate::message::Composer;
+use crate::registry::WebhookRegistry;
+use crate::settings::{Topic, owner_of, settings_of};
 
-/// Notices that are looked at in one go.
+/// Due notices of a webhook that are read at a time.
 const BATCH: usize = 256;
 
-/// Nobody waits longer for a look at what is due: the clock may have jumped.
-const LOOK_EVERY: Duration = Duration::from_secs(60);
+/// The longest wait for something that is due: the clock may jump.
+const MAX_WAIT: Duration = Duration::from_secs(60);
 
 /// How long to wait when the store cannot be read or written.
-const AGAIN: Duration = Duration::from_secs(1);
+const RETRY_STORE: Duration = Duration::from_secs(1);
 
-/// What is known of the outbox in memory.
-#[derive(Default)]
+/// Finds what is due.
 pub(crate) struct Outbox {
-    /// The webhooks, as they are in the store.
-    webhooks: Mutex<Vec<WebhookRow>>,
-    /// Those that something is being delivered to.
-    busy: Arc<Mutex<HashSet<String>>>,
-    /// The entry of the audit up to which there was nothing new.
-    seen: AtomicU64,
-    /// Somebody should look what is due.
-    pub(super) changed: Arc<Notify>,
-}
-
-/// One message on its way to one webhook. Nothing else is told there until it
-/// is gone.
-#[derive(Debug)]
-pub struct Parcel {
-    /// Which webhook.
-    pub webhook: String,
-    /// Where to.
-    pub url: String,
-    /// Signs it, or opens the receiver's door.
-    pub secret: Secret,
-    /// In which form.
-    pub format: Format,
-    /// It may go to addresses that only this machine or its network reaches.
-    pub inside: bool,
-    /// Names the message; the same when it is tried again.
-    pub id: String,
-    /// What is told.
-    pub message: Message,
-    pub(super) notices: Vec<Notice>,
-    _busy: Busy,
-}
-
-/// Says as long as it lives that something is being delivered.
-#[derive(Debug)]
-struct Busy {
-    webhook: String,
-    all: Arc<Mutex<HashSet<String>>>,
-    over: Arc<Notify>,
-    /// Something is under way, and what waits behind it must be looked at.
-    sends: bool,
-}
-
-impl Drop for Busy {
-    fn drop(&mut self) {
-        lock(&self.all).remove(&self.webhook);
-        if self.sends {
-            self.over.notify_one();
-        }
-    }
+    pub(crate) store: Arc<Store>,
+    pub(crate) clock: Clock,
+    pub(crate) directory: Arc<dyn Directory>,
+    pub(crate) registry: Arc<WebhookRegistry>,
+    pub(crate) collector: Collector,
+    /// A webhook gets at most one message about an agent in this time.
+    pub(crate) collapse: Duration,
+    pub(crate) busy: BusyWebhooks,
+    /// Wakes [`Outbox::next`].
+    pub(crate) changed: Arc<Notify>,
 }
 
 impl Outbox {
-    pub(super) fn webhooks(&self) -> Vec<WebhookRow> {
-        lock(&self.webhooks).clone()
-    }
-
-    pub(super) fn seen(&self) -> u64 {
-        self.seen.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn set_seen(&self, seq: u64) {
-        self.seen.fetch_max(seq, Ordering::Relaxed);
-    }
-
-    fn begin(&self, webhook: &str) -> Option<Busy> {
-        lock(&self.busy).insert(webhook.to_owned()).then(|| Busy {
-            webhook: webhook.to_owned(),
-            all: Arc::clone(&self.busy),
-            over: Arc::clone(&self.changed),
-            sends: false,
-        })
-    }
-}
-
-impl Engine {
-    pub(crate) fn read_webhooks(&self) -> Result<(), Error> {
-        *lock(&self.outbox.webhooks) = self.store.webhooks()?;
-        self.outbox.changed.notify_one();
-        Ok(())
-    }
-
-    /// Waits for the next message that somebody is to be told. Links in it
-    /// begin with `address`.
-    pub async fn next_parcel(&self, address: &str) -> Parcel {
-        // From before anything is read, so that nothing is missed.
+    /// Waits for the next message to deliver. Its links begin with `public_url`.
+    pub(crate) async fn next(&self, public_url: &str) -> Delivery {
+        // Subscribes before anything is read, so that no entry is missed.
         let mut events = self.store.events();
         loop {
-            match self.look(address).await {
-                Ok(Some(parcel)) => return parcel,
-                Ok(None) => self.nothing_due(&mut events).await,
+            match self.collect_and_find(public_url).await {
+                Ok(Some(delivery)) => return delivery,
+                Ok(None) => self.wait(&mut events).await,
                 Err(error) => {
-                    tracing::error!(%error, "cannot look what is to be told yet");
-                    tokio::time::sleep(AGAIN).await;
+                    tracing::error!(%error, "cannot read what is due for webhooks");
+                    tokio::time::sleep(RETRY_STORE).await;
                 }
             }
         }
     }
 
-    async fn look(&self, address: &str) -> Result<Option<Parcel>, Error> {
-        if lock(&self.outbox.webhooks).is_empty() {
+    async fn collect_and_find(&self, public_url: &str) -> Result<Option<Delivery>, Error> {
+        if self.registry.is_empty() {
             return Ok(None);
         }
-        self.take_in().await?;
-        self.due(address).await
+        self.collector.collect(&self.registry).await?;
+        self.find_due(public_url).await
     }
 
-    /// Waits until there may be something to tell.
-    async fn nothing_due(&self, events: &mut Receiver<Arc<Recorded>>) {
+    /// Waits until something may be due.
+    async fn wait(&self, events: &mut Receiver<Arc<Recorded>>) {
         let now = self.clock.micros();
-        let next = match lock(&self.outbox.webhooks).is_empty() {
+        let next = match self.registry.is_empty() {
             true => None,
             false => self.store.next_due(now).ok().flatten(),
         };
-        let wait = next.map_or(LOOK_EVERY, |at| {
-            Duration::from_micros((at - now).max(1000).cast_unsigned()).min(LOOK_EVERY)
+        let wait = next.map_or(MAX_WAIT, |at| {
+            Duration::from_micros((at - now).max(1000).cast_unsigned()).min(MAX_WAIT)
         });
-        let something = async {
-            loop {
-                match events.recv().await {
-                    Ok(recorded) if concerns(&recorded.kind) => return,
-                    Ok(_) => {}
-                    Err(RecvError::Lagged(_)) => return,
-                    Err(RecvError::Closed) => return std::future::pending().await,
-                }
-            }
-        };
         tokio::select! {
-            () = something => {}
-            () = self.outbox.changed.notified() => {}
+            () = relevant_entry(events) => {}
+            () = self.changed.notified() => {}
             () = tokio::time::sleep(wait) => {}
         }
     }
 
-    /// Returns the first message that is due, and notes that it is tried. Each
-    /// webhook is looked at by itself: one that takes nothing is in nobody's
-    /// way.
-    async fn due(&self, address: &str) -> Result<Option<Parcel>, Error> {
+    /// Returns the first message that is due, and records that it is attempted.
+    /// Webhooks are independent: one that fails does not delay another.
+    async fn find_due(&self, public_url: &str) -> Result<Option<Delivery>, Error> {
         let now = self.clock.micros();
-        for row in self.outbox.webhooks() {
-            if !self.is_ready(&row, now) {
+        for row in self.registry.cached() {
+            if !is_ready(&row, now) {
                 continue;
             }
-            let Some(mut busy) = self.outbox.begin(&row.id) else {
+            let Some(mut lease) = self.busy.lease(&row.id) else {
                 continue;
             };
-            let mut looked_at = HashSet::new();
-            for notice in self.store.due_notices(&row.id, now, BATCH)? {
-                // The others of a group were looked at with its first.
-                if !looked_at.insert((notice.kind.clone(), notice.agent.clone())) {
-                    continue;
-                }
-                match self.pack(&row, &notice, now, address).await? {
-                    Some(packed) => {
-                        busy.sends = true;
-                        return Ok(Some(packed.to(row, busy)));
-                    }
-                    None => continue,
-                }
+            if let Some(mut delivery) = self.find_due_for(&row, now, public_url).await? {
+                lease.wake = Some(Arc::clone(&self.changed));
+                delivery._lease = Some(lease);
+                return Ok(Some(delivery));
             }
         }
         Ok(None)
     }
 
-    /// Puts a notice and those that go with it into one message, unless this is
-    /// not the time for it.
+    async fn find_due_for(
+        &self,
+        row: &WebhookRow,
+        now: i64,
+        public_url: &str,
+    ) -> Result<Option<Delivery>, Error> {
+        let mut groups = HashSet::new();
+        for notice in self.store.due_notices(&row.id, now, BATCH)? {
+            // The first notice of a group stands for all of it.
+            if groups.insert((notice.kind.clone(), notice.agent.clone()))
+                && let Some(delivery) = self.pack(row, &notice, now, public_url).await?
+            {
+                return Ok(Some(delivery));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Makes one message of a notice and those that belong with it, unless it is
+    /// too early or nothing remains to say.
     async fn pack(
         &self,
         row: &WebhookRow,
         first: &Notice,
         now: i64,
-        address: &str,
-    ) -> Result<Option<Packed>, Error> {
+        public_url: &str,
+    ) -> Result<Option<Delivery>, Error> {
         let group = self.group(first, now)?;
-        let Some(who) = self.told(row)? else {
-            self.store.settle_notices(group, Fate::Dropped).await?;
-            return Ok(None);
+        let Some(recipient) = self.directory.recipient(owner_of(row))? else {
+            return self.drop_notices(group).await;
         };
-        if let Some(until) = self.not_before(first, row, now)? {
+        if let Some(until) = self.too_early(first, row, now)? {
             self.store.put_off_notices(group, until).await?;
             return Ok(None);
         }
-        let Some(message) = self.message(&group, address)? else {
-            self.store.settle_notices(group, Fate::Dropped).await?;
-            return Ok(None);
+        let composer = Composer {
+            store: &self.store,
+            directory: &*self.directory,
+            now,
+            public_url,
         };
-        let id = { first.message.clone() }
-            .unwrap_or_else(|| format!("msg_{}_{}", tail(&row.id), first.event));
-        // Before it is sent: whoever may have it must hear when it is over.
+        let Some(message) = composer.compose(&group)? else {
+            return self.drop_notices(group).await;
+        };
+        let id = first
+            .message
+            .clone()
+            .unwrap_or_else(|| message_id(row, first));
+        // Recorded before it is sent: a receiver that may have it must also get
+        // the message that the question is closed.
         let notices = self.store.try_notices(group, id.clone(), now).await?;
-        Ok((!notices.is_empty()).then_some(Packed {
-            inside: who.is_administrator(),
-            id,
-            message,
+        let delivery = Delivery::new(row.clone(), id, message, recipient.is_administrator);
+        Ok((!notices.is_empty()).then_some(Delivery {
             notices,
+            ..delivery
         }))
     }
 
-    /// Returns what is told together: what was tried together before, or all
-    /// that is due of the same kind and agent.
+    async fn drop_notices(&self, group: Vec<Notice>) -> Result<Option<Delivery>, Error> {
+        let dropped = self.store.settle_notices(group, NoticeOutcome::Dropped);
+        dropped.await.map(|()| None)
+    }
+
+    /// Returns the notices of one message: those of an earlier attempt, or all
+    /// due ones of the same kind about the same agent.
     fn group(&self, first: &Notice, now: i64) -> Result<Vec<Notice>, Error> {
         let mut like = self.store.notices_like(first)?;
         like.retain(|notice| match &first.message {
@@ -239,83 +176,46 @@ impl Engine {
         Ok(like)
     }
 
-    /// Returns until when a notice must wait though it is due: nobody is told
-    /// in quiet hours, or of one agent twice in a short time.
-    fn not_before(&self, first: &Notice, row: &WebhookRow, now: i64) -> Result<Option<i64>, Error> {
-        let settings = settings_of(row);
-        let urgent = first.kind == Topic::Audit.word();
-        if let Some(quiet) = settings.quiet.filter(|_| !urgent)
+    /// Returns until when a due notice must still wait: to the end of quiet
+    /// hours, or because the webhook just got a message about this agent.
+    fn too_early(&self, first: &Notice, row: &WebhookRow, now: i64) -> Result<Option<i64>, Error> {
+        let is_urgent = first.kind == Topic::Audit.word();
+        if let Some(quiet) = settings_of(row).quiet.filter(|_| !is_urgent)
             && let Some(until) = quiet.until(now)
         {
             return Ok(Some(until));
         }
-        if first.message.is_some() || first.kind == CLOSED || urgent {
+        if first.message.is_some() || first.kind == CLOSED || is_urgent {
             return Ok(None);
         }
-        let every = self.config.notify.collapse.as_micros() as i64;
+        let collapse = self.collapse.as_micros() as i64;
         let last = self.store.last_tried(first)?;
-        // A clock that was set back is not waited for.
-        let next = last.filter(|last| *last <= now).map(|last| last + every);
+        // A time in the future was written before the clock was set back.
+        let next = last.filter(|last| *last <= now).map(|last| last + collapse);
         Ok(next.filter(|next| *next > now))
     }
-
-    /// Makes a message for somebody who wants to see whether it arrives.
-    pub async fn test_parcel(
-        &self,
-        id: &str,
-        address: &str,
-        who: &Principal,
-    ) -> Result<Parcel, Error> {
-        let row = self.webhook(id, who).await?;
-        let owner = self.told(&row)?.unwrap_or_else(|| who.clone());
-        let now = self.clock.micros();
-        let id = self.ids.next_as("msg_test", now);
-        // Beside whatever is being delivered.
-        let busy = Busy {
-            webhook: String::new(),
-            all: Arc::clone(&self.outbox.busy),
-            over: Arc::clone(&self.outbox.changed),
-            sends: false,
-        };
-        let packed = Packed {
-            inside: owner.is_administrator(),
-            id,
-            message: message::test(now, address),
-            notices: vec![],
-        };
-        Ok(packed.to(row, busy))
-    }
 }
 
-/// A message, and what it tells of.
-struct Packed {
-    inside: bool,
-    id: String,
-    message: Message,
-    notices: Vec<Notice>,
-}
-
-impl Packed {
-    fn to(self, row: WebhookRow, busy: Busy) -> Parcel {
-        Parcel {
-            format: settings_of(&row).format,
-            webhook: row.id,
-            url: row.url,
-            secret: Secret(row.secret),
-            inside: self.inside,
-            id: self.id,
-            message: self.message,
-            notices: self.notices,
-            _busy: busy,
+/// Waits for an audit entry that can become a notice.
+async fn relevant_entry(events: &mut Receiver<Arc<Recorded>>) {
+    loop {
+        match events.recv().await {
+            Ok(recorded) if is_relevant(&recorded.kind) => return,
+            Ok(_) => {}
+            Err(RecvError::Lagged(_)) => return,
+            Err(RecvError::Closed) => return std::future::pending().await,
         }
     }
 }
 
+/// A notice from the future was created before the clock was set back.
 fn is_due(notice: &Notice, now: i64) -> bool {
     notice.due_at <= now || notice.created_at > now
 }
 
-/// The part of an id that is chance.
-fn tail(id: &str) -> &str {
-    id.get(id.len().saturating_sub(10)..).unwrap_or(id)
+/// Returns the id of a first attempt's message: the random part of the
+/// webhook's id, and the event.
+fn message_id(row: &WebhookRow, first: &Notice) -> String {
+    let random = row.id.get(row.id.len().saturating_sub(10)..);
+    format!("msg_{}_{}", random.unwrap_or(&row.id), first.event)
 }

@@ -1,43 +1,47 @@
-//! A message in the form that its receiver takes.
+//! Formats a message for its receiver.
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use hmac::{Hmac, KeyInit, Mac};
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue};
 use serde_json::json;
 use sha2::Sha256;
-use weighlock_engine::{Format, Message, Parcel, Secret, Urgency};
 
-/// Past 4 KiB ntfy makes a file of a text, which no phone shows.
-const MOST_TEXT: usize = 3900;
+use crate::delivery::Delivery;
+use crate::message::{Urgency, WebhookMessage};
+use crate::secret::WebhookSecret;
+use crate::settings::WebhookFormat;
 
-/// What is sent: headers and a body.
-pub(super) struct Form {
+/// ntfy turns a text of more than 4 KiB into a file, which phones do not show.
+const MAX_TEXT_BYTES: usize = 3900;
+
+/// Headers and body of a request.
+pub(crate) struct HttpPayload {
     pub(super) headers: Vec<(HeaderName, HeaderValue)>,
     pub(super) body: String,
 }
 
-/// Puts a message into its form, at a time in seconds since 1970.
-pub(super) fn of(parcel: &Parcel, now: i64) -> Result<Form, String> {
-    let mut form = match parcel.format {
-        Format::Json => json_form(parcel, now)?,
-        Format::Ntfy => ntfy(&parcel.message, &parcel.secret)?,
-        Format::Chat => chat(&parcel.message),
+/// Formats a message. `now` is in seconds since 1970.
+pub(crate) fn format_message(delivery: &Delivery, now: i64) -> Result<HttpPayload, String> {
+    let mut payload = match delivery.format {
+        WebhookFormat::Json => signed_json(delivery, now)?,
+        WebhookFormat::Ntfy => ntfy_text(&delivery.message, &delivery.secret)?,
+        WebhookFormat::Chat => chat_text(&delivery.message),
     };
-    // The same when it is tried again, so that it can be told from another.
-    form.headers.push(header("webhook-id", &parcel.id)?);
-    Ok(form)
+    payload.headers.push(header("webhook-id", &delivery.id)?);
+    Ok(payload)
 }
 
-fn json_form(parcel: &Parcel, now: i64) -> Result<Form, String> {
-    let message = &parcel.message;
-    let body = json!({ "type": message.kind, "timestamp": message.time, "data": message.data });
+fn signed_json(delivery: &Delivery, now: i64) -> Result<HttpPayload, String> {
+    let message = &delivery.message;
+    let body =
+        json!({ "type": message.kind, "timestamp": message.created_at, "data": message.data });
     let body = body.to_string();
-    let key = parcel
+    let key = delivery
         .secret
         .key()
         .ok_or("there is no secret to sign with")?;
-    let signed = format!("{}.{now}.{body}", parcel.id);
-    Ok(Form {
+    let signed = format!("{}.{now}.{body}", delivery.id);
+    Ok(HttpPayload {
         headers: vec![
             (CONTENT_TYPE, HeaderValue::from_static("application/json")),
             header("webhook-timestamp", &now.to_string())?,
@@ -47,7 +51,7 @@ fn json_form(parcel: &Parcel, now: i64) -> Result<Form, String> {
     })
 }
 
-/// Signs as Standard Webhooks does.
+/// Signs a text as Standard Webhooks specifies.
 fn sign(key: &[u8], text: &str) -> String {
     let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("a key may have any length");
     mac.update(text.as_bytes());
@@ -55,7 +59,7 @@ fn sign(key: &[u8], text: &str) -> String {
     format!("v1,{signature}")
 }
 
-fn ntfy(message: &Message, token: &Secret) -> Result<Form, String> {
+fn ntfy_text(message: &WebhookMessage, token: &WebhookSecret) -> Result<HttpPayload, String> {
     let priority = match message.urgency {
         Urgency::High => "5",
         Urgency::Normal => "4",
@@ -69,8 +73,8 @@ fn ntfy(message: &Message, token: &Secret) -> Result<Form, String> {
         header("title", &message.title)?,
         header("priority", priority)?,
         header("click", &message.link)?,
-        // What is told later about the same takes its place.
-        header("x-sequence-id", &message.about)?,
+        // A later message about the same approval replaces this one.
+        header("x-sequence-id", &message.replace_key)?,
     ];
     if !token.reveal().is_empty() {
         let mut bearer = header("x", &format!("Bearer {}", token.reveal()))?.1;
@@ -85,49 +89,50 @@ fn ntfy(message: &Message, token: &Secret) -> Result<Form, String> {
             command => format!("{command}\n{}", item.line),
         });
     let body = items.collect::<Vec<_>>().join("\n\n");
-    Ok(Form {
+    Ok(HttpPayload {
         headers,
-        body: shortened(body),
+        body: truncated(body),
     })
 }
 
-/// What Slack and those who follow it take. The text is a person's to read and
-/// an agent's to have written: none of it becomes a link, a mention or a style.
-fn chat(message: &Message) -> Form {
-    let mut text = format!("*{}*", plain(&message.title));
+/// Formats text for Slack and compatible chats. An agent may have written parts
+/// of it, so no part becomes a link, a mention or markup.
+fn chat_text(message: &WebhookMessage) -> HttpPayload {
+    let mut text = format!("*{}*", escaped(&message.title));
     for item in &message.items {
         text.push('\n');
-        text.push_str(&plain(&item.line));
+        text.push_str(&escaped(&item.line));
         if !item.command.is_empty() {
             text.push_str(&format!("\n```\n{}\n```", fenced(&item.command)));
         }
         text.push_str(&format!("\n{}", item.link));
     }
-    Form {
+    HttpPayload {
         headers: vec![(CONTENT_TYPE, HeaderValue::from_static("application/json"))],
         body: json!({ "text": text }).to_string(),
     }
 }
 
-fn plain(text: &str) -> String {
+fn escaped(text: &str) -> String {
     { text.replace('&', "&amp;").replace('<', "&lt;") }.replace('>', "&gt;")
 }
 
-/// Three of these end a block, and what follows would be read as style.
+/// Escapes a command for a code block. Three backticks would end the block, and
+/// the rest would be markup.
 fn fenced(command: &str) -> String {
-    plain(command).replace("```", "⟦U+0060⟧⟦U+0060⟧⟦U+0060⟧")
+    escaped(command).replace("```", "⟦U+0060⟧⟦U+0060⟧⟦U+0060⟧")
 }
 
-fn shortened(mut text: String) -> String {
-    if text.len() > MOST_TEXT {
-        text.truncate(text.floor_char_boundary(MOST_TEXT));
+fn truncated(mut text: String) -> String {
+    if text.len() > MAX_TEXT_BYTES {
+        text.truncate(text.floor_char_boundary(MAX_TEXT_BYTES));
         text.push('…');
     }
     text
 }
 
-/// Text of ours as a header. What it quotes was made safe before; a line end
-/// in it is refused here.
+/// Builds a header. Quoted text was made safe before; a line break is refused
+/// here.
 fn header(name: &'static str, value: &str) -> Result<(HeaderName, HeaderValue), String> {
     let value = HeaderValue::from_bytes(value.as_bytes());
     let value = value.map_err(|_| format!("`{name}` cannot be sent"))?;
@@ -139,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_signature_is_as_the_standard_says() {
+    fn a_signature_matches_the_standard() {
         // The example of Standard Webhooks' own libraries.
         let key = BASE64_STANDARD
             .decode("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
@@ -152,20 +157,20 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_writes_no_links_into_a_chat() {
+    fn an_agent_cannot_write_links_into_a_chat() {
         let hostile = "echo '<!channel> <https://evil|Approve>'\n```\n*[x](https://evil)*";
-        let told = fenced(hostile);
+        let text = fenced(hostile);
         assert!(
-            !told.contains('<') && !told.contains('>') && !told.contains("```"),
-            "{told}"
+            !text.contains('<') && !text.contains('>') && !text.contains("```"),
+            "{text}"
         );
     }
 
     #[test]
     fn a_long_text_is_cut_between_characters() {
-        let cut = shortened("ä".repeat(4000));
+        let cut = truncated("ä".repeat(4000));
         assert!(
-            cut.len() <= MOST_TEXT + 3 && cut.ends_with("ä…"),
+            cut.len() <= MAX_TEXT_BYTES + 3 && cut.ends_with("ä…"),
             "{}",
             cut.len()
         );

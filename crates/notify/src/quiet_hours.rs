@@ -1,4 +1,4 @@
-//! Hours in which nobody is told anything.
+//! Hours without notifications.
 
 use jiff::civil::{DateTime, Time};
 use jiff::tz::TimeZone;
@@ -8,45 +8,39 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 
-/// Hours in which nothing is told. What still waits when they end is told then.
+/// Hours without notifications. What still waits at their end is delivered then.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Quiet {
-    /// When they begin, as `22:00`.
+pub struct QuietHours {
+    /// Their begin, as `22:00`.
     pub from: String,
-    /// When they end, as `07:00`; on the next day if that is earlier.
+    /// Their end, as `07:00`; on the next day if that is earlier.
     pub to: String,
-    /// Whose clock that is, as `Europe/Vienna`; the server's if not given.
+    /// The time zone, as `Europe/Vienna`; default: the server's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zone: Option<String>,
 }
 
-impl Quiet {
-    pub(super) fn check(&self) -> Result<(), Error> {
-        let bad = |why: String, hint: &str| {
-            Err(Error::invalid(
-                "bad_quiet_hours",
-                format!("{why}; nothing was changed"),
-                hint,
-            ))
-        };
+impl QuietHours {
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        let bad = |why: String, hint| Err(Error::invalid("bad_quiet_hours", &why, hint));
         if self.hours().is_none() {
-            let said = format!("`{}` to `{}` are no hours", self.from, self.to);
-            return bad(said, "write 22:00 and 07:00; they must differ");
+            let why = format!("`{}` to `{}` are not valid hours", self.from, self.to);
+            return bad(why, "write 22:00 and 07:00; they must differ");
         }
         if self.zone().is_none() {
             let zone = self.zone.as_deref().unwrap_or_default();
-            let said = format!("no time zone `{zone}` is known here");
+            let why = format!("unknown time zone `{zone}`");
             return bad(
-                said,
-                "write Europe/Vienna, or leave it out for the server's",
+                why,
+                "write for example Europe/Vienna, or omit it for the server's",
             );
         }
         Ok(())
     }
 
-    /// Returns when the quiet hours around a time end, if it is in them.
-    pub(super) fn until(&self, micros: i64) -> Option<i64> {
+    /// Returns when the quiet hours end if `micros` is within them.
+    pub(crate) fn until(&self, micros: i64) -> Option<i64> {
         let (from, to) = self.hours()?;
         let zone = self.zone()?;
         let now = Timestamp::from_microsecond(micros)
@@ -87,7 +81,7 @@ mod tests {
     use super::*;
 
     fn check(from: &str, to: &str, now: &str, until: Option<&str>) {
-        let quiet = Quiet {
+        let quiet = QuietHours {
             from: from.into(),
             to: to.into(),
             zone: Some("UTC".into()),
@@ -128,14 +122,14 @@ mod tests {
     }
 
     #[test]
-    fn what_are_no_hours_is_refused() {
+    fn invalid_hours_are_refused() {
         for (from, to, zone) in [
             ("22:00", "22:00", None),
             ("24:00", "07:00", None),
             ("ten", "07:00", None),
             ("22:00", "07:00", Some("Nowhere/Here")),
         ] {
-            let quiet = Quiet {
+            let quiet = QuietHours {
                 from: from.into(),
                 to: to.into(),
                 zone: zone.map(str::to_owned),

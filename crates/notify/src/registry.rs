@@ -1,286 +1,294 @@
-//! Telling people elsewhere of what waits: webhooks, what they are told, and
-//! what became of it. Doors deliver; nothing here knows how.
+//! Adds, changes and lists webhooks.
 
-mod address;
-mod course;
-mod message;
-mod outbox;
-mod quiet;
-mod secret;
-mod settings;
-mod take_in;
+use std::sync::{Arc, Mutex};
 
-use serde_json::{Value, json};
-use weighlock_store::{Course, Entry, WebhookRow};
+use serde_json::json;
+use tokio::sync::Notify;
+use weighlock_store::{Clock, DeliveryStatus, Entry, Store, WebhookRow, id};
 
-pub use self::course::{NoticeView, Posted};
-pub use self::message::{Item, Message, Urgency};
-pub(crate) use self::outbox::Outbox;
-pub use self::outbox::Parcel;
-pub use self::quiet::Quiet;
-pub use self::secret::Secret;
-pub use self::settings::{Format, Topic, WebhookSettings, WebhookView, WebhookWish, WithSecret};
-use crate::engine::Engine;
-use crate::error::{Error, brief};
-use crate::principal::{Principal, Right, Via};
-use crate::view::time;
+use crate::delivery::lock;
+use crate::error::{Error, shortened};
+use crate::secret::choose_secret;
+use crate::settings::{
+    NoticeView, WebhookFormat, WebhookPatch, WebhookSettings, WebhookView, WebhookWithSecret,
+    notice_view, owner_of, settings_body, settings_of, webhook_view,
+};
+use crate::url::{check_url, origin};
 
-/// More than anybody needs; each is looked at whenever something is asked.
-const MOST: usize = 20;
+/// Webhooks per owner: more than anybody needs. Every question is matched
+/// against each of them.
+const MAX_WEBHOOKS: usize = 20;
 
-/// A question that is told of so late has usually expired.
-const MOST_DELAY_SECONDS: u32 = 3600;
+/// The longest delay: a question that waits longer has usually expired.
+const MAX_DELAY_SECONDS: u32 = 3600;
 
-impl Engine {
-    /// Lists the webhooks of the caller; for administrators, all.
-    pub async fn webhooks(&self, who: &Principal) -> Result<Vec<WebhookView>, Error> {
-        self.may_notify(who).await?;
+/// How many notices are listed.
+const LISTED_NOTICES: usize = 50;
+
+/// Who manages webhooks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Actor<'a> {
+    /// Their name: they own the webhooks that they add.
+    pub name: &'a str,
+    /// Administrators manage everybody's webhooks, others only their own.
+    pub is_administrator: bool,
+}
+
+impl Actor<'_> {
+    fn manages(&self, row: &WebhookRow) -> bool {
+        self.is_administrator || row.owner == self.name
+    }
+}
+
+/// The webhooks of everybody.
+pub struct WebhookRegistry {
+    store: Arc<Store>,
+    clock: Clock,
+    ids: id::Ids,
+    /// A copy of the table, for the outbox.
+    cached: Mutex<Vec<WebhookRow>>,
+    /// Wakes the outbox.
+    changed: Arc<Notify>,
+}
+
+impl WebhookRegistry {
+    pub(crate) fn open(
+        store: Arc<Store>,
+        clock: Clock,
+        changed: Arc<Notify>,
+    ) -> Result<Self, Error> {
+        let rows = store.webhooks()?;
+        Ok(Self {
+            ids: id::Ids::after(rows.last().map(|row| row.id.as_str())),
+            store,
+            clock,
+            cached: Mutex::new(rows),
+            changed,
+        })
+    }
+
+    /// Lists the webhooks that somebody manages, oldest first.
+    pub fn list(&self, actor: Actor<'_>) -> Result<Vec<WebhookView>, Error> {
         let mut rows = self.store.webhooks()?;
-        rows.retain(|row| is_whose(row, who));
-        Ok(rows.into_iter().map(view).collect())
+        rows.retain(|row| actor.manages(row));
+        Ok(rows.into_iter().map(webhook_view).collect())
     }
 
-    /// Returns one of them.
-    pub async fn one_webhook(&self, id: &str, who: &Principal) -> Result<WebhookView, Error> {
-        Ok(view(self.webhook(id, who).await?))
+    /// Returns one webhook.
+    pub fn get(&self, id: &str, actor: Actor<'_>) -> Result<WebhookView, Error> {
+        Ok(webhook_view(self.find(id, actor)?))
     }
 
-    /// Makes a webhook. It is told of what happens from now on.
-    pub async fn add_webhook(
+    /// Adds a webhook, for the actor or for the server. It gets notices of what
+    /// happens from now on.
+    pub async fn add(
         &self,
-        wish: WebhookWish,
-        who: &Principal,
-    ) -> Result<WithSecret, Error> {
-        self.may_notify(who).await?;
-        let server = wish.server == Some(true);
-        if server {
-            who.check(Right::Administer)?;
-        }
+        patch: WebhookPatch,
+        actor: Actor<'_>,
+    ) -> Result<WebhookWithSecret, Error> {
         let mut settings = WebhookSettings::default();
-        self.grant_wish(&mut settings, &wish, who)?;
-        let url = wish.url.unwrap_or_default();
-        address::check(&url)?;
-        let (secret, shown) = secret::of(settings.format, wish.secret)?;
+        apply(&patch, &mut settings)?;
+        let url = patch.url.unwrap_or_default();
+        check_url(&url)?;
+        let (secret, generated) = choose_secret(settings.format, patch.secret)?;
         let now = self.clock.micros();
         let row = WebhookRow {
             id: self.ids.next_as("wh", now),
-            owner: match server {
-                true => String::new(),
-                false => who.name().to_owned(),
+            owner: match patch.server {
+                Some(true) => String::new(),
+                _ => actor.name.to_owned(),
             },
             url,
             secret,
-            active: wish.is_active.unwrap_or(true),
-            body: stored(&settings),
+            active: patch.is_active.unwrap_or(true),
+            body: settings_body(&settings),
             version: 1,
             created_at: now,
             updated_at: now,
             since: 0,
-            course: Course::default(),
+            status: DeliveryStatus::default(),
         };
-        let entry = self.entry_of_webhook("webhook.added", &row, who.name());
-        let added = self.store.add_webhook(row.clone(), MOST, vec![entry]);
+        let entry = self.entry("webhook.added", &row, actor.name);
+        let added = self
+            .store
+            .add_webhook(row.clone(), MAX_WEBHOOKS, vec![entry]);
         if !added.await? {
-            return Err(Error::invalid(
-                "too_many_webhooks",
-                format!("there are {MOST} webhooks already; nothing was added"),
-                "remove one that is not used: `weighlock notify list`",
-            ));
+            return Err(too_many());
         }
-        self.read_webhooks()?;
-        Ok(WithSecret {
-            secret: shown,
-            webhook: view(row),
+        self.reload()?;
+        Ok(WebhookWithSecret {
+            secret: generated,
+            webhook: webhook_view(row),
         })
     }
 
-    /// Changes what is given of a webhook.
-    pub async fn change_webhook(
+    /// Changes a webhook, if it still has the version that the caller read.
+    pub async fn change(
         &self,
         id: &str,
-        wish: WebhookWish,
+        patch: WebhookPatch,
         version: Option<i64>,
-        who: &Principal,
+        actor: Actor<'_>,
     ) -> Result<WebhookView, Error> {
-        let mut row = self.webhook(id, who).await?;
+        let mut row = self.find(id, actor)?;
         if version.is_some_and(|version| version != row.version) {
             return Err(Error::Stale);
         }
         let mut settings = settings_of(&row);
         let before = settings.format;
-        self.grant_wish(&mut settings, &wish, who)?;
-        if let Some(url) = wish.url {
-            address::check(&url)?;
+        apply(&patch, &mut settings)?;
+        if let Some(url) = patch.url {
+            check_url(&url)?;
             row.url = url;
         }
-        if wish.secret.is_some() || settings.format != before {
-            // A secret of one form means nothing in another.
-            if settings.format == Format::Json && wish.secret.is_none() {
+        if patch.secret.is_some() || settings.format != before {
+            // The secret of one format has no meaning in another.
+            if settings.format == WebhookFormat::Json && patch.secret.is_none() {
                 return Err(no_secret());
             }
-            row.secret = secret::of(settings.format, wish.secret)?.0;
+            row.secret = choose_secret(settings.format, patch.secret)?.0;
         }
-        row.active = wish.is_active.unwrap_or(row.active);
-        row.body = stored(&settings);
-        self.put_webhook(row, "webhook.changed", who).await
+        row.active = patch.is_active.unwrap_or(row.active);
+        row.body = settings_body(&settings);
+        self.update(row, actor).await
     }
 
-    /// Makes another secret in the place of a webhook's, and returns it.
-    pub async fn new_webhook_secret(&self, id: &str, who: &Principal) -> Result<WithSecret, Error> {
-        let mut row = self.webhook(id, who).await?;
-        let (secret, shown) = secret::of(settings_of(&row).format, None)?;
+    /// Replaces the secret of a webhook by a generated one, and returns it.
+    pub async fn renew_secret(
+        &self,
+        id: &str,
+        actor: Actor<'_>,
+    ) -> Result<WebhookWithSecret, Error> {
+        let mut row = self.find(id, actor)?;
+        let (secret, generated) = choose_secret(settings_of(&row).format, None)?;
         row.secret = secret;
-        Ok(WithSecret {
-            secret: shown,
-            webhook: self.put_webhook(row, "webhook.changed", who).await?,
+        Ok(WebhookWithSecret {
+            secret: generated,
+            webhook: self.update(row, actor).await?,
         })
     }
 
-    async fn put_webhook(
-        &self,
-        mut row: WebhookRow,
-        kind: &'static str,
-        who: &Principal,
-    ) -> Result<WebhookView, Error> {
+    /// Deletes a webhook and its notices, and returns what it was.
+    pub async fn remove(&self, id: &str, actor: Actor<'_>) -> Result<WebhookView, Error> {
+        let row = self.find(id, actor)?;
+        let entry = self.entry("webhook.removed", &row, actor.name);
+        self.store
+            .remove_webhook(row.id.clone(), vec![entry])
+            .await?;
+        self.reload()?;
+        Ok(webhook_view(row))
+    }
+
+    /// Lists the newest notices of a webhook, sent or not.
+    pub fn notices(&self, id: &str, actor: Actor<'_>) -> Result<Vec<NoticeView>, Error> {
+        let row = self.find(id, actor)?;
+        let found = self.store.notices_of(&row.id, LISTED_NOTICES)?;
+        Ok(found.into_iter().map(notice_view).collect())
+    }
+
+    /// Returns a webhook that somebody manages. Another person's does not exist
+    /// for them.
+    pub(crate) fn find(&self, id: &str, actor: Actor<'_>) -> Result<WebhookRow, Error> {
+        let mut rows = self.store.webhooks()?;
+        rows.retain(|row| actor.manages(row) && (row.id == id || id::short(&row.id) == id));
+        match (rows.pop(), rows.pop()) {
+            (Some(row), None) => Ok(row),
+            _ => Err(Error::NoSuchWebhook { id: shortened(id) }),
+        }
+    }
+
+    /// Deactivates a webhook whose receiver answered that it is gone.
+    pub(crate) async fn deactivate(&self, row: WebhookRow) -> Result<(), Error> {
+        let entry = self.entry("webhook.off", &row, "weighlock");
+        let why = "the receiver answered 410: it is gone".to_owned();
+        self.store
+            .switch_off_webhook(row.id, why, vec![entry])
+            .await?;
+        Ok(())
+    }
+
+    /// Returns all webhooks, from memory.
+    pub(crate) fn cached(&self) -> Vec<WebhookRow> {
+        lock(&self.cached).clone()
+    }
+
+    /// Returns whether there is no webhook at all.
+    pub(crate) fn is_empty(&self) -> bool {
+        lock(&self.cached).is_empty()
+    }
+
+    /// Reads the table into memory, and wakes the outbox.
+    pub(crate) fn reload(&self) -> Result<(), Error> {
+        *lock(&self.cached) = self.store.webhooks()?;
+        self.changed.notify_one();
+        Ok(())
+    }
+
+    async fn update(&self, mut row: WebhookRow, actor: Actor<'_>) -> Result<WebhookView, Error> {
         row.updated_at = self.clock.micros();
-        let entry = self.entry_of_webhook(kind, &row, who.name());
+        let entry = self.entry("webhook.changed", &row, actor.name);
         let id = row.id.clone();
         if !self.store.change_webhook(row, vec![entry]).await? {
             return Err(Error::Stale);
         }
-        self.read_webhooks()?;
-        self.one_webhook(&id, who).await
+        self.reload()?;
+        self.get(&id, actor)
     }
 
-    /// Forgets a webhook.
-    pub async fn remove_webhook(&self, id: &str, who: &Principal) -> Result<(), Error> {
-        let row = self.webhook(id, who).await?;
-        let entry = self.entry_of_webhook("webhook.removed", &row, who.name());
-        self.store.remove_webhook(row.id, vec![entry]).await?;
-        self.read_webhooks()
-    }
-
-    /// Finds a webhook that concerns somebody; another's is not there.
-    pub(crate) async fn webhook(&self, id: &str, who: &Principal) -> Result<WebhookRow, Error> {
-        self.may_notify(who).await?;
-        let mut rows = self.store.webhooks()?;
-        rows.retain(|row| is_whose(row, who) && is_called(row, id));
-        match (rows.pop(), rows.pop()) {
-            (Some(row), None) => Ok(row),
-            _ => Err(Error::NoSuchWebhook { id: brief(id) }),
+    /// Builds an audit entry, without anything that may be secret.
+    fn entry(&self, kind: &'static str, row: &WebhookRow, by: &str) -> Entry {
+        Entry {
+            time: self.clock.micros(),
+            kind,
+            actor: by.to_owned(),
+            detail: json!({ "webhook": row.id, "for": owner_of(row), "place": origin(&row.url),
+                            "active": row.active, "settings": row.body }),
+            ..Entry::default()
         }
     }
+}
 
-    async fn may_notify(&self, who: &Principal) -> Result<(), Error> {
-        match who.is_agent() {
-            true => Err(self.never_agents("set up webhooks", None, who).await),
-            false => who.check(Right::Look),
-        }
+/// Applies what a patch gives, if it is valid.
+fn apply(patch: &WebhookPatch, to: &mut WebhookSettings) -> Result<(), Error> {
+    if let Some(label) = &patch.label {
+        to.label = shortened(label);
     }
-
-    /// Puts what a wish gives, once that is known to be sound.
-    fn grant_wish(
-        &self,
-        to: &mut WebhookSettings,
-        wish: &WebhookWish,
-        who: &Principal,
-    ) -> Result<(), Error> {
-        if let Some(label) = &wish.label {
-            to.label = brief(label);
-        }
-        to.format = wish.format.unwrap_or(to.format);
-        let delay = wish.delay_seconds.unwrap_or(to.delay_seconds);
-        to.delay_seconds = delay.min(MOST_DELAY_SECONDS);
-        to.high_risk_at_once = wish.high_risk_at_once.unwrap_or(to.high_risk_at_once);
-        if let Some(quiet) = &wish.quiet {
-            quiet.check()?;
-            to.quiet = Some(quiet.clone());
-        }
-        if wish.never_quiet == Some(true) {
-            to.quiet = None;
-        }
-        if let Some(named) = &wish.sandboxes {
-            to.sandboxes = self.ids_of(Some(named.clone()), who)?;
-        }
-        if wish.everywhere == Some(true) {
-            to.sandboxes = None;
-        }
-        if let Some(topics) = &wish.topics {
-            to.topics.clone_from(topics);
-        }
-        to.long_minutes = wish.long_minutes.unwrap_or(to.long_minutes);
-        Ok(())
+    to.format = patch.format.unwrap_or(to.format);
+    let delay = patch.delay_seconds.unwrap_or(to.delay_seconds);
+    to.delay_seconds = delay.min(MAX_DELAY_SECONDS);
+    to.high_risk_at_once = patch.high_risk_at_once.unwrap_or(to.high_risk_at_once);
+    if let Some(quiet) = &patch.quiet {
+        quiet.check()?;
+        to.quiet = Some(quiet.clone());
     }
-
-    /// What the record says: where to, but nothing that may be a secret.
-    fn entry_of_webhook(&self, kind: &'static str, row: &WebhookRow, by: &str) -> Entry {
-        let detail = json!({ "webhook": row.id, "for": whose(row), "place": address::place(&row.url),
-                             "active": row.active, "settings": row.body });
-        self.entry(kind, by, None, detail)
+    if patch.never_quiet == Some(true) {
+        to.quiet = None;
     }
+    if let Some(sandboxes) = &patch.sandboxes {
+        to.sandboxes = Some(sandboxes.clone());
+    }
+    if patch.everywhere == Some(true) {
+        to.sandboxes = None;
+    }
+    if let Some(topics) = &patch.topics {
+        to.topics.clone_from(topics);
+    }
+    to.long_minutes = patch.long_minutes.unwrap_or(to.long_minutes);
+    Ok(())
+}
 
-    /// Returns whoever a webhook tells, as far as they are still let in; for
-    /// the server's own, who sees everything.
-    fn told(&self, row: &WebhookRow) -> Result<Option<Principal>, Error> {
-        if row.owner.is_empty() {
-            return Ok(Some(Principal::library("weighlock")));
-        }
-        let owner = match self.store.principal(&row.owner)? {
-            Some(owner) => Principal::from_row(&owner, Via::Record),
-            // The system's own root need not have been added.
-            None => (row.owner == "root").then(|| Principal::root(Via::Record)),
-        };
-        Ok(owner.filter(|owner| !owner.is_agent()))
+fn too_many() -> Error {
+    Error::Invalid {
+        code: "too_many_webhooks",
+        detail: format!("there are {MAX_WEBHOOKS} webhooks already; nothing was added"),
+        hint: "remove one that is not used: `weighlock notify list`",
     }
 }
 
 fn no_secret() -> Error {
     Error::invalid(
         "no_secret",
-        "JSON is signed, and there is no secret to sign with; nothing was changed".into(),
-        "give one as `secret`, or make a new webhook",
+        "JSON messages are signed, and there is no secret to sign with",
+        "give one as `secret`, or add a new webhook",
     )
-}
-
-fn is_whose(row: &WebhookRow, who: &Principal) -> bool {
-    row.owner == who.name() || who.is_administrator()
-}
-
-fn is_called(row: &WebhookRow, id: &str) -> bool {
-    row.id == id || crate::id::short(&row.id) == id
-}
-
-fn whose(row: &WebhookRow) -> Option<String> {
-    Some(row.owner.clone()).filter(|name| !name.is_empty())
-}
-
-fn settings_of(row: &WebhookRow) -> WebhookSettings {
-    serde_json::from_value(row.body.clone()).unwrap_or_default()
-}
-
-fn stored(settings: &WebhookSettings) -> Value {
-    serde_json::to_value(settings).expect("plain data")
-}
-
-fn view(row: WebhookRow) -> WebhookView {
-    let Course {
-        failures,
-        retry_at,
-        told_at,
-        ref trouble,
-    } = row.course;
-    WebhookView {
-        owner: whose(&row),
-        place: address::place(&row.url),
-        settings: settings_of(&row),
-        is_active: row.active,
-        version: row.version,
-        created_at: time(row.created_at),
-        updated_at: time(row.updated_at),
-        told_at: told_at.map(time),
-        failures,
-        trouble: trouble.clone(),
-        retry_at: (failures > 0).then(|| time(retry_at)),
-        webhook_id: row.id,
-    }
 }

@@ -1,81 +1,81 @@
-//! What signs what is sent, or opens the receiver's door.
+//! Secrets that sign messages or authenticate to a receiver.
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 
-use super::Format;
 use crate::error::Error;
+use crate::settings::WebhookFormat;
 
-/// What every secret that signs begins with.
+/// What every signing secret begins with.
 const PREFIX: &str = "whsec_";
 
-/// Bytes of a secret that we make; Standard Webhooks has 24 to 64.
-const BYTES: usize = 32;
+/// Bytes of a generated secret; Standard Webhooks allows 24 to 64.
+const SECRET_BYTES: usize = 32;
 
-/// The longest token that a receiver may have given out.
-const MOST_TOKEN: usize = 512;
+/// The longest access token; longer than those that receivers issue.
+const MAX_TOKEN_BYTES: usize = 512;
 
-/// Something that only its receiver may see. It has no form to be printed in.
+/// A secret of a webhook. `Debug` does not print it.
 #[derive(Clone)]
-pub struct Secret(pub(super) String);
+pub(crate) struct WebhookSecret(pub(crate) String);
 
-impl Secret {
-    /// Returns it, for whoever sends it or signs with it.
-    pub fn reveal(&self) -> &str {
+impl WebhookSecret {
+    /// Returns the text, for the request to the receiver.
+    pub(crate) fn reveal(&self) -> &str {
         &self.0
     }
 
-    /// Returns the bytes that sign, if it is a secret that does.
-    pub fn key(&self) -> Option<Vec<u8>> {
+    /// Returns the signing key, if it is a signing secret.
+    pub(crate) fn key(&self) -> Option<Vec<u8>> {
         key(&self.0)
     }
 }
 
-impl std::fmt::Debug for Secret {
+impl std::fmt::Debug for WebhookSecret {
     fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        to.write_str("Secret(…)")
+        to.write_str("WebhookSecret(…)")
     }
 }
 
-/// Returns the secret for a form, and what the caller is shown of it, once.
-pub(super) fn of(format: Format, given: Option<String>) -> Result<(String, Option<String>), Error> {
-    let bad = |why: &str, hint: &str| {
-        let told = format!("{why}; nothing was changed");
-        Err(Error::invalid("bad_secret", told, hint))
-    };
+/// Returns the secret to store for a format, and the generated one to show once.
+pub(crate) fn choose_secret(
+    format: WebhookFormat,
+    given: Option<String>,
+) -> Result<(String, Option<String>), Error> {
+    let bad = |why: &str, hint| Err(Error::invalid("bad_secret", why, hint));
     match (format, given) {
-        (Format::Json, None) => {
-            let made = make();
+        (WebhookFormat::Json, None) => {
+            let made = generate();
             Ok((made.clone(), Some(made)))
         }
-        (Format::Json, Some(given)) => match key(&given).map(|key| key.len()) {
+        (WebhookFormat::Json, Some(given)) => match key(&given).map(|key| key.len()) {
             Some(24..=64) => Ok((given, None)),
             _ => bad(
-                "a secret that signs is `whsec_` and 24 to 64 bytes in base64",
-                "leave it out, and one is made",
+                "a signing secret is `whsec_` and 24 to 64 bytes in base64",
+                "omit it, and one is generated",
             ),
         },
-        (Format::Ntfy, Some(token)) => {
+        (WebhookFormat::Ntfy, Some(token)) => {
             let plain = token.bytes().all(|byte| byte.is_ascii_graphic());
-            match plain && (1..=MOST_TOKEN).contains(&token.len()) {
+            match plain && (1..=MAX_TOKEN_BYTES).contains(&token.len()) {
                 true => Ok((token, None)),
                 false => bad("an access token is ASCII without spaces", "copy it again"),
             }
         }
-        (Format::Chat, Some(_)) => bad(
-            "a chat's webhook has no secret but its address",
-            "leave the secret out",
+        (WebhookFormat::Chat, Some(_)) => bad(
+            "a chat webhook has no secret except its URL",
+            "omit the secret",
         ),
-        (Format::Ntfy | Format::Chat, None) => Ok((String::new(), None)),
+        (WebhookFormat::Ntfy | WebhookFormat::Chat, None) => Ok((String::new(), None)),
     }
 }
 
-fn make() -> String {
-    let mut bytes = [0; BYTES];
+fn generate() -> String {
+    let mut bytes = [0; SECRET_BYTES];
     getrandom::fill(&mut bytes).expect("the kernel has randomness");
     format!("{PREFIX}{}", BASE64_STANDARD.encode(bytes))
 }
 
-/// Returns the bytes that sign.
+/// Decodes a signing secret.
 fn key(secret: &str) -> Option<Vec<u8>> {
     BASE64_STANDARD.decode(secret.strip_prefix(PREFIX)?).ok()
 }

@@ -1,103 +1,115 @@
-//! What can be set for a webhook, and what is shown of it.
+//! Settings of a webhook, and webhooks and notices as clients see them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
+use weighlock_store::{DeliveryStatus, Notice, WAITING, WebhookRow, timestamp};
 
-use super::Quiet;
+use crate::quiet_hours::QuietHours;
+use crate::url::origin;
 
-/// How long people have to answer where they are before they are told
-/// elsewhere.
+/// The default delay: people get this long to answer at their desk first.
 const DELAY_SECONDS: u32 = 30;
 
-/// What a run takes before its end is news.
+/// The default duration from which the end of a run is worth a message.
 const LONG_MINUTES: u32 = 10;
 
-/// In which form something is told.
+/// The format of a webhook's messages.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[schemars(rename = "WebhookFormat")]
-pub enum Format {
-    /// JSON with a signature, as in Standard Webhooks.
+pub enum WebhookFormat {
+    /// Signed JSON, as in Standard Webhooks.
     #[default]
     Json,
-    /// Plain text with headers, as ntfy takes it.
+    /// Plain text with headers, for ntfy.
     Ntfy,
-    /// `{"text": …}`, as incoming webhooks of chats take it.
+    /// `{"text": …}`, for incoming webhooks of chats.
     Chat,
 }
 
-/// What somebody may want to be told of.
+/// What a webhook can notify of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Topic {
-    /// A question waits for a person; and once that was told, that it does no
-    /// more.
+    /// A question waits for a person; later also that it no longer waits.
     #[serde(rename = "approval.waiting")]
     Waiting,
-    /// A run has failed, or was ended.
+    /// A run failed or was ended.
     #[serde(rename = "run.failed")]
     Failed,
-    /// A long run has ended well.
+    /// A long run succeeded.
     #[serde(rename = "run.finished")]
     Finished,
-    /// Somebody has paused an agent, or everybody.
+    /// Somebody paused an agent, or all work.
     #[serde(rename = "agent.paused")]
     Paused,
-    /// The audit was changed. Administrators are told in any case.
+    /// The audit is damaged. Administrators always get this.
     #[serde(rename = "audit.failed")]
     Audit,
 }
 
-/// A webhook as doors show it: never its secret, nor the part of its address
-/// that may be one.
+impl Topic {
+    /// Returns the kind of its notices in the store.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Waiting => WAITING,
+            Self::Failed => "run.failed",
+            Self::Finished => "run.finished",
+            Self::Paused => "agent.paused",
+            Self::Audit => "audit.failed",
+        }
+    }
+}
+
+/// A webhook without its secret and without the path of its URL, which may
+/// contain one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WebhookView {
-    /// Names it.
+    /// The id.
     pub webhook_id: String,
-    /// Who is told; the whole server's if absent.
+    /// The owner; absent for the server's own.
     pub owner: Option<String>,
-    /// Where to, up to the host.
+    /// Scheme and host of the URL.
     pub place: String,
-    /// What is set.
+    /// The settings.
     #[serde(flatten)]
     pub settings: WebhookSettings,
-    /// It is told of what happens.
+    /// Whether it gets messages.
     pub is_active: bool,
-    /// Grows with each change; the `ETag` of it.
+    /// Increases with each change; the `ETag`.
     pub version: i64,
-    /// When it was made.
+    /// When it was added.
     pub created_at: String,
-    /// When it was changed last.
+    /// When it was last changed.
     pub updated_at: String,
-    /// When the receiver took something last.
+    /// When the receiver last accepted a message.
     pub told_at: Option<String>,
-    /// Attempts in a row that failed.
+    /// Failed attempts since then.
     pub failures: u32,
-    /// Why the latest failed.
+    /// Why the last attempt failed.
     pub trouble: Option<String>,
-    /// When it is tried again, if something waits to be told.
+    /// When the next attempt is, if a message waits.
     pub retry_at: Option<String>,
 }
 
-/// What can be set for a webhook.
+/// The settings of a webhook.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct WebhookSettings {
-    /// What it is for.
+    /// A name for people.
     pub label: String,
-    /// In which form it is told.
-    pub format: Format,
-    /// How long a question waits before it is told.
+    /// The format of its messages.
+    pub format: WebhookFormat,
+    /// How long a question waits before a message is sent.
     pub delay_seconds: u32,
-    /// A question of high risk is told at once.
+    /// Sends a message about a high-risk question without delay.
     pub high_risk_at_once: bool,
-    /// When nothing is told.
-    pub quiet: Option<Quiet>,
-    /// Sandboxes that it is told of, by id; all that its owner sees if absent.
+    /// Hours without messages.
+    pub quiet: Option<QuietHours>,
+    /// Ids of the sandboxes it covers; absent: all that its owner sees.
     pub sandboxes: Option<Vec<String>>,
-    /// What it is told of.
+    /// What it notifies of.
     pub topics: Vec<Topic>,
-    /// What a run takes at least for its end to be told.
+    /// The shortest run whose success it notifies of.
     pub long_minutes: u32,
 }
 
@@ -105,7 +117,7 @@ impl Default for WebhookSettings {
     fn default() -> Self {
         Self {
             label: String::new(),
-            format: Format::default(),
+            format: WebhookFormat::default(),
             delay_seconds: DELAY_SECONDS,
             high_risk_at_once: true,
             quiet: None,
@@ -116,65 +128,135 @@ impl Default for WebhookSettings {
     }
 }
 
-/// What somebody wants of a webhook. What is left out stays, or is as usual in
-/// a new one.
+/// A new webhook, or changes to one. An omitted field keeps its value or, in a
+/// new webhook, its default.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[schemars(example = json!({ "url": "https://hooks.example.com/weighlock", "label": "on call" }))]
-pub struct WebhookWish {
-    /// Where to: `https://`, or `http://` on this machine. Never shown whole.
+pub struct WebhookPatch {
+    /// The URL: `https://`, or `http://` for this machine. Answers never contain
+    /// its path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// With `json`, what signs: `whsec_` and 24 to 64 bytes in base64; one is
-    /// made if not given. With `ntfy`, an access token. Never shown.
+    /// With `json`, the signing secret: `whsec_` and 24 to 64 bytes in base64;
+    /// one is generated if omitted. With `ntfy`, an access token. Answers never
+    /// contain it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub secret: Option<String>,
-    /// It is the whole server's, and not the caller's own; only when it is
-    /// made.
+    /// Adds a webhook of the server instead of the caller; ignored in changes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server: Option<bool>,
-    /// What it is for.
+    /// A name for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// In which form it is told.
+    /// The format of its messages.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub format: Option<Format>,
-    /// How long a question waits before it is told; at most an hour.
+    pub format: Option<WebhookFormat>,
+    /// How long a question waits before a message is sent; at most an hour.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay_seconds: Option<u32>,
-    /// A question of high risk is told at once.
+    /// Sends a message about a high-risk question without delay.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub high_risk_at_once: Option<bool>,
-    /// When nothing is told.
+    /// Hours without messages.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub quiet: Option<Quiet>,
-    /// There are no quiet hours.
+    pub quiet: Option<QuietHours>,
+    /// Removes the quiet hours.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub never_quiet: Option<bool>,
-    /// Sandboxes that it is told of.
+    /// The sandboxes it covers, by name or id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sandboxes: Option<Vec<String>>,
-    /// It is told of all sandboxes.
+    /// Covers all sandboxes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub everywhere: Option<bool>,
-    /// What it is told of.
+    /// What it notifies of.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub topics: Option<Vec<Topic>>,
-    /// What a run takes at least for its end to be told.
+    /// The shortest run whose success it notifies of.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub long_minutes: Option<u32>,
-    /// It is told of what happens.
+    /// Whether it gets messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub is_active: Option<bool>,
 }
 
-/// A webhook with a secret that was just made. This is the only time it is
-/// shown.
+/// A webhook with its generated secret. No other answer contains the secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct WithSecret {
-    /// What signs; absent when the caller gave it, or the form has none.
+pub struct WebhookWithSecret {
+    /// The signing secret; absent if the caller gave it or the format has none.
     pub secret: Option<String>,
-    /// The rest.
+    /// The webhook.
     #[serde(flatten)]
     pub webhook: WebhookView,
+}
+
+/// A notice of a webhook, sent or not.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NoticeView {
+    /// What happened.
+    pub kind: String,
+    /// The approval it is about, if any.
+    pub approval_id: Option<String>,
+    /// The agent it is about.
+    pub agent: String,
+    /// `due`, `sent`, `dropped` or `failed`.
+    pub state: String,
+    /// When it happened.
+    pub created_at: String,
+    /// The earliest time of delivery.
+    pub due_at: String,
+    /// When the last attempt was.
+    pub tried_at: Option<String>,
+    /// The `webhook-id` of its message.
+    pub message_id: Option<String>,
+}
+
+pub(crate) fn settings_of(row: &WebhookRow) -> WebhookSettings {
+    serde_json::from_value(row.body.clone()).unwrap_or_default()
+}
+
+pub(crate) fn settings_body(settings: &WebhookSettings) -> Value {
+    serde_json::to_value(settings).expect("settings are plain data")
+}
+
+/// Returns the owner of a webhook; `None` for the server's own.
+pub(crate) fn owner_of(row: &WebhookRow) -> Option<&str> {
+    Some(row.owner.as_str()).filter(|name| !name.is_empty())
+}
+
+pub(crate) fn webhook_view(row: WebhookRow) -> WebhookView {
+    let DeliveryStatus {
+        failures,
+        retry_at,
+        told_at,
+        ref trouble,
+    } = row.status;
+    WebhookView {
+        owner: owner_of(&row).map(str::to_owned),
+        place: origin(&row.url),
+        settings: settings_of(&row),
+        is_active: row.active,
+        version: row.version,
+        created_at: timestamp(row.created_at),
+        updated_at: timestamp(row.updated_at),
+        told_at: told_at.map(timestamp),
+        failures,
+        trouble: trouble.clone(),
+        retry_at: (failures > 0).then(|| timestamp(retry_at)),
+        webhook_id: row.id,
+    }
+}
+
+pub(crate) fn notice_view((notice, state): (Notice, String)) -> NoticeView {
+    NoticeView {
+        kind: notice.kind,
+        approval_id: Some(notice.subject).filter(|id| !id.is_empty()),
+        agent: notice.agent,
+        state,
+        created_at: timestamp(notice.created_at),
+        due_at: timestamp(notice.due_at),
+        tried_at: notice.tried_at.map(timestamp),
+        message_id: notice.message,
+    }
 }

@@ -1,5 +1,4 @@
-//! Whose certificates are believed: the system's, as whoever looks after the
-//! machine has set them, and a company's own.
+//! The CA certificates that deliveries trust: the system's, and a configured file.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,9 +7,9 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
 
-/// Reads them anew each time: deliveries are rare, certificates change, and a
-/// server may live for months.
-pub(super) fn read(ca_file: Option<&Path>) -> Result<Arc<ClientConfig>, String> {
+/// Reads the trusted certificates. This happens at each delivery: deliveries are
+/// rare, certificates change, and a server may run for months.
+pub(crate) fn client_config(ca_file: Option<&Path>) -> Result<Arc<ClientConfig>, String> {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     if let Some(file) = ca_file {
@@ -19,12 +18,12 @@ pub(super) fn read(ca_file: Option<&Path>) -> Result<Arc<ClientConfig>, String> 
         let more = more.collect::<Result<Vec<_>, _>>();
         let more = more.map_err(|error| bad(&error.to_string()))?;
         if roots.add_parsable_certificates(more).0 == 0 {
-            return Err(bad("there is no certificate in it"));
+            return Err(bad("it contains no certificate"));
         }
     }
     if roots.is_empty() {
         return Err(
-            "this machine trusts nobody: install its package of CA certificates, or set \
+            "this machine has no CA certificates: install its package of them, or set \
                     `notify.ca_file`"
                 .into(),
         );

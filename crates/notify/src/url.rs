@@ -1,45 +1,42 @@
-//! Where a webhook is, as text. Whether that may be reached is found out when
-//! it is: a name may lead elsewhere then.
+//! Checks the URL of a webhook as text. Which address its name resolves to is
+//! checked at each delivery, since that can change.
 
 use crate::error::Error;
 
-/// Longer than any that a service gives out.
-const MOST_BYTES: usize = 2048;
+/// The longest URL: longer than those that services issue.
+const MAX_BYTES: usize = 2048;
 
-/// Refuses an address that could never be told anything.
-pub(super) fn check(url: &str) -> Result<(), Error> {
-    let bad = |why: &str, hint: &str| {
-        let told = format!("{why}; nothing was changed");
-        Err(Error::invalid("bad_webhook", told, hint))
-    };
+/// Refuses a URL that no message could be delivered to.
+pub(crate) fn check_url(url: &str) -> Result<(), Error> {
+    let bad = |why: &str, hint| Err(Error::invalid("bad_webhook", why, hint));
     let plain = url.bytes().all(|byte| byte.is_ascii_graphic());
-    if !plain || url.len() > MOST_BYTES || url.contains('#') {
+    if !plain || url.len() > MAX_BYTES || url.contains('#') {
         return bad(
-            "an address has no spaces, no `#`, and at most 2048 characters, all of them ASCII",
-            "write other characters as %XX, and the name of a host in its ASCII form",
+            "a URL has no spaces, no `#`, and at most 2048 characters, all of them ASCII",
+            "write other characters as %XX, and the host name in its ASCII form",
         );
     }
     let Some((scheme, authority)) = parts(url) else {
-        return bad("that is no address", "https://host/path");
+        return bad("that is not a URL", "write it as https://host/path");
     };
     if authority.contains(['@', '\\']) {
         return bad(
-            "an address has no user in it",
+            "the URL must not contain a user name",
             "with ntfy, give an access token as the secret",
         );
     }
     match scheme {
         "https" => Ok(()),
-        "http" if is_here(authority) => Ok(()),
+        "http" if is_this_machine(authority) => Ok(()),
         _ => bad(
-            "only https:// is told anything, and http:// on this machine",
-            "what is told names commands, which others must not read on the way",
+            "only https:// is accepted, and http:// for this machine",
+            "messages contain commands, which must be encrypted on the network",
         ),
     }
 }
 
-/// Returns the part of an address that is no secret.
-pub(super) fn place(url: &str) -> String {
+/// Returns scheme and host of a URL; the rest may be a secret.
+pub(crate) fn origin(url: &str) -> String {
     match parts(url) {
         Some((scheme, authority)) => format!("{scheme}://{authority}"),
         None => String::new(),
@@ -52,9 +49,9 @@ fn parts(url: &str) -> Option<(&str, &str)> {
     Some((scheme, &rest[..end])).filter(|(_, authority)| !authority.is_empty())
 }
 
-/// Whether an address names this machine by itself, and not by what a name
-/// server says.
-fn is_here(authority: &str) -> bool {
+/// Returns whether a host is this machine by definition, not because a name
+/// server says so.
+fn is_this_machine(authority: &str) -> bool {
     let host = match authority.strip_prefix('[') {
         Some(rest) => rest.split(']').next().unwrap_or_default(),
         None => authority.split(':').next().unwrap_or_default(),
@@ -68,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_safe_on_the_way_is_an_address() {
+    fn only_encrypted_or_local_urls_are_accepted() {
         for (url, fine) in [
             ("https://hooks.example.com/T0/B1/secret", true),
             ("https://ntfy.sh/topic", true),
@@ -91,14 +88,14 @@ mod tests {
             ("example.com", false),
             ("", false),
         ] {
-            assert_eq!(check(url).is_ok(), fine, "{url}");
+            assert_eq!(check_url(url).is_ok(), fine, "{url}");
         }
     }
 
     #[test]
-    fn what_is_shown_of_an_address_ends_with_the_host() {
-        let shown = place("https://hooks.example.com:8443/T0/secret?token=x");
+    fn the_shown_part_of_a_url_ends_with_the_host() {
+        let shown = origin("https://hooks.example.com:8443/T0/secret?token=x");
         assert_eq!(shown, "https://hooks.example.com:8443");
-        assert_eq!(place("https://host?token=x"), "https://host");
+        assert_eq!(origin("https://host?token=x"), "https://host");
     }
 }

@@ -1,54 +1,44 @@
-//! Spans, told to a collector of OpenTelemetry: OTLP over HTTP, as JSON.
+//! Exports spans to an OpenTelemetry collector: OTLP over HTTP, as JSON.
 //!
-//! The client is the one that tells webhooks. The crates of OpenTelemetry would
-//! bring some hundred others and a second way to keep context.
+//! It uses the client of webhooks. The crates of OpenTelemetry would bring about
+//! a hundred others and a second way to keep context.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper::Uri;
-use hyper::header::{CONTENT_TYPE, HeaderValue};
 use serde_json::{Value, json};
 use tokio::sync::mpsc::Receiver;
-use weighlock_engine::{Engine, Span};
-
-use super::Outward;
-use super::form::Form;
-use super::send;
+use weighlock_engine::{Engine, HttpClient, Span};
 
 /// Spans in one request.
 const BATCH: usize = 512;
 
-/// How long the first of them waits for others.
+/// How long the first span of a request waits for others.
 const GATHER: Duration = Duration::from_millis(500);
 
-/// For one request: a collector is near.
-const WITHIN: Duration = Duration::from_secs(5);
+/// The time for one request: a collector is on the same network.
+const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Tells spans for as long as the server lives. What the collector does not
-/// take is lost, and counted.
-pub(crate) async fn tell(engine: Arc<Engine>, outward: Arc<Outward>) {
-    let (Some(mut spans), Some(endpoint)) = (engine.spans(), outward.traces.clone()) else {
+/// Exports spans while the server runs. Spans that the collector does not accept
+/// are lost, and counted.
+pub(crate) async fn export(engine: Arc<Engine>, endpoint: String, client: HttpClient) {
+    let Some(mut spans) = engine.spans() else {
         return;
     };
-    let mut well = true;
+    let url = format!("{}/v1/traces", endpoint.trim_end_matches('/'));
+    let mut is_working = true;
     while let Some(batch) = gather(&mut spans).await {
-        let post = post(&endpoint, &batch, &outward);
-        let told = match tokio::time::timeout(WITHIN, post).await {
-            Ok(told) => told,
-            Err(_) => Err("no answer".into()),
-        };
-        match told {
-            Ok(()) => well = true,
-            Err(why) => {
-                engine.lose_spans(batch.len() as u64);
-                if well {
-                    // Once, and not for each batch while it is away.
-                    tracing::warn!(endpoint, why, "spans are lost");
-                }
-                well = false;
+        let post = client.post_json(&url, written(&batch).to_string());
+        let posted = tokio::time::timeout(TIMEOUT, post).await;
+        let posted = posted.unwrap_or_else(|_| Err("no answer".into()));
+        if let Err(why) = &posted {
+            engine.lose_spans(batch.len() as u64);
+            // Logged once, and not for each batch while the collector is down.
+            if is_working {
+                tracing::warn!(endpoint, why, "spans are lost");
             }
         }
+        is_working = posted.is_ok();
     }
 }
 
@@ -63,23 +53,7 @@ async fn gather(spans: &mut Receiver<Span>) -> Option<Vec<Span>> {
     Some(batch)
 }
 
-async fn post(endpoint: &str, batch: &[Span], outward: &Outward) -> Result<(), String> {
-    let address = format!("{}/v1/traces", endpoint.trim_end_matches('/'));
-    let uri: Uri = address
-        .parse()
-        .map_err(|_| "that is no address".to_owned())?;
-    let form = Form {
-        headers: vec![(CONTENT_TYPE, HeaderValue::from_static("application/json"))],
-        body: written(batch).to_string(),
-    };
-    let status = send::post(&uri, form, outward.ca_file.clone()).await?;
-    match status.is_success() {
-        true => Ok(()),
-        false => Err(format!("answered {}", status.as_u16())),
-    }
-}
-
-/// As the protocol writes it: numbers of 64 bits are strings.
+/// Returns spans in the JSON of OTLP, where numbers of 64 bits are strings.
 fn written(batch: &[Span]) -> Value {
     let spans: Vec<_> = batch.iter().map(span).collect();
     json!({ "resourceSpans": [{
