@@ -3,19 +3,19 @@
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64};
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_json::json;
-use tokio::sync::watch;
+use weighlock_backup::{Archiver, finish_restore};
 use weighlock_exec::{Nursery, Status};
-use weighlock_store::{Durability, Error as StoreError, Filter, Store};
+use weighlock_notify::Notifier;
+use weighlock_store::{Clock, Durability, Error as StoreError, Filter, Store};
 
 use crate::attend::Left;
-use crate::backup::finish_restore;
-use crate::clock::Clock;
 use crate::config::Config;
+use crate::directory::WebhookDirectory;
 use crate::effects::{Coming, LookedAt};
 use crate::env;
 use crate::error::Error;
@@ -27,7 +27,6 @@ use crate::live::Lives;
 use crate::login::Asked;
 use crate::measures::Measures;
 use crate::memory::Freed;
-use crate::notify::Outbox;
 use crate::pause::Pauses;
 use crate::people::Doorbell;
 use crate::policy::Policy;
@@ -46,7 +45,7 @@ use crate::walls::{Found, home};
 pub struct Engine {
     pub(crate) config: Config,
     pub(crate) clock: Clock,
-    pub(crate) store: Store,
+    pub(crate) store: Arc<Store>,
     pub(crate) nursery: Nursery,
     pub(crate) ids: Ids,
     pub(crate) lives: Lives,
@@ -72,7 +71,7 @@ pub struct Engine {
     pub(crate) limits_set: Set,
     /// The version of the server's rules; 0 where they were never saved here.
     pub(crate) rules_version: AtomicI64,
-    pub(crate) sandboxes: Sandboxes,
+    pub(crate) sandboxes: Arc<Sandboxes>,
     pub(crate) sessions: Sessions,
     pub(crate) pauses: Pauses,
     pub(crate) doorbell: Doorbell,
@@ -83,14 +82,9 @@ pub struct Engine {
     pub(crate) saving: tokio::sync::Mutex<()>,
     /// Held while changes are applied.
     pub(crate) committing: tokio::sync::Mutex<()>,
-    /// A backup is being made.
-    pub(crate) backing_up: watch::Sender<bool>,
-    /// Held by a backup while it copies what others would take from, and read
-    /// by those: whoever undoes, tries anew or throws away what is old. Taken
-    /// before `committing`.
-    pub(crate) copying: tokio::sync::RwLock<()>,
-    /// The server ends.
-    pub(crate) closing: AtomicBool,
+    /// Makes backups. [`Archiver::hold_files`] is called before `committing` is
+    /// locked.
+    pub(crate) archiver: Arc<Archiver>,
     pub(crate) coming: Coming,
     pub(crate) read_to: ReadTo,
     /// Runs that whoever waited for them has left.
@@ -101,7 +95,8 @@ pub struct Engine {
     pub(crate) opening: Opening,
     pub(crate) looked_at: LookedAt,
     pub(crate) deadlines: Arc<Deadlines>,
-    pub(crate) outbox: Outbox,
+    /// Notifies people through webhooks.
+    pub(crate) notifier: Arc<Notifier>,
     pub(crate) measures: Measures,
     pub(crate) spans: Spans,
     /// The name of the server's owner, once it is known.
@@ -112,10 +107,6 @@ pub struct Engine {
     /// Held as long as we live: one engine for one state directory.
     _lock: File,
 }
-
-/// How long an end waits for a backup that is being made. The copy of a large
-/// database is not interrupted, and nobody waits for that.
-const CLOSE_WITHIN: Duration = Duration::from_secs(10);
 
 impl Engine {
     /// Opens a state directory, makes it ready, and settles what an earlier
@@ -145,11 +136,31 @@ impl Engine {
         weighlock_policy::load_knowledge();
         // Left by keepers that were killed.
         let swept = tokio::task::spawn_blocking(weighlock_confine::sweep_cgroups);
-        let store = Store::open(&config.state_dir, config.durability)?;
+        let store = Arc::new(Store::open(&config.state_dir, config.durability)?);
         let newest = store.list(&Filter {
             limit: 1,
             ..Filter::default()
         })?;
+        let archiver = Archiver::new(
+            config.state_dir.clone(),
+            Arc::clone(&store),
+            clock.clone(),
+            { config.settings_file.iter() }
+                .chain(&config.policy.rules)
+                .cloned()
+                .collect(),
+        );
+        let sandboxes = Arc::new(Sandboxes::new(&config.sandboxes));
+        let directory = WebhookDirectory {
+            store: Arc::clone(&store),
+            sandboxes: Arc::clone(&sandboxes),
+        };
+        let notifier = Notifier::open(
+            Arc::clone(&store),
+            clock.clone(),
+            Arc::new(directory),
+            config.notify,
+        )?;
         let server_env = env::of_server(&config.env_allow);
         let engine = Arc::new(Self {
             // Answers while the rest is made ready.
@@ -164,7 +175,7 @@ impl Engine {
             limits_set: Set::default(),
             rules_version: AtomicI64::new(0),
             forgery: Forgery::new(&config.base, &config.state_dir),
-            sandboxes: Sandboxes::new(&config.sandboxes),
+            sandboxes,
             sessions: Sessions::default(),
             pauses: Pauses::default(),
             doorbell: Doorbell::default(),
@@ -172,9 +183,7 @@ impl Engine {
             finalizing: tokio::sync::Mutex::default(),
             saving: tokio::sync::Mutex::default(),
             committing: tokio::sync::Mutex::default(),
-            backing_up: watch::Sender::new(false),
-            copying: tokio::sync::RwLock::default(),
-            closing: AtomicBool::new(false),
+            archiver,
             coming: Coming::default(),
             read_to: ReadTo::default(),
             left: Left::default(),
@@ -182,7 +191,7 @@ impl Engine {
             opening: Opening::default(),
             looked_at: LookedAt::default(),
             deadlines: Arc::default(),
-            outbox: Outbox::default(),
+            notifier,
             measures: Measures::default(),
             spans: Spans::new(config.traces.on),
             owner: OnceLock::new(),
@@ -206,7 +215,6 @@ impl Engine {
         engine.note_version()?;
         engine.read_pauses()?;
         engine.read_deadlines()?;
-        engine.read_webhooks()?;
         engine.begin_counting()?;
         engine.begin_tracing();
         engine.recover().await?;
@@ -244,11 +252,7 @@ impl Engine {
     /// Writes down that the server ends; runs go on.
     pub async fn close(&self) -> Result<(), Error> {
         self.forgery.rest();
-        // What is half written of a backup is removed, and not left.
-        self.closing.store(true, Ordering::Relaxed);
-        let mut backing_up = self.backing_up.subscribe();
-        let over = backing_up.wait_for(|busy| !busy);
-        let _ = tokio::time::timeout(CLOSE_WITHIN, over).await;
+        self.archiver.cancel().await;
         let detail = json!({ "running": self.lives.count() });
         let entry = self.entry("server.stopped", "weighlock", None, detail);
         Ok(self.store.record(vec![entry]).await?)

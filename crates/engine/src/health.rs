@@ -91,7 +91,7 @@ impl Engine {
         checks.push(self.check_blacklist());
         checks.push(self.check_output());
         checks.push(self.check_path().await);
-        checks.push(self.check_webhooks());
+        checks.push(self.webhooks().check_health());
         checks.extend(self.check_upkeep());
         Ok(Checks { checks, primitives })
     }

@@ -12,10 +12,9 @@ use weighlock_policy::{
     Blacklist, Judgement, Layer, LoadError, Place, Reader, Reason, Subject, Verdict, Who, is_loud,
     understand,
 };
-use weighlock_store::Command;
+use weighlock_store::{Clock, Command};
 
 use crate::blacklist::BlacklistFile;
-use crate::clock::Clock;
 use crate::config::Config;
 use crate::engine::Engine;
 use crate::env;

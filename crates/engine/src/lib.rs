@@ -75,11 +75,11 @@
 
 mod attend;
 mod audit;
-mod backup;
+mod backups;
 mod blacklist;
-mod clock;
 mod config;
 mod denial;
+mod directory;
 mod effects;
 mod engine;
 mod env;
@@ -90,7 +90,6 @@ mod external;
 mod follow;
 mod forgery;
 mod health;
-mod id;
 mod inbox;
 mod inside;
 mod judge;
@@ -103,7 +102,6 @@ mod lookup;
 mod machine;
 mod measures;
 mod memory;
-mod notify;
 mod output;
 mod passwd;
 mod past;
@@ -124,7 +122,6 @@ mod refuse;
 mod request;
 mod retention;
 mod run;
-mod safe;
 mod sandbox;
 mod sandboxes;
 mod session;
@@ -138,11 +135,14 @@ mod upkeep;
 mod view;
 mod waits;
 mod walls;
+mod webhooks;
 
-pub use backup::{BackupView, Checked, Restored, check_backup, restore};
+// Modules name it `crate::id`.
+use weighlock_store::id;
+
+pub use backups::{Backups, restore_backup, verify_backup};
 pub use blacklist::BlacklistFile;
-pub use clock::Clock;
-pub use config::{Approvals, Config, Effects, Notify};
+pub use config::{Approvals, Config, Effects};
 pub use denial::Denial;
 pub use effects::{ChangeInfo, ChangesInfo, ChangesView, ConflictInfo, Draft, DraftRun, FileDiff};
 pub use engine::Engine;
@@ -154,7 +154,6 @@ pub use explain::{
 };
 pub use external::Report;
 pub use health::{Check, Checks, Health, Level, size};
-pub use id::{path_hash, short as short_id};
 pub use inbox::{
     AnswerView, ApprovalView, Decision, DecisionKind, InboxFilter, RuleChoice, RuleGroup,
     RuleProposals, ScopeView, Situation, Tried,
@@ -166,10 +165,6 @@ pub use limits::{LimitsInForce, ServerLimits};
 pub use listed::Listed;
 pub use machine::PrimitiveView;
 pub use measures::{Counted, Gauges, Measures};
-pub use notify::{
-    Format, Item as NoticeItem, Message, NoticeView, Parcel, Posted, Quiet, Secret, Topic, Urgency,
-    WebhookSettings, WebhookView, WebhookWish, WithSecret,
-};
 pub use output::{Follow, StyledLines, Until, whole_characters};
 pub use past::PastCommand;
 pub use pause::PauseView;
@@ -183,7 +178,6 @@ pub use principal::{Principal, Role, Via};
 pub use recordings::{Recording, RecordingIndex, RecordingMark};
 pub use request::{Input, Request, Terminal};
 pub use run::Outcome;
-pub use safe::{safe_command, safe_prose, safe_text};
 pub use sandbox::{DEFAULT as DEFAULT_SANDBOX, Review, Sandbox, Source, is_label, is_whole};
 pub use sandboxes::{
     Files, Folder, FolderView, Guard, LimitsInfo, NewSandbox, SandboxInfo, SandboxPatch,
@@ -202,6 +196,8 @@ pub use view::{
     TerminalDetail, Used,
 };
 pub use waits::{Kind as WaitKind, Met, Waited, Waiting, Wanted};
+pub use webhooks::Webhooks;
+pub use weighlock_backup::{BackupView, RestoreReport, VerifiedBackup};
 pub use weighlock_confine::{Access, Limits, Network, Rung};
 pub use weighlock_effects::{
     Hunk, Line as DiffLine, More, Page, Shape, Side, compare as compare_texts,
@@ -212,12 +208,19 @@ pub use weighlock_exec::{
     Excerpt, Item, LeftOut, Line, Lines, Log, Nursery, Piece, Shell, ShortPath, Size, Stream, Text,
     die_of_broken_pipes, raise_open_files, serve_nursery,
 };
+pub use weighlock_notify::{
+    Attempt, HttpClient, NoticeView, Outbound, QuietHours, Topic, WebhookFormat, WebhookPatch,
+    WebhookSettings, WebhookView, WebhookWithSecret,
+};
 pub use weighlock_policy::{
     Blacklist, Cut, Link, LoadError, PartKind, Preset, SECRET_FILES, Scope, SecretFiles, Settings,
     Times, TokenKind, Verdict, rules_schema,
 };
-pub use weighlock_screen::{Colour, Look, StyledLine, StyledSpan};
+pub use weighlock_screen::{
+    Colour, Look, StyledLine, StyledSpan, safe_command, safe_prose, safe_text,
+};
+pub use weighlock_store::id::{path_hash, short as short_id};
 pub use weighlock_store::{
-    ApprovalState, BOUNDS, Checkpoint, Count, Durability, EntryFilter, Error as StoreError, Fault,
-    Filter, Histogram, Risk, State, Store, Verified, verify_export,
+    ApprovalState, BOUNDS, Checkpoint, Clock, Count, Durability, EntryFilter, Error as StoreError,
+    Fault, Filter, Histogram, Risk, State, Store, Verified, verify_export,
 };

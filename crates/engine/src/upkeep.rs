@@ -62,7 +62,7 @@ impl Engine {
     fn check_backup(&self) -> Check {
         const FIX: &str = "`weighlock backup DIR`, where DIR is on another disk; docs/operating.md \
                            has a recipe for every night";
-        let found = || Ok::<_, Error>((self.last_backup()?, self.store.oldest_time()?));
+        let found = || Ok::<_, Error>((self.archiver.last_made()?, self.store.oldest_time()?));
         let (last, oldest) = match found() {
             Ok(found) => found,
             Err(error) => return failed("backup", error),

@@ -2,11 +2,11 @@
 
 mod reason;
 
-use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weighlock_confine::{Holds, Rung};
 use weighlock_exec::{Cause, Exit, Fate, Size, Status, Totals};
+pub(crate) use weighlock_store::timestamp as time;
 use weighlock_store::{Command, State};
 
 pub(crate) use self::reason::OURSELVES;
@@ -457,10 +457,4 @@ pub(crate) fn state(status: &Status) -> (State, Option<i32>, Option<i32>) {
         (_, Exit::Code(_)) => State::Failed,
     };
     (state, code, signal)
-}
-
-pub(crate) fn time(micros: i64) -> String {
-    Timestamp::from_microsecond(micros)
-        .unwrap_or(Timestamp::UNIX_EPOCH)
-        .to_string()
 }

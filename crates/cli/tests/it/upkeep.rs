@@ -77,7 +77,7 @@ fn doctor_tells_what_to_do_about_an_old_record_and_a_clock_that_was_set() {
             clock.found
         );
         assert!(clock.fix.is_some());
-        engine.back_up(None, &who).await.unwrap();
+        engine.backups().create(None, &who).await.unwrap();
         assert_eq!(check("backup").await.level, Level::Ok);
         now.fetch_add(8 * DAY, Ordering::Relaxed);
         let backup = check("backup").await;

@@ -81,6 +81,13 @@ pub struct SandboxInfo {
 }
 
 impl Sandboxes {
+    /// Returns the name of a sandbox; its id if it is gone.
+    pub(crate) fn name_of(&self, id: &str) -> String {
+        let all = self.all();
+        let known = all.iter().find(|known| is_called(known, id));
+        known.map_or_else(|| id.to_owned(), |known| known.sandbox.name.clone())
+    }
+
     pub(crate) fn new(settings: &[Sandbox]) -> Self {
         let known = settings.iter().map(Known::of_settings);
         Self(Mutex::new(Arc::new(known.collect())))
@@ -358,8 +365,7 @@ impl Engine {
 
     /// Returns the name of a sandbox; its id where it is gone.
     pub(crate) fn sandbox_name(&self, id: &str) -> String {
-        let known = self.sandbox_called(id);
-        known.map_or_else(|| id.to_owned(), |sandbox| sandbox.name.clone())
+        self.sandboxes.name_of(id)
     }
 
     /// Returns what is to be known about the default sandbox before it is used.

@@ -21,6 +21,7 @@ use std::time::Duration;
 
 use rustix::fs::{fstat, statvfs};
 use weighlock_confine::{Access, FileId, Inodes, Limits, Mount, Network, Profile, Writes};
+use weighlock_screen::safe_text;
 
 use self::closed::{Closed, Secrets};
 use self::lately::Lately;
@@ -36,7 +37,6 @@ use crate::id::path_hash;
 use crate::live::lock;
 use crate::place::Place;
 use crate::protect::{self, Guard, Surface};
-use crate::safe::safe_text;
 use crate::sandbox::{Sandbox, Source, is_too_wide};
 use crate::view::{COPY, Detail, SandboxView};
 
