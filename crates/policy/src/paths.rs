@@ -56,46 +56,26 @@ const SECRETS: &[&str] = &[
     ".kube",
     ".npmrc",
     ".yarnrc.yml",
-    ".config/gh",
     ".config/hub",
-    ".config/gcloud",
-    ".config/git/credentials",
-    ".config/op",
-    ".config/glab-cli",
-    ".config/doctl",
     ".config/heroku",
-    ".config/sops",
-    ".config/age",
     ".config/rclone",
     ".gem/credentials",
     ".terraform.d/credentials*",
-    ".terraformrc",
     ".m2/settings.xml",
     ".local/share/keyrings",
     ".keychain",
-    "Library/Keychains",
+    "library/keychains",
     ".mozilla",
     ".config/google-chrome",
     ".config/chromium",
-    ".config/BraveSoftware",
+    ".config/bravesoftware",
     ".thunderbird",
-    ".bash_history",
-    ".zsh_history",
-    ".sh_history",
     ".history",
-    ".python_history",
-    ".node_repl_history",
-    ".psql_history",
-    ".mysql_history",
-    ".sqlite_history",
-    ".rediscli_history",
     ".lesshst",
     ".local/share/fish/fish_history",
     ".claude.json",
     ".claude/.credentials.json",
     ".codex/auth.json",
-    "master.key",
-    "terraform.tfstate*",
 ];
 
 /// The same for whole paths.
@@ -325,7 +305,9 @@ fn is_protected(path: &str, place: &Place) -> bool {
 
 /// Returns whether a clean path is, or is in, a place that holds secrets.
 fn is_secret(path: &str, place: &Place) -> bool {
-    let name = path.rsplit('/').next().unwrap_or(path);
+    // As the walls see it: `.ENV` is `.env`.
+    let lower = path.to_ascii_lowercase();
+    let name = lower.rsplit('/').next().unwrap_or(&lower);
     if name
         .rsplit('.')
         .next()
@@ -343,7 +325,7 @@ fn is_secret(path: &str, place: &Place) -> bool {
         return true;
     }
     // `HEAD:.env` is a path, too.
-    let parts = path.split(['/', ':']).filter(|part| !part.is_empty());
+    let parts = lower.split(['/', ':']).filter(|part| !part.is_empty());
     let parts: Vec<&str> = parts.collect();
     (0..parts.len()).any(|at| has_secret_name(parts[at], &parts[at + 1..]))
 }
@@ -489,7 +471,7 @@ impl<'a> PatternName<'a> {
             return true;
         }
         // `*.json` is not meant to find `credentials.json`; `*.pem` is.
-        let by_ending = self.is_ending && !secret.first.starts_with('*');
+        let by_ending = self.is_ending && !is_ending(secret.first);
         let mut examples = secret.examples.iter();
         !self.is_vague && !by_ending && examples.any(|name| overlap(self.part, name))
     }

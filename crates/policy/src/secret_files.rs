@@ -4,12 +4,16 @@
 //! about before it runs; and the walls keep the file from every command that
 //! nobody has allowed, whatever the command's text says.
 
+use std::borrow::Cow;
+
 use crate::rules::glob::{Glob, Split, Word};
 
 /// The built-in list. A later pattern overrides an earlier one, and `!` makes
 /// an exception. A pattern without a slash is about names at any depth, one
 /// with a slash about paths relative to the sandbox. A slash at the end means
-/// directories with all that is in them; other patterns mean files.
+/// directories with all that is in them; other patterns mean files. Large and
+/// small letters are the same: `Server.KEY` is a key, and some file systems do
+/// not tell them apart.
 ///
 /// Only what no build needs is on it. `.npmrc` and `.yarnrc.yml` may hold a
 /// token, but package managers fail without them. Certificates are public.
@@ -26,6 +30,12 @@ pub const SECRET_FILES: &[&str] = &[
     "*.kdbx",
     "*.ppk",
     "*.ovpn",
+    "*.p8",
+    "*.pk8",
+    "*.jceks",
+    "*.keytab",
+    "*.agekey",
+    "secring.*",
     // Certificates.
     "!*cert*.pem",
     "!*chain*.pem",
@@ -50,6 +60,11 @@ pub const SECRET_FILES: &[&str] = &[
     "id_dsa*",
     "id_ecdsa*",
     "id_ed25519*",
+    "*_rsa",
+    "*_dsa",
+    "*_ecdsa",
+    "*_ed25519",
+    "ssh_host_*_key",
     "!*.pub",
     // Variables of a program.
     ".env",
@@ -67,6 +82,7 @@ pub const SECRET_FILES: &[&str] = &[
     ".netrc",
     "_netrc",
     ".pgpass",
+    "pgpass.conf",
     ".my.cnf",
     ".mylogin.cnf",
     ".git-credentials",
@@ -78,11 +94,35 @@ pub const SECRET_FILES: &[&str] = &[
     ".vault-token",
     ".vault_pass*",
     ".vault-pass*",
+    ".dev.vars",
+    ".dockercfg",
+    ".passwd",
+    ".terraformrc",
+    "kubeconfig",
+    "*.kubeconfig",
+    "rclone.conf",
     "credentials",
     "credentials.json",
+    "*credentials.csv",
+    "credentials.yml",
+    "credentials.yaml",
+    "credentials.toml",
+    "credentials.ini",
+    "credentials.tfrc.json",
     "application_default_credentials.json",
+    "client_secret*.json",
     "service-account*.json",
     "service_account*.json",
+    "serviceaccount*.json",
+    "*firebase-adminsdk*.json",
+    "rootkey.csv",
+    "*accesskeys.csv",
+    "key.properties",
+    "keystore.properties",
+    "secret.yml",
+    "secret.yaml",
+    "secret.json",
+    "secret.toml",
     "secrets.yml",
     "secrets.yaml",
     "secrets.json",
@@ -90,6 +130,9 @@ pub const SECRET_FILES: &[&str] = &[
     // A chart's templates are no secrets yet.
     "!**/templates/secrets.yml",
     "!**/templates/secrets.yaml",
+    "!**/templates/secret.yml",
+    "!**/templates/secret.yaml",
+    ".secret",
     ".secrets",
     "*.tfstate",
     "*.tfstate.*",
@@ -97,12 +140,30 @@ pub const SECRET_FILES: &[&str] = &[
     "**/.docker/config.json",
     "**/.cargo/credentials*",
     "**/.kube/config",
+    "**/.config/git/credentials",
+    // What was typed, with passwords in it.
+    ".bash_history",
+    ".zsh_history",
+    ".sh_history",
+    ".python_history",
+    ".node_repl_history",
+    ".psql_history",
+    ".mysql_history",
+    ".sqlite_history",
+    ".rediscli_history",
     ".ssh/",
     ".gnupg/",
     ".aws/",
     ".azure/",
     ".password-store/",
     ".secrets/",
+    "**/.config/gh/",
+    "**/.config/gcloud/",
+    "**/.config/op/",
+    "**/.config/glab-cli/",
+    "**/.config/doctl/",
+    "**/.config/sops/",
+    "**/.config/age/",
     // Templates of any of them.
     "!*.example",
     "!*.sample",
@@ -146,6 +207,7 @@ impl SecretFiles {
     /// Returns whether a path, relative to the sandbox, is on the list: a
     /// directory as a whole, or a file.
     pub fn has(&self, path: &str, is_directory: bool) -> bool {
+        let path = &*lower(path);
         let name = path.rsplit('/').next().unwrap_or(path);
         let about = |pattern: &&Pattern| pattern.is_about(name, path, is_directory);
         // Nearly all paths are on no list, and need not be compared with the
@@ -175,6 +237,7 @@ impl Pattern {
                  or a path relative to the sandbox such as `config/*.key`"
             ));
         }
+        let rest = &*lower(rest);
         let what = match rest {
             _ if !rest.contains(['/', '?', '[', '{']) && rest != "**" => {
                 What::Name(Word::new(rest))
@@ -201,6 +264,13 @@ impl Pattern {
 
     fn is_everything(&self) -> bool {
         matches!(&self.what, What::Path(glob) if glob.is_everything())
+    }
+}
+
+fn lower(text: &str) -> Cow<'_, str> {
+    match text.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        true => text.to_ascii_lowercase().into(),
+        false => text.into(),
     }
 }
 
@@ -240,6 +310,20 @@ mod tests {
             "infra/terraform.tfstate.backup",
             "config/secrets.yml",
             ".netrc",
+            ".ENV",
+            "Certs/Server.PEM",
+            "ID_RSA",
+            "deploy_ed25519",
+            "etc/ssh_host_rsa_key",
+            "firebase/serviceAccountKey.json",
+            "shop-firebase-adminsdk-x1.json",
+            "client_secret_42.apps.googleusercontent.com.json",
+            "new_user_credentials.csv",
+            "anna_accessKeys.csv",
+            ".kube/config",
+            "ci.kubeconfig",
+            "k8s/secret.yaml",
+            ".bash_history",
         ] {
             assert!(list.has(path, false), "{path}");
         }
@@ -256,6 +340,11 @@ mod tests {
             "certs/server.crt",
             ".npmrc",
             "chart/templates/secrets.yaml",
+            "chart/templates/secret.yaml",
+            ".ENV.Example",
+            "ssh_host_rsa_key.pub",
+            "src/secret.rs",
+            "credentials.go",
             "src/credentials.rs",
             "android/app/debug.keystore",
             "environment.ts",
@@ -263,6 +352,7 @@ mod tests {
             assert!(!list.has(path, false), "{path}");
         }
         assert!(list.has(".ssh", true) && list.has("ops/.aws", true));
+        assert!(list.has("me/.config/gh", true));
         // A virtual environment of Python's, and a module.
         assert!(!list.has(".env", true) && !list.has("src/credentials", true));
     }
@@ -278,6 +368,8 @@ mod tests {
         assert!(!none.has(".env", false) && !none.has(".ssh", true));
         let few = list(&["!**", ".env"]);
         assert!(few.has("x/.env", false) && !few.has("x.pem", false));
+        let cased = list(&["Config/Prod.yml", "!**/KEYS/*"]);
+        assert!(cased.has("config/prod.YML", false) && !cased.has("keys/a.pem", false));
     }
 
     #[test]

@@ -11,8 +11,10 @@ use std::path::Path;
 pub(crate) struct Closed<'a> {
     /// The sandbox's name.
     pub(crate) sandbox: &'a str,
-    /// Relative to the sandbox's directory.
+    /// Relative to the sandbox's directory; a directory's ends with a slash.
     pub(crate) names: &'a [String],
+    /// Whether a name itself is on the list, and not another of the file's.
+    pub(crate) listed: &'a dyn Fn(&str) -> bool,
     /// The run has failed.
     pub(crate) failed: bool,
 }
@@ -57,26 +59,30 @@ impl<'a> Closed<'a> {
     /// `web/.env` is not `.env`.
     fn named_in(&self, line: &str) -> Option<&'a str> {
         let names = || self.names.iter().map(String::as_str);
-        let whole = names().filter(|name| has(line, name));
+        let whole = names().filter(|name| has(line, plain(name)));
         whole.max_by_key(|name| name.len()).or_else(|| {
             // Seen from another directory.
-            let last = |name: &&str| name.rsplit('/').next().is_some_and(|last| has(line, last));
+            let last = |name: &&str| {
+                let last = plain(name).rsplit('/').next();
+                last.is_some_and(|last| has(line, last))
+            };
             names().find(last)
         })
     }
 
     fn denial(&self, name: &str) -> Denial {
-        let name = cleaned(Path::new(name));
+        let shown = cleaned(Path::new(plain(name)));
         let text = format!(
-            "cannot open {name}: it is on the sandbox's list of secret files, and nobody has \
+            "cannot open {shown}: it is on the sandbox's list of secret files, and nobody has \
              allowed this command to read those"
         );
-        denial("fs.secret", Some(name.clone()), text, self.remedy(&name))
+        denial("fs.secret", Some(shown), text, self.remedy(name))
     }
 
     /// Says it with care: the message names no file.
     fn perhaps(&self) -> Denial {
-        let first = cleaned(Path::new(self.names.first().map_or("", String::as_str)));
+        let name = self.names.first().map_or("", String::as_str);
+        let first = cleaned(Path::new(plain(name)));
         let more = match self.names.len() {
             0 | 1 => String::new(),
             all => format!(" and {} more", all - 1),
@@ -85,17 +91,29 @@ impl<'a> Closed<'a> {
             "secret files were closed to the command ({first}{more}), which may be what it was \
              denied"
         );
-        denial("fs.secret", None, text, self.remedy(&first))
+        denial("fs.secret", None, text, self.remedy(name))
     }
 
     fn remedy(&self, name: &str) -> String {
+        let exception = match (self.listed)(name) {
+            true => {
+                let slash = if name.ends_with('/') { "/" } else { "" };
+                format!("`!{}{slash}`", cleaned(Path::new(plain(name))))
+            }
+            false => "an exception for its other name, which is on the list,".to_owned(),
+        };
         format!(
             "a person can allow it once, when asked before it runs (`--review before`, in MCP \
-             `ask_first`), or always, with a rule that allows the command or with `!{name}` in \
+             `ask_first`), or always, with a rule that allows the command or with {exception} in \
              `secret_files` of sandbox `{}`; agents cannot",
             self.sandbox
         )
     }
+}
+
+/// A name as programs write it.
+fn plain(name: &str) -> &str {
+    name.trim_end_matches('/')
 }
 
 /// Returns whether a line has a name that is not a part of another one.
@@ -113,15 +131,34 @@ fn has(line: &str, name: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn found(text: &str, failed: bool) -> Vec<Option<String>> {
-        let names = [".env", "web/.env", "web/tls.key"].map(String::from);
+    fn denials(text: &str, failed: bool) -> Vec<Denial> {
+        let names = [".env", "web/.env", "web/tls.key", "me/.ssh/", "second.txt"];
         let closed = Closed {
             sandbox: "shop",
-            names: &names,
+            names: &names.map(String::from),
+            listed: &|name| name != "second.txt",
             failed,
         };
-        let found = find_secret(text, &closed).into_iter();
+        find_secret(text, &closed)
+    }
+
+    fn found(text: &str, failed: bool) -> Vec<Option<String>> {
+        let found = denials(text, failed).into_iter();
         found.map(|denial| denial.object).collect()
+    }
+
+    #[test]
+    fn the_exception_that_is_proposed_helps() {
+        for (line, exception) in [
+            ("cat: web/.env: Permission denied", "with `!web/.env` in"),
+            ("ls: me/.ssh: Permission denied", "with `!me/.ssh/` in"),
+            ("cat: .ssh/config: Permission denied", "with `!me/.ssh/` in"),
+            ("cat: second.txt: Permission denied", "for its other name"),
+        ] {
+            let found = denials(line, true);
+            assert_eq!(found.len(), 1, "{line}");
+            assert!(found[0].remedy.contains(exception), "{:?}", found[0]);
+        }
     }
 
     #[test]

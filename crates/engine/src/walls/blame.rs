@@ -90,6 +90,7 @@ impl Engine {
         let closed = Closed {
             sandbox: &view.name,
             names: &view.closed,
+            listed: &|name| self.is_listed(name),
             failed,
         };
         let said = |stream| log.tail(stream, LOOK_AT).unwrap_or_default();

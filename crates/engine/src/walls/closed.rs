@@ -10,11 +10,11 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use weighlock_confine::Mount;
+use weighlock_confine::{Access, Mount};
 use weighlock_policy::SecretFiles;
 
 use super::person::Person;
-use super::secret_files::{Indexes, MOST_DIRECTORIES, MOST_FILES, TooMany, find_once};
+use super::secret_files::{Found, Indexes, MOST_DIRECTORIES, MOST_FILES, TooMany, find_once};
 use crate::effects::Layers;
 use crate::engine::Engine;
 use crate::error::{Error, brief};
@@ -93,7 +93,8 @@ impl Engine {
         };
         let list = self.list_of(sandbox)?;
         let found = self.found.secrets.indexes.find(&dir, &list);
-        Ok(!found.map_err(|TooMany| too_many(&dir))?.is_empty())
+        let found = found.map_err(|TooMany| too_many(&dir))?;
+        Ok(!found.secrets.is_empty())
     }
 
     /// Finds what has to be closed in a directory, and in what else the sandbox
@@ -114,7 +115,7 @@ impl Engine {
         let (others, named): (Vec<PathBuf>, Vec<PathBuf>) = shown.partition(|path| path.is_dir());
         for other in &others {
             match indexes.find(other, &list) {
-                Ok(more) => found.extend(more),
+                Ok(more) => found.add(more),
                 Err(TooMany) => closed.warnings.push(format!(
                     "{} is too large to find the secret files in it, so they can be read",
                     other.display()
@@ -128,15 +129,29 @@ impl Engine {
         for root in &roots {
             for upper in layers.with_secrets(root) {
                 let more = find_once(&upper, &list).map_err(|TooMany| too_many(root))?;
-                found.extend(more.iter().map(|path| root.join(path)));
+                found.add(more.below(root));
             }
         }
         // A link may lead to what is not shown, and a file that the settings
         // name is meant to be read.
-        found.retain(|path| roots.iter().any(|root| path.starts_with(root)));
-        found.retain(|path| !named.contains(path) && !self.found.secrets.is_own(path));
-        closed.take(dir, found)?;
+        let own = |path: &Path| self.found.secrets.is_own(path);
+        found.secrets.retain(|path| {
+            let is_shown = roots.iter().any(|root| path.starts_with(root));
+            is_shown && !named.contains(path) && !own(path)
+        });
+        let writes_directly = !layers.is_wanted();
+        closed.take(dir, found, writes_directly.then_some(&roots[..]))?;
         Ok(closed)
+    }
+
+    /// Returns whether a name is on a list that is in use.
+    pub(crate) fn is_listed(&self, name: &str) -> bool {
+        let lists = lock(&self.found.secrets.lists);
+        let (name, is_dir) = match name.strip_suffix('/') {
+            Some(name) => (name, true),
+            None => (name, false),
+        };
+        lists.values().any(|list| list.has(name, is_dir))
     }
 
     fn list_of(&self, sandbox: &Sandbox) -> Result<Arc<SecretFiles>, Error> {
@@ -160,24 +175,59 @@ impl Engine {
 }
 
 impl Closed {
-    fn take(&mut self, dir: &Path, found: BTreeSet<PathBuf>) -> Result<(), Error> {
-        for path in found {
-            // Orders for walls are text; what has no such name goes with what
-            // it is in.
-            let Some(at) = path.ancestors().find(|at| at.to_str().is_some()) else {
+    /// Closes what was found. Where a run writes directly into these roots, the
+    /// directories on the way are pinned: renamed, they would take a secret
+    /// along to where the list does not say that it is one.
+    fn take(&mut self, dir: &Path, found: Found, roots: Option<&[&Path]>) -> Result<(), Error> {
+        let mut closed = BTreeSet::new();
+        let mut pinned = BTreeSet::new();
+        for path in found.secrets.iter().chain(&found.unlisted) {
+            let Some(at) = path.ancestors().find(|at| can_be_ordered(at)) else {
                 continue;
             };
             if dir.starts_with(at) {
                 return Err(too_many(dir));
             }
-            if self.names.len() < MOST_NAMED {
-                let name = at.strip_prefix(dir).unwrap_or(at);
-                self.names.push(name.to_string_lossy().into_owned());
+            let is_secret = found.secrets.contains(path);
+            if is_secret && self.names.len() < MOST_NAMED {
+                self.names.push(name(at, dir));
             }
-            self.mounts.push(Mount::Close { at: at.to_owned() });
+            let roots = roots.into_iter().flatten();
+            if let Some(root) = roots.filter(|root| at.starts_with(root)).max() {
+                let on_the_way = at.ancestors().skip(1).take_while(|above| above != root);
+                pinned.extend(on_the_way.map(Path::to_owned));
+            }
+            closed.insert(at.to_owned());
         }
+        pinned.retain(|at| !at.ancestors().any(|above| closed.contains(above)));
+        // Those above come first.
+        self.mounts
+            .extend(pinned.into_iter().map(|at| Mount::Guard {
+                at,
+                access: Access::Write,
+            }));
+        let closed = closed.into_iter().map(|at| Mount::Close { at });
+        self.mounts.extend(closed);
         Ok(())
     }
+}
+
+/// Returns the name under which a closed file is told, with a slash at the end
+/// of a directory's.
+fn name(at: &Path, dir: &Path) -> String {
+    let mut name = at.strip_prefix(dir).unwrap_or(at).to_string_lossy();
+    if at.is_dir() {
+        name += "/";
+    }
+    name.into_owned()
+}
+
+/// Whether walls can be ordered for a path: orders are text, and the kernel
+/// takes no longer one. What cannot be ordered goes with what it is in.
+fn can_be_ordered(at: &Path) -> bool {
+    /// Less than `PATH_MAX`, for what is put before it.
+    const LONGEST: usize = 3_500;
+    at.to_str().is_some_and(|text| text.len() < LONGEST)
 }
 
 fn too_many(dir: &Path) -> Error {
@@ -186,7 +236,7 @@ fn too_many(dir: &Path) -> Error {
         format!(
             "secret files in {} cannot all be found and kept from the command: it has more than \
              {MOST_DIRECTORIES} directories or {MOST_FILES} secret files, or one whose name is \
-             not text; nothing was run",
+             not text, or it cannot be listed; nothing was run",
             dir.display()
         ),
         "set up a sandbox for a part of it, or take files off the list with `secret_files` of the \

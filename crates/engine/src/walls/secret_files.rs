@@ -10,6 +10,7 @@ mod watch;
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::fs;
+use std::io;
 use std::os::unix::fs::{DirEntryExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -40,6 +41,32 @@ const SKIPPED: &[&str] = &[".git", "node_modules", "site-packages", "__pycache__
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct TooMany;
 
+/// What was found below a directory.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Found {
+    /// Files and directories on the list, by all names that they have there.
+    pub(super) secrets: BTreeSet<PathBuf>,
+    /// Directories that we may not look into. A command could: their owner can
+    /// change their mode, and whoever knows a name needs no listing.
+    pub(super) unlisted: BTreeSet<PathBuf>,
+}
+
+impl Found {
+    pub(super) fn add(&mut self, more: Self) {
+        self.secrets.extend(more.secrets);
+        self.unlisted.extend(more.unlisted);
+    }
+
+    /// Makes relative paths absolute.
+    pub(super) fn below(self, root: &Path) -> Self {
+        let join = |paths: BTreeSet<PathBuf>| paths.iter().map(|path| root.join(path)).collect();
+        Self {
+            secrets: join(self.secrets),
+            unlisted: join(self.unlisted),
+        }
+    }
+}
+
 /// What is known, by directory.
 #[derive(Default)]
 pub(crate) struct Indexes(Mutex<HashMap<PathBuf, Kept>>);
@@ -51,13 +78,8 @@ struct Kept {
 }
 
 impl Indexes {
-    /// Returns the files and directories below `dir` that are on the list, with
-    /// all names that they have there; absolute.
-    pub(super) fn find(
-        &self,
-        dir: &Path,
-        list: &Arc<SecretFiles>,
-    ) -> Result<BTreeSet<PathBuf>, TooMany> {
+    /// Returns what is on the list below `dir`, with absolute paths.
+    pub(super) fn find(&self, dir: &Path, list: &Arc<SecretFiles>) -> Result<Found, TooMany> {
         let index = self.index(dir, list);
         lock(&index).find()
     }
@@ -94,6 +116,8 @@ struct Index {
     is: Option<FileId>,
     /// Relative.
     found: BTreeSet<PathBuf>,
+    /// Relative.
+    unlisted: BTreeSet<PathBuf>,
     watch: Option<Watch>,
     /// All names of files that have several, relative, by what tells that
     /// there are others now: the time of change.
@@ -107,39 +131,73 @@ impl Index {
             list: Arc::clone(list),
             is: None,
             found: BTreeSet::new(),
+            unlisted: BTreeSet::new(),
             watch: None,
             names: HashMap::new(),
         }
     }
 
-    fn find(&mut self) -> Result<BTreeSet<PathBuf>, TooMany> {
+    fn find(&mut self) -> Result<Found, TooMany> {
         self.refresh()?;
         let mut all = BTreeSet::new();
         for path in self.found.clone() {
             let at = self.dir.join(&path);
-            let Ok(meta) = at.symlink_metadata() else {
-                // If it comes back, the kernel tells.
-                self.found.remove(&path);
-                continue;
+            let meta = match at.symlink_metadata() {
+                Ok(meta) => meta,
+                Err(error) if is_gone(&error) => {
+                    // If it comes back, the kernel tells.
+                    self.found.remove(&path);
+                    continue;
+                }
+                Err(_) => {
+                    all.insert(at);
+                    continue;
+                }
             };
-            if meta.is_symlink() {
-                // Reading it is reading what it leads to.
-                let whole = self.list.has(&path.to_string_lossy(), true);
-                let to = at.canonicalize().ok();
-                let to = to.filter(|to| to.is_file() || whole && !self.dir.starts_with(to));
-                all.extend(to);
+            if !meta.is_symlink() {
+                self.add_with_names(at, &meta, &mut all)?;
                 continue;
             }
-            if meta.nlink() > 1 && meta.is_file() {
-                let names = self.names_of(&meta)?;
-                all.extend(names.iter().map(|name| self.dir.join(name)));
+            // Reading it is reading what it leads to.
+            let whole = self.list.has(&path.to_string_lossy(), true);
+            let to = at.canonicalize().ok();
+            let to = to.filter(|to| to.is_file() || whole && !self.dir.starts_with(to));
+            if let Some(to) = to
+                && let Ok(meta) = to.symlink_metadata()
+            {
+                self.add_with_names(to, &meta, &mut all)?;
             }
-            all.insert(at);
         }
-        match all.len() > MOST_FILES {
-            true => Err(TooMany),
-            false => Ok(all),
+        if all.len() > MOST_FILES {
+            return Err(TooMany);
         }
+        Ok(Found {
+            secrets: all,
+            unlisted: self.unlisted.iter().map(|dir| self.dir.join(dir)).collect(),
+        })
+    }
+
+    /// Adds a file under all names that it has here; for a directory, those of
+    /// the files in it that have several.
+    fn add_with_names(
+        &mut self,
+        at: PathBuf,
+        meta: &fs::Metadata,
+        to: &mut BTreeSet<PathBuf>,
+    ) -> Result<(), TooMany> {
+        let mut shared = vec![];
+        match meta.is_dir() {
+            true => shared = shared_in(&at),
+            false if meta.nlink() > 1 => shared.push(meta.clone()),
+            false => {}
+        }
+        for meta in shared {
+            let names = self.names_of(&meta)?.into_iter();
+            let names = names.map(|name| self.dir.join(name));
+            to.extend(names.filter(|name| !name.starts_with(&at)));
+        }
+        to.insert(at);
+        Ok(())
     }
 
     /// Brings what was found up to date.
@@ -154,6 +212,7 @@ impl Index {
         }
         self.is = is;
         self.found.clear();
+        self.unlisted.clear();
         self.names.clear();
         self.watch = Watch::new(&self.dir);
         self.walk(PathBuf::new())
@@ -165,6 +224,10 @@ impl Index {
                 true => self.meet_directory(path)?,
                 false => self.meet_file(path),
             }
+        }
+        // Nobody tells when one can be listed.
+        for dir in std::mem::take(&mut self.unlisted) {
+            self.walk(dir)?;
         }
         Ok(())
     }
@@ -207,8 +270,17 @@ impl Index {
             {
                 self.watch = None;
             }
-            // What we may not list, the command may not either.
-            for entry in fs::read_dir(&at).into_iter().flatten().flatten() {
+            let entries = match fs::read_dir(&at) {
+                Ok(entries) => entries,
+                Err(error) if is_gone(&error) => continue,
+                // Of the directory itself nothing would be left to show.
+                Err(_) if dir.as_os_str().is_empty() => return Err(TooMany),
+                Err(_) => {
+                    self.unlisted.insert(dir);
+                    continue;
+                }
+            };
+            for entry in entries.flatten() {
                 let path = dir.join(entry.file_name());
                 let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
                 if !is_dir {
@@ -226,7 +298,14 @@ impl Index {
     /// Returns all names that a file has here.
     fn names_of(&mut self, meta: &fs::Metadata) -> Result<Vec<PathBuf>, TooMany> {
         let key = (meta.dev(), meta.ino(), meta.ctime(), meta.ctime_nsec());
-        if let Some(names) = self.names.get(&key) {
+        // A directory on the way to one may have another name by now.
+        let is_there = |name: &PathBuf| {
+            let there = self.dir.join(name).symlink_metadata();
+            there.is_ok_and(|there| there.ino() == meta.ino())
+        };
+        if let Some(names) = self.names.get(&key)
+            && names.iter().all(is_there)
+        {
             return Ok(names.clone());
         }
         let names = names_of(&self.dir, meta.ino())?;
@@ -263,10 +342,41 @@ fn names_of(dir: &Path, inode: u64) -> Result<Vec<PathBuf>, TooMany> {
 
 /// Finds what is on the list below a directory that changes with every run;
 /// relative.
-pub(super) fn find_once(dir: &Path, list: &Arc<SecretFiles>) -> Result<BTreeSet<PathBuf>, TooMany> {
+pub(super) fn find_once(dir: &Path, list: &Arc<SecretFiles>) -> Result<Found, TooMany> {
     let mut index = Index::new(dir, list);
     index.walk(PathBuf::new())?;
-    Ok(index.found)
+    Ok(Found {
+        secrets: index.found,
+        unlisted: index.unlisted,
+    })
+}
+
+/// Returns the files in a directory that have other names, of as many as can
+/// be looked at for every run.
+fn shared_in(dir: &Path) -> Vec<fs::Metadata> {
+    let mut shared = vec![];
+    let mut waiting = vec![dir.to_owned()];
+    let mut looked = 0;
+    while let Some(dir) = waiting.pop() {
+        for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+            looked += 1;
+            if looked > MOST_FILES {
+                return shared;
+            }
+            let Ok(meta) = entry.metadata() else { continue };
+            if meta.is_dir() {
+                waiting.push(entry.path());
+            } else if meta.nlink() > 1 {
+                shared.push(meta);
+            }
+        }
+    }
+    shared
+}
+
+fn is_gone(error: &io::Error) -> bool {
+    use io::ErrorKind::{NotADirectory, NotFound};
+    matches!(error.kind(), NotFound | NotADirectory)
 }
 
 fn is_skipped(path: &Path) -> bool {
@@ -301,7 +411,7 @@ mod tests {
         }
 
         fn found(&self) -> Vec<String> {
-            let found = self.1.find(self.dir(), &self.2).unwrap();
+            let found = self.1.find(self.dir(), &self.2).unwrap().secrets;
             let relative = |path: &PathBuf| path.strip_prefix(self.dir()).unwrap().to_owned();
             let found = found.iter().map(relative);
             found
@@ -337,7 +447,7 @@ mod tests {
         let tree = Tree::new();
         let dir = tree.dir().join("project");
         tree.put("project/.env");
-        let find = || tree.1.find(&dir, &tree.2).unwrap();
+        let find = || tree.1.find(&dir, &tree.2).unwrap().secrets;
         assert_eq!(find().len(), 1);
         fs::rename(&dir, tree.dir().join("old")).unwrap();
         tree.put("project/web/.env");
@@ -360,6 +470,46 @@ mod tests {
         assert_eq!(tree.found(), [".env", "a/more.txt"]);
         std::os::unix::fs::symlink("a/b.txt", tree.dir().join(".env.local")).unwrap();
         assert_eq!(tree.found(), [".env", "a/b.txt", "a/more.txt"]);
+        // What it leads to has other names as well.
+        fs::hard_link(tree.dir().join("a/b.txt"), tree.dir().join("c.txt")).unwrap();
+        assert_eq!(tree.found(), [".env", "a/b.txt", "a/more.txt", "c.txt"]);
+    }
+
+    #[test]
+    fn names_of_what_is_in_a_secret_directory_are_found() {
+        let tree = Tree::new();
+        tree.put(".ssh/deep/config");
+        // Nobody watches there.
+        tree.put("node_modules/a/x");
+        let link = |name: &str| {
+            fs::hard_link(tree.dir().join(".ssh/deep/config"), tree.dir().join(name)).unwrap();
+        };
+        link("node_modules/a/notes.txt");
+        assert_eq!(tree.found(), [".ssh", "node_modules/a/notes.txt"]);
+        let at = |name: &str| tree.dir().join("node_modules").join(name);
+        fs::rename(at("a"), at("b")).unwrap();
+        assert_eq!(tree.found(), [".ssh", "node_modules/b/notes.txt"]);
+    }
+
+    #[test]
+    fn what_cannot_be_looked_into_is_told() {
+        use std::os::unix::fs::PermissionsExt;
+        if rustix::process::geteuid().is_root() {
+            return; // Root looks into everything.
+        }
+        let tree = Tree::new();
+        tree.put("locked/.env");
+        let dir = tree.dir().join("locked");
+        let allow = |mode| fs::set_permissions(&dir, fs::Permissions::from_mode(mode)).unwrap();
+        let unlisted = || tree.1.find(tree.dir(), &tree.2).unwrap().unlisted;
+        for mode in [0, 0o311] {
+            allow(mode);
+            assert_eq!(unlisted(), BTreeSet::from([dir.clone()]));
+            assert!(tree.found().is_empty());
+        }
+        allow(0o755);
+        assert_eq!(tree.found(), ["locked/.env"]);
+        assert!(unlisted().is_empty());
     }
 
     #[test]

@@ -188,6 +188,52 @@ fn what_appears_is_closed_for_the_next_run() {
 }
 
 #[test]
+fn other_names_and_other_letters_do_not_open_them() {
+    let place = project();
+    let base = place.home.base();
+    for name in [".ENV.local", "certs/Server.PEM", "keys/ID_RSA"] {
+        place.write(name, SECRET);
+    }
+    // A file of a secret directory, and what a secret link leads to.
+    fs::hard_link(base.join(".ssh/config"), base.join("deploy/third.txt")).unwrap();
+    place.write("conf/real.txt", SECRET);
+    fs::hard_link(base.join("conf/real.txt"), base.join("conf/second.txt")).unwrap();
+    std::os::unix::fs::symlink("conf/real.txt", base.join(".env.prod")).unwrap();
+    let run = place.unasked("grep -r . . 2>&1", Value::Null);
+    assert!(!told(&place, &run).contains(SECRET), "{run}");
+    // What is proposed helps.
+    for (command, exception) in [
+        ("find . -name x", "`!.ssh/`"),
+        ("cat deploy/third.txt", "an exception for its other name"),
+    ] {
+        let run = place.unasked(command, Value::Null);
+        let remedy = text(&run["denials"][0], "remedy");
+        assert!(remedy.contains(exception), "{command}: {remedy}");
+    }
+}
+
+#[test]
+fn no_directory_takes_a_secret_to_where_it_is_none() {
+    let place = Place::with("preset = \"bash\"\n[sandbox.default]\nreview = \"before\"\n");
+    fill(&place);
+    place.write("app/deep/.docker/config.json", SECRET);
+    place.write("app/notes.txt", "notes\n");
+    // It writes directly, and is asked nothing.
+    for to in ["node_modules/x", "tests/x", ".git/x"] {
+        place.ask(
+            &format!("mkdir -p {to}; mv deploy app app/deep/.docker {to}; mv deploy {to}/y"),
+            Value::Null,
+        );
+    }
+    let run = place.ask("touch made; grep -rh . . 2>&1", Value::Null);
+    let run = run.json();
+    assert!(text(&run, "stdout").contains("how to deploy"), "{run}");
+    assert!(!told(&place, &run).contains(SECRET), "{run}");
+    assert!(place.read("deploy/tls.key").contains(SECRET));
+    assert!(place.read("app/deep/.docker/config.json").contains(SECRET));
+}
+
+#[test]
 fn what_a_person_has_allowed_reads_them() {
     let place = project();
     // Also what is only read is asked about where that makes a difference.
