@@ -79,16 +79,14 @@ mod backup;
 mod blacklist;
 mod clock;
 mod config;
-mod denial;
+mod denials;
 mod effects;
 mod engine;
-mod env;
 mod error;
 mod events;
 mod explain;
 mod external;
 mod follow;
-mod forgery;
 mod health;
 mod id;
 mod inbox;
@@ -98,23 +96,19 @@ mod kept;
 mod limits;
 mod listed;
 mod live;
-mod login;
 mod lookup;
-mod machine;
 mod measures;
 mod notify;
 mod output;
-mod passwd;
 mod past;
 mod pause;
 mod people;
-mod place;
 mod plan;
 mod policies;
 mod policy;
 mod principal;
+mod probe;
 mod project;
-mod protect;
 mod query;
 mod quota;
 mod recordings;
@@ -124,7 +118,6 @@ mod request;
 mod retention;
 mod run;
 mod safe;
-mod sandbox;
 mod sandboxes;
 mod session;
 mod settings;
@@ -136,13 +129,11 @@ mod under_way;
 mod upkeep;
 mod view;
 mod waits;
-mod walls;
 
 pub use backup::{BackupView, Checked, Restored, check_backup, restore};
 pub use blacklist::BlacklistFile;
 pub use clock::Clock;
 pub use config::{Approvals, Config, Effects, Notify};
-pub use denial::Denial;
 pub use effects::{ChangeInfo, ChangesInfo, ChangesView, ConflictInfo, Draft, DraftRun, FileDiff};
 pub use engine::Engine;
 pub use error::{Error, Kind, Problem};
@@ -152,8 +143,8 @@ pub use explain::{
     TokenView,
 };
 pub use external::Report;
-pub use health::{Check, Checks, Health, Level, size};
-pub use id::{path_hash, short as short_id};
+pub use health::{Check, Checks, Health, Level};
+pub use id::short as short_id;
 pub use inbox::{
     AnswerView, ApprovalView, Decision, DecisionKind, InboxFilter, RuleChoice, RuleGroup,
     RuleProposals, ScopeView, Situation, Tried,
@@ -163,7 +154,6 @@ pub use judge::{Judge, check_rules};
 pub use kept::{Kept, KeptPart};
 pub use limits::{LimitsInForce, ServerLimits};
 pub use listed::Listed;
-pub use machine::PrimitiveView;
 pub use measures::{Counted, Gauges, Measures};
 pub use notify::{
     Format, Item as NoticeItem, Message, NoticeView, Parcel, Posted, Quiet, Secret, Topic, Urgency,
@@ -179,11 +169,11 @@ pub use policies::{
 };
 pub use policy::PolicyFiles;
 pub use principal::{Principal, Role, Via};
+pub use probe::PrimitiveView;
 pub use recordings::{Recording, RecordingIndex, RecordingMark};
 pub use request::{Input, Request, Terminal};
 pub use run::Outcome;
 pub use safe::{safe_command, safe_prose, safe_text};
-pub use sandbox::{DEFAULT as DEFAULT_SANDBOX, Review, Sandbox, Source, is_label, is_whole};
 pub use sandboxes::{
     Files, Folder, FolderView, Guard, LimitsInfo, NewSandbox, SandboxInfo, SandboxPatch,
 };
@@ -219,4 +209,8 @@ pub use weighlock_screen::{Colour, Look, StyledLine, StyledSpan};
 pub use weighlock_store::{
     ApprovalState, BOUNDS, Checkpoint, Count, Durability, EntryFilter, Error as StoreError, Fault,
     Filter, Histogram, Risk, State, Store, Verified, verify_export,
+};
+pub use weighlock_walls::{
+    DEFAULT_SANDBOX, Denial, Review, Sandbox, SandboxSource, format_bytes as size,
+    is_complete_path, is_sandbox_name, path_hash,
 };

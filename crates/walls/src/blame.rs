@@ -1,109 +1,110 @@
-//! Which walls a failed run has met.
+//! Explains a failed run by its sandbox's walls.
 
 use std::path::{Path, PathBuf};
 
 use weighlock_confine::{Access, PRIVATE, SYSTEM};
-use weighlock_exec::{Log, Stream};
 
-use super::person::Person;
-use crate::denial::{self, Closed, Denial, Fence, Limits, Walls};
-use crate::engine::Engine;
-use crate::protect::{self, Guard};
-use crate::view::SandboxView;
+use crate::denial::{Denial, FileFence, LimitValues, WallMap, find_denials};
+use crate::protect::{Protection, find_surface};
+use crate::run_user::RunUser;
+use crate::sandbox::Sandbox;
+use crate::state::WallState;
 
-/// The end of standard error, where a failure is explained.
-const LOOK_AT: usize = 64 * 1024;
+/// Directories of a home directory that begin empty in every sandbox: a missing
+/// file there is simply missing. Elsewhere it may be hidden.
+const EMPTY_IN_HOME: &[&str] = &[".cache", ".cargo", ".config", ".local", ".npm", "go"];
 
-/// Parts of a home directory that begin empty in every sandbox: a file that is
-/// not there is just not there. Elsewhere it may be hidden.
-const OWN: &[&str] = &[".cache", ".cargo", ".config", ".local", ".npm", "go"];
+/// A run whose errors are to be explained, with the walls that it had.
+pub struct FailedRun<'a> {
+    /// Its sandbox as it is now.
+    pub sandbox: &'a Sandbox,
+    /// The directory that it could use.
+    pub directory: Option<&'a Path>,
+    /// Its working directory.
+    pub cwd: &'a Path,
+    /// It was proved to only read, and could write nothing.
+    pub read_only: bool,
+    /// It had no network. What runs on a copy has none in any sandbox.
+    pub offline: bool,
+    /// Landlock alone kept files away.
+    pub landlock_only: bool,
+}
 
-impl Engine {
-    /// Names the walls that a failed run has met, as its words suggest.
-    pub(crate) fn denials(&self, log: &Log, view: &SandboxView, cwd: &str) -> Vec<Denial> {
-        let Some(sandbox) = self.sandbox_called(&view.name) else {
-            return vec![];
-        };
-        let said = log.tail(Stream::Stderr, LOOK_AT).unwrap_or_default();
-        if said.is_empty() {
-            return vec![];
-        }
-        let dir = view.directory.as_ref().map(PathBuf::from);
-        let Ok(person) = Person::find(&sandbox, dir.as_deref(), &self.home) else {
-            return vec![];
-        };
-        let in_home = |path: &PathBuf| person.resolve(path);
-        let private = PRIVATE.iter().map(PathBuf::from);
-        let mut writable: Vec<PathBuf> = private.collect();
-        writable.extend(OWN.iter().map(|name| person.home.join(name)));
-        writable.extend(sandbox.write.iter().map(in_home));
+/// Names the walls that a run has met, according to its standard error.
+pub(crate) fn explain_failure(state: &WallState, run: &FailedRun<'_>, stderr: &str) -> Vec<Denial> {
+    let sandbox = run.sandbox;
+    let Ok(user) = RunUser::find(sandbox, run.directory, &state.settings.home) else {
+        return vec![];
+    };
+    let trees = VisibleTrees::of_run(state, run, &user);
+    let limits = &sandbox.limits;
+    let walls = WallMap {
+        name: &sandbox.name,
+        cwd: run.cwd,
+        readable: &trees.readable,
+        writable: &trees.writable,
+        protected: &trees.protected,
+        // Where a person allows a command in a sandbox that is always
+        // read-only, the home directory is writable.
+        closed_home: run.read_only.then_some(&*user.home),
+        network_off: run.offline,
+        fence: match run.landlock_only {
+            true => FileFence::Landlock,
+            false => FileFence::Mounts,
+        },
+        limits: LimitValues {
+            memory_bytes: Some(limits.memory_bytes),
+            processes: Some(limits.processes),
+            open_files: Some(limits.open_files),
+            file_bytes: Some(limits.file_bytes),
+        },
+    };
+    find_denials(stderr, &walls)
+}
+
+/// Returns the absolute paths in a directory that are read-only because other
+/// programs run them.
+pub(crate) fn protected_paths(
+    state: &WallState,
+    dir: &Path,
+    unprotected: &[String],
+) -> Vec<PathBuf> {
+    let surface = find_surface(dir, &state.repositories.list_below(dir), unprotected);
+    let entries = surface.entries.into_iter();
+    let read_only = entries.filter(|entry| entry.protection == Protection::ReadOnly);
+    read_only.map(|entry| dir.join(entry.path)).collect()
+}
+
+/// What a run could see and write.
+struct VisibleTrees {
+    readable: Vec<PathBuf>,
+    writable: Vec<PathBuf>,
+    protected: Vec<PathBuf>,
+}
+
+impl VisibleTrees {
+    fn of_run(state: &WallState, run: &FailedRun<'_>, user: &RunUser) -> Self {
+        let sandbox = run.sandbox;
+        let expand = |path: &PathBuf| user.expand_home(path);
+        let mut writable: Vec<PathBuf> = PRIVATE.iter().map(PathBuf::from).collect();
+        writable.extend(EMPTY_IN_HOME.iter().map(|name| user.home.join(name)));
         let mut readable: Vec<PathBuf> = SYSTEM.iter().map(PathBuf::from).collect();
         readable.extend(["/proc".into(), "/dev".into()]);
-        readable.extend(PRIVATE.iter().map(PathBuf::from));
-        readable.extend(OWN.iter().map(|name| person.home.join(name)));
-        readable.extend(sandbox.read.iter().chain(&sandbox.write).map(in_home));
+        readable.extend(writable.iter().cloned());
+        readable.extend(sandbox.read.iter().chain(&sandbox.write).map(expand));
+        writable.extend(sandbox.write.iter().map(expand));
         let mut protected = vec![];
-        if let Some(dir) = dir {
+        if let Some(dir) = run.directory {
             if sandbox.files == Access::Write {
-                writable.push(dir.clone());
-                protected = self.protected(&dir, &sandbox.unprotected);
+                writable.push(dir.to_owned());
+                protected = protected_paths(state, dir, &sandbox.unprotected);
             }
-            readable.push(dir);
+            readable.push(dir.to_owned());
         }
-        let limits = &sandbox.limits;
-        let walls = Walls {
-            name: &sandbox.name,
-            cwd: Path::new(cwd),
-            readable: &readable,
-            writable: &writable,
-            protected: &protected,
-            // Read-only is the whole sandbox for what is proved to read. Where a
-            // person allows something in one that always is, the kernel lets it.
-            closed_home: (view.files == "read").then_some(&*person.home),
-            // What is tried is offline wherever it is tried.
-            network_off: view.network == "off",
-            fence: match view.level.as_deref() {
-                Some("landlock") => Fence::Landlock,
-                _ => Fence::Mounts,
-            },
-            limits: Limits {
-                memory_bytes: Some(limits.memory_bytes),
-                processes: Some(limits.processes),
-                open_files: Some(limits.open_files),
-                file_bytes: Some(limits.file_bytes),
-            },
-        };
-        denial::find(&String::from_utf8_lossy(&said), &walls)
-    }
-
-    /// Names the secret files that a run could not open, as its words suggest.
-    /// Much of what agents run puts its errors among its output.
-    pub(crate) fn secret_denials(
-        &self,
-        log: &Log,
-        view: &SandboxView,
-        failed: bool,
-    ) -> Vec<Denial> {
-        if view.closed.is_empty() {
-            return vec![];
+        Self {
+            readable,
+            writable,
+            protected,
         }
-        let closed = Closed {
-            sandbox: &view.name,
-            names: &view.closed,
-            failed,
-        };
-        let said = |stream| log.tail(stream, LOOK_AT).unwrap_or_default();
-        let streams = [said(Stream::Stderr), said(Stream::Stdout)].concat();
-        denial::find_secret(&String::from_utf8_lossy(&streams), &closed)
-    }
-
-    pub(crate) fn protected(&self, dir: &Path, unprotected: &[String]) -> Vec<PathBuf> {
-        let surface = protect::surface(dir, &self.found.repositories.below(dir), unprotected);
-        surface
-            .entries
-            .into_iter()
-            .filter(|entry| entry.guard == Guard::ReadOnly)
-            .map(|entry| dir.join(entry.path))
-            .collect()
     }
 }

@@ -1,9 +1,9 @@
-//! Caches of what is only tried.
+//! Keeps compilers' caches for commands that run on a copy.
 //!
-//! What it writes to the home directory is thrown away, and whoever compiles
-//! would begin from nothing each time. So some caches are kept, apart from those
-//! of commands that a person has allowed: one must not build what it finds of
-//! the others.
+//! What such a command writes to the home directory is discarded, so every
+//! build would start from nothing. So a few caches are kept, apart from those of
+//! commands that a person has allowed: an allowed build must not use objects
+//! that a command on a copy has put there.
 
 use std::ffi::OsString;
 use std::fs::Permissions;
@@ -12,11 +12,11 @@ use std::os::unix::fs::{DirBuilderExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use super::person::Person;
-use crate::live::lock;
+use crate::lock::lock;
+use crate::run_user::RunUser;
 
-/// Where compilers keep what they have compiled, below a home directory. Nothing
-/// in there was downloaded: that would be missed without a network.
+/// Caches of compilers, each with its path below a home directory. None of them
+/// holds downloads: without a network, those would be missed.
 const CACHES: &[(&str, &str)] = &[
     ("ccache", ".cache/ccache"),
     ("go-build", ".cache/go-build"),
@@ -25,25 +25,25 @@ const CACHES: &[(&str, &str)] = &[
     ("sccache", ".cache/sccache"),
 ];
 
-/// Held while they are made: two runs may be the first.
-static MAKING: Mutex<()> = Mutex::new(());
+/// Held while the caches are created: two runs may be the first.
+static CREATING: Mutex<()> = Mutex::new(());
 
-/// Returns where those are that belong to a home directory, and where they are
-/// seen.
-pub(super) fn of(home: &Path, person: &Person) -> io::Result<Vec<(PathBuf, PathBuf)>> {
-    let dir = beside(home);
-    make(&dir, person)?;
+/// Returns the caches that belong to a sandbox's home directory, each with the
+/// path where the run sees it. Creates them the first time.
+pub(crate) fn open_caches(home: &Path, user: &RunUser) -> io::Result<Vec<(PathBuf, PathBuf)>> {
+    let dir = caches_beside(home);
+    create_caches(&dir, user)?;
     let caches = CACHES.iter().map(|(name, at)| {
         let cache = dir.join(name);
-        // A run may have closed it for those after it.
-        open(&cache)?;
-        Ok((cache, person.home.join(at)))
+        // An earlier run may have taken the permissions away.
+        restore_access(&cache)?;
+        Ok((cache, user.home.join(at)))
     });
     caches.collect()
 }
 
-/// Lets the owner of a directory use it.
-pub(super) fn open(dir: &Path) -> io::Result<()> {
+/// Gives the owner of a directory all permissions on it.
+pub(crate) fn restore_access(dir: &Path) -> io::Result<()> {
     let mode = dir.metadata()?.permissions().mode();
     match mode & 0o700 {
         0o700 => Ok(()),
@@ -51,31 +51,31 @@ pub(super) fn open(dir: &Path) -> io::Result<()> {
     }
 }
 
-fn beside(home: &Path) -> PathBuf {
+fn caches_beside(home: &Path) -> PathBuf {
     let mut name: OsString = home.file_name().unwrap_or_default().to_owned();
     name.push("-tried");
     home.with_file_name(name)
 }
 
-/// Makes all of them before they are where they are looked for.
-fn make(dir: &Path, person: &Person) -> io::Result<()> {
+/// Creates all caches in a temporary directory, and renames that into place.
+fn create_caches(dir: &Path, user: &RunUser) -> io::Result<()> {
     if dir.is_dir() {
         return Ok(());
     }
-    let _one = lock(&MAKING);
-    let coming = dir.with_extension("new");
+    let _creating = lock(&CREATING);
+    let temporary = dir.with_extension("new");
     let mut private = std::fs::DirBuilder::new();
     private.recursive(true).mode(0o700);
     for (name, _) in CACHES {
-        let cache = coming.join(name);
+        let cache = temporary.join(name);
         private.create(&cache)?;
         if weighlock_confine::is_root() {
-            let owner = person.identity;
+            let owner = user.identity;
             chown(&cache, Some(owner.uid), Some(owner.gid))?;
         }
     }
     match dir.is_dir() {
-        true => std::fs::remove_dir_all(coming),
-        false => std::fs::rename(coming, dir),
+        true => std::fs::remove_dir_all(temporary),
+        false => std::fs::rename(temporary, dir),
     }
 }

@@ -1,10 +1,8 @@
 //! The environment a command starts with.
 
-use crate::login::join;
-
-/// Variables that commands may see when the server has them. No secrets are
-/// kept in these.
-pub(crate) const ALLOWED: &[&str] = &[
+/// Variables of the server's environment that commands see by default. None of
+/// them holds secrets.
+pub const PASSED_VARIABLES: &[&str] = &[
     "PATH",
     "HOME",
     "USER",
@@ -18,14 +16,15 @@ pub(crate) const ALLOWED: &[&str] = &[
     "TZ",
 ];
 
-/// Makes tools that would ask a person fail instead, and keeps colour and
-/// paging out of output that nobody looks at on a terminal. Nothing here says
-/// yes in a person's place, so there is no `npm_config_yes` and the like.
-const QUIET: &[(&str, &str)] = &[
+/// Makes tools fail instead of prompting, and keeps colour and paging out of
+/// output that no terminal shows. Nothing here confirms a prompt, so there is
+/// no `npm_config_yes` and the like.
+const NON_INTERACTIVE: &[(&str, &str)] = &[
     ("TERM", "dumb"),
     ("NO_COLOR", "1"),
     ("CI", "1"),
-    // Where it is called by name: end at the end, and leave the screen alone.
+    // Where a command calls it by name: quit at the end of the text, and do not
+    // clear the screen.
     ("LESS", "-FRX"),
     ("GIT_TERMINAL_PROMPT", "0"),
     // `true` would send an empty password; `false` gives none.
@@ -53,9 +52,9 @@ const QUIET: &[(&str, &str)] = &[
     ("NEEDRESTART_MODE", "l"),
 ];
 
-/// No tool starts a pager: nobody would end it, and where somebody types it runs
-/// what it is told (`!`), which nobody has judged.
-const UNPAGED: &[(&str, &str)] = &[
+/// Keeps tools from starting a pager: without a terminal nobody would quit it,
+/// and at a terminal it runs commands (`!`) that no rule has judged.
+const NO_PAGER: &[(&str, &str)] = &[
     ("PAGER", "cat"),
     ("MANPAGER", "cat"),
     ("SYSTEMD_PAGER", "cat"),
@@ -64,21 +63,21 @@ const UNPAGED: &[(&str, &str)] = &[
     ("GIT_PAGER", "cat"),
 ];
 
-/// On a terminal tools may ask, page and paint.
-const LIVELY: &[(&str, &str)] = &[("TERM", "xterm-256color"), ("COLORTERM", "truecolor")];
+/// Lets tools prompt, page and use colour on a terminal.
+const INTERACTIVE: &[(&str, &str)] = &[("TERM", "xterm-256color"), ("COLORTERM", "truecolor")];
 
-/// Where there is no network, trying again is no use; npm would go on for more
-/// than a minute. Cargo makes do with what it has if it knows.
+/// Turns retries off where there is no network; npm would retry for more than a
+/// minute. Cargo uses the crates that it has if it knows.
 const OFFLINE: &[(&str, &str)] = &[
     ("npm_config_fetch_retries", "0"),
     ("PIP_RETRIES", "0"),
     ("CARGO_NET_OFFLINE", "true"),
 ];
 
-/// For commands that only look: no pager runs a shell or an editor, and no tool
-/// fetches what it lacks. What a person's settings change, scripts do not expect.
+/// For commands that only read: pagers start no shell or editor, tools fetch
+/// nothing, and output does not follow a person's settings.
 const READ_ONLY: &[(&str, &str)] = &[
-    // Even a look would refresh the index otherwise.
+    // `git status` would refresh the index otherwise.
     ("GIT_OPTIONAL_LOCKS", "0"),
     ("GIT_NO_LAZY_FETCH", "1"),
     ("HGPLAIN", "1"),
@@ -87,17 +86,17 @@ const READ_ONLY: &[(&str, &str)] = &[
     ("RUSTUP_AUTO_INSTALL", "0"),
 ];
 
-/// What git is told where it may only look. A repository's own configuration
-/// names programs that even `git status` runs; these come after it and win.
+/// Git settings for commands that only read. A repository's own configuration
+/// names programs that even `git status` runs; these settings override it.
 ///
-/// Out of reach: `diff.external`, since git has no value for "none" (an empty
-/// one makes every diff fail), and the filters, `textconv` and `command` of
-/// attributes, which have any name. And git drops all of this for submodules.
-/// Where a repository has any of those, nothing runs unasked
-/// ([`crate::project`]).
+/// They cannot override `diff.external`, since git has no value for "none" (an
+/// empty one makes every diff fail), nor the filters, `textconv` and `command`
+/// of attributes, which have any name. And git drops all of this for
+/// submodules. Where a repository has any of those, the engine runs nothing
+/// without asking a person (`engine/src/project.rs`).
 const READ_ONLY_GIT: &[(&str, &str)] = &[
     ("core.fsmonitor", "false"),
-    // No file can be below it.
+    // No file can exist below it.
     ("core.hooksPath", "/dev/null"),
     // Would run `gpg.program` in `git log`.
     ("log.showSignature", "false"),
@@ -107,95 +106,113 @@ const READ_ONLY_GIT: &[(&str, &str)] = &[
     ("maintenance.auto", "false"),
 ];
 
-/// What git is told where it may write, but not its configuration.
+/// Git settings where a command may write, but not to git's configuration.
 const WRITING_GIT: &[(&str, &str)] = &[
-    // Not to try to remember there what a branch follows.
+    // Do not record there which branch a new one tracks.
     ("branch.autoSetupMerge", "false"),
-    // The person's settings may ask for it, and the person's keys stay out: no
-    // commit could be made.
+    // A person's settings may demand signatures, and their keys are not in the
+    // sandbox: every commit would fail.
     ("commit.gpgSign", "false"),
     ("tag.gpgSign", "false"),
 ];
 
-/// Used when neither the login shell nor the server has one.
-pub(crate) const FALLBACK_PATH: &str =
-    "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+/// The variable that names the run of a process.
+pub const RUN_VARIABLE: &str = "WEIGHLOCK_RUN";
 
-/// Names the run a process belongs to.
-pub(crate) const RUN: &str = "WEIGHLOCK_RUN";
-
-/// What an environment is made of.
-pub(crate) struct Parts<'a> {
-    /// The allowed part of the server's.
-    pub(crate) server: &'a [(String, String)],
-    /// Who the command is, and where that one is at home.
-    pub(crate) person: &'a [(String, String)],
-    /// See [`path`].
-    pub(crate) path: &'a str,
+/// What the environment of a command is made of.
+pub struct EnvironmentParts<'a> {
+    /// The allowed part of the server's environment.
+    pub server: &'a [(String, String)],
+    /// `HOME` and the name of the OS user that the command runs as.
+    pub user: &'a [(String, String)],
+    /// See [`Walls::search_path`](crate::Walls::search_path).
+    pub path: &'a str,
     /// What the sandbox sets.
-    pub(crate) sandbox: &'a [(String, String)],
+    pub sandbox: &'a [(String, String)],
     /// What the request sets. Its `GIT_CONFIG_COUNT` replaces ours, and with it
-    /// all that a look is told.
-    pub(crate) asked: &'a [(String, String)],
-    pub(crate) cwd: &'a str,
-    pub(crate) run: &'a str,
-    /// Whether the command may only look.
-    pub(crate) read_only: bool,
-    /// Whether it can reach only itself.
-    pub(crate) offline: bool,
-    /// Whether somebody looks at it on a terminal.
-    pub(crate) terminal: bool,
-    /// Whether it is a shell that is typed at, line by line.
-    pub(crate) shell: bool,
+    /// every git setting from here.
+    pub requested: &'a [(String, String)],
+    /// The working directory.
+    pub cwd: &'a str,
+    /// The run's id.
+    pub run: &'a str,
+    /// The command only reads.
+    pub read_only: bool,
+    /// The command has no network but its own loopback.
+    pub offline: bool,
+    /// The command runs on a terminal.
+    pub terminal: bool,
+    /// The command is a shell that a person or an agent types at.
+    pub shell: bool,
 }
 
-/// Puts together what a command sees. What comes later wins.
-pub(crate) fn build(parts: &Parts<'_>) -> Vec<(String, String)> {
-    let mut env: Vec<(String, String)> = vec![];
-    let mut set = |name: &str, value: &str| {
-        match env.iter_mut().find(|(known, _)| known == name) {
-            Some((_, known)) => value.clone_into(known),
-            None => env.push((name.to_owned(), value.to_owned())),
-        };
-    };
-    // The entry of a user who does not log in names one that only says so, and
-    // tmux and others would start it.
-    set("SHELL", "/bin/sh");
-    for (name, value) in parts.server.iter().chain(parts.person) {
-        set(name, value);
+/// Puts the environment of a command together. Later parts override earlier
+/// ones.
+pub fn build_environment(parts: &EnvironmentParts<'_>) -> Vec<(String, String)> {
+    let mut env = Variables::default();
+    // The passwd entry of a user who cannot sign in names `nologin`, and tmux
+    // and others would start it.
+    env.set_variable("SHELL", "/bin/sh");
+    env.set_all(parts.server);
+    env.set_all(parts.user);
+    env.set_variable("PATH", parts.path);
+    env.set_table(match parts.terminal {
+        true => INTERACTIVE,
+        false => NON_INTERACTIVE,
+    });
+    if !parts.terminal || parts.shell || parts.read_only {
+        env.set_table(NO_PAGER);
     }
-    set("PATH", parts.path);
-    let offline = if parts.offline { OFFLINE } else { &[] };
-    let manners = if parts.terminal { LIVELY } else { QUIET };
-    let unpaged = if !parts.terminal || parts.shell || parts.read_only {
-        UNPAGED
-    } else {
-        &[]
-    };
-    for (name, value) in manners.iter().chain(unpaged).chain(offline) {
-        set(name, value);
+    if parts.offline {
+        env.set_table(OFFLINE);
     }
-    // Half of ours and half of theirs would mean neither.
-    let counts = |(name, _): &(String, String)| name == "GIT_CONFIG_COUNT";
     if parts.read_only {
-        READ_ONLY.iter().for_each(|(name, value)| set(name, value));
+        env.set_table(READ_ONLY);
     }
-    if !parts.sandbox.iter().chain(parts.asked).any(counts) {
-        let settings = if parts.read_only {
-            READ_ONLY_GIT
-        } else {
-            WRITING_GIT
-        };
-        for (name, value) in git_settings(settings) {
-            set(&name, &value);
+    env.set_all(&git_variables(parts));
+    env.set_variable("PWD", parts.cwd);
+    env.set_all(parts.sandbox);
+    env.set_all(parts.requested);
+    env.set_variable(RUN_VARIABLE, parts.run);
+    env.0
+}
+
+/// Variables in the order in which they were first set, each once.
+#[derive(Default)]
+struct Variables(Vec<(String, String)>);
+
+impl Variables {
+    fn set_variable(&mut self, name: &str, value: &str) {
+        match self.0.iter_mut().find(|(known, _)| known == name) {
+            Some((_, known)) => value.clone_into(known),
+            None => self.0.push((name.to_owned(), value.to_owned())),
         }
     }
-    set("PWD", parts.cwd);
-    for (name, value) in parts.sandbox.iter().chain(parts.asked) {
-        set(name, value);
+
+    fn set_all(&mut self, variables: &[(String, String)]) {
+        for (name, value) in variables {
+            self.set_variable(name, value);
+        }
     }
-    set(RUN, parts.run);
-    env
+
+    fn set_table(&mut self, table: &[(&str, &str)]) {
+        for (name, value) in table {
+            self.set_variable(name, value);
+        }
+    }
+}
+
+/// Returns the variables that carry git settings; none where the sandbox or the
+/// request sets such variables. A mixture of theirs and ours would be neither.
+fn git_variables(parts: &EnvironmentParts<'_>) -> Vec<(String, String)> {
+    let is_count = |(name, _): &(String, String)| name == "GIT_CONFIG_COUNT";
+    if parts.sandbox.iter().chain(parts.requested).any(is_count) {
+        return vec![];
+    }
+    git_settings(match parts.read_only {
+        true => READ_ONLY_GIT,
+        false => WRITING_GIT,
+    })
 }
 
 fn git_settings(settings: &[(&str, &str)]) -> Vec<(String, String)> {
@@ -207,47 +224,35 @@ fn git_settings(settings: &[(&str, &str)]) -> Vec<(String, String)> {
     env
 }
 
-/// Returns the PATH of commands: the login shell's, then what only the server
-/// has.
-pub(crate) fn path(login: Option<&str>, server: &[(String, String)]) -> String {
-    let own = server.iter().find(|(name, _)| name == "PATH");
-    let own = own.map(|(_, path)| path.as_str());
-    match (login, own) {
-        (Some(login), own) => join(&[login, own.unwrap_or_default()]),
-        // Somebody set it so, or wants it so.
-        (None, Some(own)) => own.to_owned(),
-        (None, None) => FALLBACK_PATH.to_owned(),
-    }
-}
-
-/// Takes the allowed part of the server's own environment.
-pub(crate) fn of_server(allowed: &[String]) -> Vec<(String, String)> {
+/// Returns the variables with these names from the server's own environment.
+pub fn inherit_variables(allowed: &[String]) -> Vec<(String, String)> {
     allowed
         .iter()
         .filter_map(|name| Some((name.clone(), std::env::var(name).ok()?)))
         .collect()
 }
 
-/// Tells whether a request may set this variable.
-pub(crate) fn is_name(name: &str) -> bool {
+/// Returns whether a request may set a variable of this name.
+pub fn is_variable_name(name: &str) -> bool {
     !name.is_empty() && !name.contains(['=', '\0'])
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::search_path::FALLBACK_PATH;
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
     use std::path::Path;
     use std::process::Command;
 
-    fn parts<'a>(asked: &'a [(String, String)]) -> Parts<'a> {
-        Parts {
-            person: &[],
+    fn parts<'a>(requested: &'a [(String, String)]) -> EnvironmentParts<'a> {
+        EnvironmentParts {
+            user: &[],
             server: &[],
             sandbox: &[],
             path: FALLBACK_PATH,
-            asked,
+            requested,
             cwd: "/w",
             run: "r_1",
             read_only: false,
@@ -269,9 +274,9 @@ mod tests {
         let asked = [
             ("LANG".into(), "de".into()),
             ("CI".into(), "0".into()),
-            (RUN.into(), "other".into()),
+            (RUN_VARIABLE.into(), "other".into()),
         ];
-        let env = build(&Parts {
+        let env = build_environment(&EnvironmentParts {
             server: &server,
             path: "/bin",
             ..parts(&asked)
@@ -282,24 +287,7 @@ mod tests {
         assert_eq!(get(&env, "PWD"), Some("/w"));
         assert_eq!(get(&env, "PAGER"), Some("cat"));
         assert_eq!(get(&env, "GIT_CONFIG_KEY_0"), Some("branch.autoSetupMerge"));
-        assert_eq!(get(&env, RUN), Some("r_1"));
-    }
-
-    #[test]
-    fn the_login_shell_comes_first_in_the_path() {
-        let server = [("PATH".into(), "/bin:/own:.:/usr/bin".into())];
-        for (login, server, path) in [
-            (
-                Some("/my:/usr/bin:/bin"),
-                &server[..],
-                "/my:/usr/bin:/bin:/own",
-            ),
-            (Some("/my"), &[], "/my"),
-            (None, &server, "/bin:/own:.:/usr/bin"),
-            (None, &[], FALLBACK_PATH),
-        ] {
-            assert_eq!(super::path(login, server), path);
-        }
+        assert_eq!(get(&env, RUN_VARIABLE), Some("r_1"));
     }
 
     #[test]
@@ -309,7 +297,7 @@ mod tests {
             ("GIT_CONFIG_KEY_0".into(), "user.name".into()),
             ("GIT_CONFIG_VALUE_0".into(), "me".into()),
         ];
-        let env = build(&Parts {
+        let env = build_environment(&EnvironmentParts {
             read_only: true,
             ..parts(&asked)
         });
@@ -340,7 +328,7 @@ mod tests {
     fn git(dir: &Path, script: &str, read_only: bool) -> (String, String) {
         // Where git is here; nothing else is taken from this environment.
         let path = std::env::var("PATH").unwrap();
-        let env = build(&Parts {
+        let env = build_environment(&EnvironmentParts {
             path: &path,
             read_only,
             ..parts(&[("HOME".into(), dir.to_str().unwrap().into())])

@@ -1,8 +1,8 @@
-//! The PATH of the person's login shell, asked for once.
+//! Asks a person's login shell for its PATH, once.
 //!
 //! A server that a desktop or systemd started has a PATH without nvm, pyenv
 //! and what else a person's startup files add. Only PATH is taken over: with
-//! aliases and functions, a command would not be what was judged.
+//! aliases and functions, a command would do other things than the rules judged.
 
 use std::path::Path;
 use std::time::Duration;
@@ -12,14 +12,14 @@ use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 use weighlock_exec::{Patience, Unheard, hear};
 
-use crate::env;
-use crate::passwd::Entry;
+use crate::passwd::PasswdEntry;
+use crate::search_path::{FALLBACK_PATH, join_paths};
 
 /// How long startup files may take. Slow ones with nvm take about two.
 const DEADLINE: Duration = Duration::from_secs(5);
 
-/// How much later we stop to wait for whoever waits for the shell. A home on
-/// a file system that hangs can hold up even the start of a process.
+/// How much longer a caller waits for the task that asks. A home on a file
+/// system that hangs can block even the start of a process.
 const SPARE: Duration = Duration::from_millis(500);
 
 /// Startup files may print; more than this is no greeting.
@@ -29,76 +29,85 @@ const MOST_BYTES: usize = 1024 * 1024;
 /// and every run would fail.
 const LONGEST_PATH: usize = 32 * 1024;
 
-/// Ends what startup files printed. Quoted, so that no alias changes it.
-const TELL: &str = r"\printf '\0'; \exec /usr/bin/env -0";
+/// Prints a NUL, which ends what startup files printed, and the environment.
+/// Quoted, so that no alias changes it.
+const PRINT_ENV: &str = r"\printf '\0'; \exec /usr/bin/env -0";
 
-/// For fish, where aliases are functions.
-const TELL_FISH: &str = r"builtin printf '\0'; exec /usr/bin/env -0";
+/// The same for fish, where aliases are functions.
+const PRINT_ENV_FISH: &str = r"builtin printf '\0'; exec /usr/bin/env -0";
 
-/// What the login shell said.
+/// The PATH of the login shell, or why it is unknown.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Answer {
-    /// Its PATH.
-    Path { shell: String, path: String },
-    /// Nothing, for this reason.
-    None { why: String },
-    /// It was not to be asked.
+pub enum LoginPath {
+    /// The shell printed it.
+    Known {
+        /// The login shell.
+        shell: String,
+        /// Its PATH.
+        path: String,
+    },
+    /// The shell did not print it.
+    Unknown {
+        /// Why not.
+        why: String,
+    },
+    /// The settings say not to ask.
     Off,
 }
 
-impl Answer {
-    /// Returns the PATH, if the shell told one.
-    pub(crate) fn path(&self) -> Option<&str> {
+impl LoginPath {
+    /// Returns the PATH, if the shell printed one.
+    pub fn path(&self) -> Option<&str> {
         match self {
-            Self::Path { path, .. } => Some(path),
-            Self::None { .. } | Self::Off => None,
+            Self::Known { path, .. } => Some(path),
+            Self::Unknown { .. } | Self::Off => None,
         }
     }
 }
 
-/// An answer that may still be on its way.
-pub(crate) struct Asked {
-    answer: watch::Receiver<Option<Answer>>,
+/// A login shell that is asked in the background.
+pub(crate) struct LoginShell {
+    answer: watch::Receiver<Option<LoginPath>>,
     until: Instant,
 }
 
-impl Asked {
-    /// Asks in the background, or does not.
-    pub(crate) fn begin(wanted: bool) -> Self {
+impl LoginShell {
+    /// Starts to ask if `is_wanted`.
+    pub(crate) fn start_asking(is_wanted: bool) -> Self {
         let until = Instant::now() + DEADLINE + SPARE;
-        let (tell, answer) = watch::channel((!wanted).then_some(Answer::Off));
-        if wanted {
+        let (sender, answer) = watch::channel((!is_wanted).then_some(LoginPath::Off));
+        if is_wanted {
             tokio::task::spawn_blocking(move || {
-                let person = Person::find(|name| std::env::var(name).ok(), passwd);
-                let _ = tell.send(Some(ask(&person, DEADLINE)));
+                let user = ShellUser::find(|name| std::env::var(name).ok(), own_entry);
+                let _ = sender.send(Some(ask_shell(&user, DEADLINE)));
             });
         }
         Self { answer, until }
     }
 
-    /// Waits for the answer, never past the deadline.
-    pub(crate) async fn answer(&self) -> Answer {
+    /// Waits for the answer, at most until the deadline.
+    pub(crate) async fn login_path(&self) -> LoginPath {
         let mut answer = self.answer.clone();
         let known = timeout_at(self.until, answer.wait_for(Option::is_some)).await;
         let known = known.ok().and_then(|known| known.ok()?.clone());
-        known.unwrap_or_else(|| Answer::None {
-            why: late(DEADLINE),
+        known.unwrap_or_else(|| LoginPath::Unknown {
+            why: timed_out(DEADLINE),
         })
     }
 }
 
-/// Whose shell it is.
+/// The user whose login shell is asked.
 #[derive(Debug, PartialEq, Eq)]
-struct Person {
+struct ShellUser {
     name: String,
     home: String,
     shell: String,
     lang: Option<String>,
 }
 
-impl Person {
-    /// Goes by the server's environment, and where that is silent by the
-    /// system's list of users.
+impl ShellUser {
+    /// Takes each field from the server's environment, or from the system's
+    /// list of users where the environment does not have it.
     fn find(
         var: impl Fn(&str) -> Option<String>,
         passwd: impl FnOnce() -> Option<[String; 3]>,
@@ -113,13 +122,13 @@ impl Person {
         }
     }
 
-    fn env(&self) -> Vec<(String, String)> {
+    fn environment(&self) -> Vec<(String, String)> {
         let mut env = vec![
             ("HOME", self.home.as_str()),
             ("USER", &self.name),
             ("LOGNAME", &self.name),
             ("SHELL", &self.shell),
-            ("PATH", env::FALLBACK_PATH),
+            ("PATH", FALLBACK_PATH),
             ("TERM", "dumb"),
         ];
         env.extend(self.lang.as_deref().map(|lang| ("LANG", lang)));
@@ -129,83 +138,72 @@ impl Person {
     }
 }
 
-/// Returns name, home and shell of the user that we are.
-fn passwd() -> Option<[String; 3]> {
+/// Returns name, home and shell of the server's own user.
+fn own_entry() -> Option<[String; 3]> {
     let uid = geteuid().as_raw();
-    let user = Entry::find(|user| user.uid == uid)?;
+    let user = PasswdEntry::find_user(|user| user.uid == uid)?;
     Some([user.name, user.home, user.shell])
 }
 
-/// Returns how a shell is made to tell its environment, if it is one we know.
-/// Interactive where startup files tell by that whether to go on: many end at
-/// once otherwise, before nvm and pyenv.
-fn args(shell: &str) -> Option<&'static [&'static str]> {
+/// Returns the arguments that make a shell print its environment, if it is one
+/// we know. Interactive where startup files check for that: many return at once
+/// otherwise, before nvm and pyenv.
+fn shell_args(shell: &str) -> Option<&'static [&'static str]> {
     let path = Path::new(shell);
     if !path.is_absolute() {
         return None;
     }
     match path.file_name()?.to_str()? {
-        "bash" | "zsh" => Some(&["-l", "-i", "-c", TELL]),
-        "sh" | "dash" | "ksh" => Some(&["-l", "-c", TELL]),
-        "fish" => Some(&["-l", "-c", TELL_FISH]),
+        "bash" | "zsh" => Some(&["-l", "-i", "-c", PRINT_ENV]),
+        "sh" | "dash" | "ksh" => Some(&["-l", "-c", PRINT_ENV]),
+        "fish" => Some(&["-l", "-c", PRINT_ENV_FISH]),
         _ => None,
     }
 }
 
-fn ask(person: &Person, deadline: Duration) -> Answer {
-    let none = |why| Answer::None { why };
-    let shell = &person.shell;
-    let Some(args) = args(shell) else {
+fn ask_shell(user: &ShellUser, deadline: Duration) -> LoginPath {
+    let none = |why| LoginPath::Unknown { why };
+    let shell = &user.shell;
+    let Some(args) = shell_args(shell) else {
         return none(format!("your login shell, {shell:?}, is none that we know"));
     };
     let patience = Patience {
         time: deadline,
         bytes: MOST_BYTES,
     };
-    match hear(shell, args, &person.env(), patience) {
-        Ok(said) => match read(&said) {
-            Some(path) => Answer::Path {
+    match hear(shell, args, &user.environment(), patience) {
+        Ok(said) => match find_path(&said) {
+            Some(path) => LoginPath::Known {
                 shell: shell.clone(),
                 path,
             },
             None => none("your login shell ended without telling its PATH".into()),
         },
-        Err(Unheard::Late) => none(late(deadline)),
+        Err(Unheard::Late) => none(timed_out(deadline)),
         Err(Unheard::TooMuch) => none("your login shell printed without end".into()),
         Err(Unheard::Start(error)) => none(format!("cannot start {shell}: {error}")),
     }
 }
 
-fn late(deadline: Duration) -> String {
+fn timed_out(deadline: Duration) -> String {
     let seconds = deadline.as_secs_f64();
     format!("your login shell did not answer within {seconds} s")
 }
 
-/// Finds PATH in what a shell said: startup files first, then a NUL, then the
-/// environment, each variable with a NUL behind it.
-fn read(said: &[u8]) -> Option<String> {
+/// Finds PATH in what a shell printed: the output of startup files, a NUL, then
+/// the environment, each variable with a NUL behind it.
+fn find_path(said: &[u8]) -> Option<String> {
     let mark = said.iter().position(|&byte| byte == 0)?;
     let variables = &said[mark + 1..];
-    // What has no NUL behind it is cut off, or somebody's in the background.
+    // A part without a NUL behind it is cut off, or was printed by a process in
+    // the background.
     let (whole, _) = variables.split_at(variables.iter().rposition(|&byte| byte == 0)?);
     let path = whole
         .split(|&byte| byte == 0)
         .filter_map(|variable| variable.strip_prefix(b"PATH="))
         .next_back()?;
-    let path = join(&[std::str::from_utf8(path).ok()?]);
+    let path = join_paths(&[std::str::from_utf8(path).ok()?]);
     (1..=LONGEST_PATH).contains(&path.len()).then_some(path)
-}
-
-/// Puts lists of directories after one another, each directory once. Those
-/// that depend on where a command runs are left out: an agent can write there.
-pub(crate) fn join(lists: &[&str]) -> String {
-    let mut kept: Vec<&str> = vec![];
-    for dir in lists.iter().flat_map(|list| list.split(':')) {
-        if dir.starts_with('/') && !kept.contains(&dir) {
-            kept.push(dir);
-        }
-    }
-    kept.join(":")
 }
 
 #[cfg(test)]
@@ -217,8 +215,8 @@ mod tests {
     /// Long enough for bash to start on a busy machine.
     const SOON: Duration = Duration::from_millis(300);
 
-    fn person(home: &Path, shell: &str) -> Person {
-        Person {
+    fn user(home: &Path, shell: &str) -> ShellUser {
+        ShellUser {
             name: "someone".into(),
             home: home.to_str().unwrap().into(),
             shell: shell.into(),
@@ -228,13 +226,13 @@ mod tests {
 
     /// Asks bash with this `.bashrc`, and makes sure that nothing with this
     /// home is left when it answers.
-    fn bash(rc: &str, deadline: Duration) -> Answer {
+    fn bash(rc: &str, deadline: Duration) -> LoginPath {
         let home = tempfile::tempdir().unwrap();
         fs::write(home.path().join(".bashrc"), rc).unwrap();
         // As usual: a login shell alone would not read `.bashrc`.
         fs::write(home.path().join(".bash_profile"), ". ~/.bashrc").unwrap();
         let began = Instant::now();
-        let answer = ask(&person(home.path(), "/bin/bash"), deadline);
+        let answer = ask_shell(&user(home.path(), "/bin/bash"), deadline);
         assert!(began.elapsed() < deadline + Duration::from_secs(2), "{rc}");
         let tag = format!("HOME={}", home.path().display());
         assert_eq!(weighlock_exec::kill_tagged(&tag), 0, "left by {rc}");
@@ -243,14 +241,14 @@ mod tests {
 
     fn told(rc: &str) -> String {
         match bash(rc, Duration::from_secs(10)) {
-            Answer::Path { path, .. } => path,
+            LoginPath::Known { path, .. } => path,
             other => panic!("{rc}: {other:?}"),
         }
     }
 
     fn why(rc: &str) -> String {
         match bash(rc, SOON) {
-            Answer::None { why } => why,
+            LoginPath::Unknown { why } => why,
             other => panic!("{rc}: {other:?}"),
         }
     }
@@ -307,7 +305,9 @@ mod tests {
             "exec false",
         ] {
             match bash(rc, Duration::from_secs(10)) {
-                Answer::None { why } => assert!(why.contains("without telling"), "{rc}: {why}"),
+                LoginPath::Unknown { why } => {
+                    assert!(why.contains("without telling"), "{rc}: {why}")
+                }
                 other => panic!("{rc}: {other:?}"),
             }
         }
@@ -316,7 +316,7 @@ mod tests {
     #[test]
     fn endless_noise_is_cut_off() {
         match bash("yes", Duration::from_secs(10)) {
-            Answer::None { why } => assert!(why.contains("without end"), "{why}"),
+            LoginPath::Unknown { why } => assert!(why.contains("without end"), "{why}"),
             other => panic!("{other:?}"),
         }
     }
@@ -327,7 +327,7 @@ mod tests {
         let seen = home.path().join("seen");
         let profile = "{ env; tty; (: </dev/tty) 2>/dev/null && echo terminal; pwd; } >~/seen";
         fs::write(home.path().join(".profile"), profile).unwrap();
-        let answer = ask(&person(home.path(), "/bin/sh"), Duration::from_secs(10));
+        let answer = ask_shell(&user(home.path(), "/bin/sh"), Duration::from_secs(10));
         assert!(answer.path().is_some(), "{answer:?}");
         let seen = fs::read_to_string(seen).unwrap();
         assert!(seen.contains("not a tty\n") && !seen.contains("terminal"));
@@ -338,20 +338,20 @@ mod tests {
     #[test]
     fn what_is_no_shell_is_not_started() {
         for shell in ["", "bash", "/usr/sbin/nologin", "/bin/false", "/opt/nu"] {
-            let answer = ask(&person(Path::new("/"), shell), SOON);
+            let answer = ask_shell(&user(Path::new("/"), shell), SOON);
             assert_eq!(answer.path(), None, "{shell}");
         }
-        let answer = ask(&person(Path::new("/"), "/nonexistent/bash"), SOON);
+        let answer = ask_shell(&user(Path::new("/"), "/nonexistent/bash"), SOON);
         assert!(
-            matches!(&answer, Answer::None { why } if why.starts_with("cannot start")),
+            matches!(&answer, LoginPath::Unknown { why } if why.starts_with("cannot start")),
             "{answer:?}"
         );
     }
 
     #[test]
     fn a_missing_home_is_no_obstacle() {
-        let answer = ask(
-            &person(Path::new("/nonexistent"), "/bin/bash"),
+        let answer = ask_shell(
+            &user(Path::new("/nonexistent"), "/bin/bash"),
             Duration::from_secs(10),
         );
         assert!(answer.path().is_some(), "{answer:?}");
@@ -359,15 +359,15 @@ mod tests {
 
     #[test]
     fn the_environment_comes_before_the_list_of_users() {
-        let user = || Some(["me", "/home/me", "/bin/zsh"].map(str::to_owned));
-        let found = Person::find(|_| None, user);
+        let entry = || Some(["me", "/home/me", "/bin/zsh"].map(str::to_owned));
+        let found = ShellUser::find(|_| None, entry);
         assert_eq!(
             (&*found.name, &*found.home, &*found.shell),
             ("me", "/home/me", "/bin/zsh")
         );
         let said = |name: &str| (name == "SHELL").then(|| "/bin/sh".to_owned());
-        assert_eq!(Person::find(said, user).shell, "/bin/sh");
-        assert_eq!(Person::find(|_| None, || None).shell, "");
+        assert_eq!(ShellUser::find(said, entry).shell, "/bin/sh");
+        assert_eq!(ShellUser::find(|_| None, || None).shell, "");
     }
 
     #[test]
@@ -382,12 +382,15 @@ mod tests {
             (b"\0PATH=/\xff\0", None),
             (b"", None),
         ] {
-            assert_eq!(read(said).as_deref(), path, "{said:?}");
+            assert_eq!(find_path(said).as_deref(), path, "{said:?}");
         }
     }
 
     #[tokio::test]
-    async fn an_engine_that_may_not_ask_does_not_wait() {
-        assert_eq!(Asked::begin(false).answer().await, Answer::Off);
+    async fn a_server_that_may_not_ask_does_not_wait() {
+        assert_eq!(
+            LoginShell::start_asking(false).login_path().await,
+            LoginPath::Off
+        );
     }
 }

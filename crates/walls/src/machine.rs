@@ -1,45 +1,41 @@
-//! What this machine can do for walls, in lines for a person.
+//! Explains what this machine's kernel grants for walls, in lines for a person.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use weighlock_confine::{Rung, is_root};
-use weighlock_exec::Primitive;
+use weighlock_confine::{Primitive, Rung, is_root};
 
-use crate::engine::Engine;
-use crate::error::Error;
-use crate::health::{Check, Checks, Level, failed, hint, ok, problem};
-use crate::principal::{Principal, Right};
-use crate::request::Request;
-use crate::run::Outcome;
 use crate::sandbox::Sandbox;
 
-/// One thing that walls are made of, and whether it can be had here.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct PrimitiveView {
-    /// A stable word, such as `user-namespace`.
-    pub name: String,
-    /// It can be had.
-    pub ok: bool,
-    /// What was found: a version, say.
-    pub found: Option<String>,
-    /// The kernel's error, as a number.
-    pub errno: Option<i32>,
-    /// What failed and how, with the error's name.
-    pub error: Option<String>,
-    /// What does not hold without it.
-    pub means: String,
-    /// What a person can do about it here.
+/// One line about the machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MachineFinding {
+    /// What it is about, such as `namespaces`.
+    pub subject: String,
+    /// How serious it is.
+    pub severity: Severity,
+    /// What was found.
+    pub found: String,
+    /// What a person can do about it.
     pub fix: Option<String>,
 }
 
-/// What to do about a line that others explain.
+/// How serious a finding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Severity {
+    /// As it should be.
+    Ok,
+    /// Works, and could be better.
+    Hint,
+    /// Something does not work, or is weaker than it should be.
+    Problem,
+}
+
+/// The fix of a finding that other findings explain.
 const MEND: &str = "mend what is marked ✗ above";
 
-/// What to do where walls are weak and no part of them explains it.
+/// The fix where walls are weak and no primitive explains it.
 const REPORT: &str = "each part was granted when it was tried alone, so this is a mistake of \
                       weighlock: please report it, with what `weighlock doctor --json` prints";
 
-/// Without one of these, walls are not full. The rest is a bonus.
+/// The primitives without which walls are not full. The others are a bonus.
 const VITAL: &[&str] = &[
     "user-namespace",
     "mount-namespace",
@@ -58,125 +54,43 @@ const VITAL: &[&str] = &[
     "rlimits",
 ];
 
-impl From<Primitive> for PrimitiveView {
-    fn from(found: Primitive) -> Self {
-        Self {
-            name: found.name,
-            ok: found.ok,
-            found: found.found,
-            errno: found.errno,
-            error: found.error,
-            means: found.means,
-            fix: found.fix,
-        }
-    }
-}
-
-impl Engine {
-    /// Tries each thing that walls are made of. Empty with the reason where
-    /// even that could not be tried.
-    pub(crate) async fn probe(self: &std::sync::Arc<Self>) -> (Vec<PrimitiveView>, Vec<Check>) {
-        let engine = std::sync::Arc::clone(self);
-        let probed = tokio::task::spawn_blocking(move || engine.nursery.probe());
-        let found: Vec<PrimitiveView> = match probed.await.expect("probing does not panic") {
-            Ok(found) => found.into_iter().map(PrimitiveView::from).collect(),
-            Err(error) => {
-                let found = format!("what the kernel grants could not be tried: {error}");
-                let fix = "see that the server's program can still be started";
-                return (vec![], vec![problem("walls", found, fix)]);
-            }
-        };
-        let lines = lines(&found, &self.config.sandboxes);
-        (found, lines)
-    }
-
-    /// Says what protects a sandbox on this machine, by trying it.
-    pub async fn protection(
-        self: &std::sync::Arc<Self>,
-        id: &str,
-        who: &Principal,
-    ) -> Result<Checks, Error> {
-        let info = self.sandbox(id, who)?;
-        who.check(Right::Look)?;
-        let (primitives, mut checks) = self.probe().await;
-        if let Some(sandbox) = self.sandbox_called(&info.sandbox_id)
-            && !primitives.is_empty()
-        {
-            checks = lines(&primitives, std::slice::from_ref(&*sandbox));
-        }
-        Ok(Checks { checks, primitives })
-    }
-
-    /// Runs a command, as any other: recorded, kept, contained.
-    pub(crate) async fn check_run(self: &std::sync::Arc<Self>) -> Check {
-        let request = Request {
-            description: Some("weighlock doctor".into()),
-            timeout_ms: Some(5000),
-            ..Request::new(Principal::library("doctor"), "true")
-        };
-        let run = match self.run(request).await {
-            Ok(Outcome::Waiting(_)) => {
-                let fix = "look at `weighlock explain true`: a rule asks even for that";
-                return problem("run", "the policy asks before running `true`".into(), fix);
-            }
-            Ok(Outcome::Refused(run) | Outcome::Ended(run) | Outcome::Running(run)) => run,
-            Err(error) if error.problem().code == "sandbox_unavailable" => {
-                let found = format!("nothing was run: {}", error.problem().detail);
-                return problem("run", found, MEND);
-            }
-            Err(error) => return failed("run", error),
-        };
-        let sandbox = run.detail.sandbox.as_ref();
-        let level = sandbox.and_then(|sandbox| sandbox.level.as_deref());
-        match (run.exit_code, level, run.detail.duration_ms) {
-            (Some(0), Some(level), Some(took)) => ok(
-                "run",
-                format!("`true` ran inside {level} walls in {took:.0} ms"),
-            ),
-            _ => problem(
-                "run",
-                format!("`true` ended as {:?}", run.state),
-                "see `weighlock show @last`",
-            ),
-        }
-    }
-}
-
-fn lines(found: &[PrimitiveView], sandboxes: &[Sandbox]) -> Vec<Check> {
-    let found = Found(found);
+/// Explains the primitives that were tried, and compares the walls that they
+/// make with what each sandbox demands.
+pub fn explain_machine(found: &[Primitive], sandboxes: &[Sandbox]) -> Vec<MachineFinding> {
+    let found = Probed(found);
     let mut lines = vec![namespaces(found)];
     lines.extend(mounts(found));
-    lines.push(proc(found));
+    lines.push(proc_mount(found));
     lines.push(landlock(found));
     lines.push(seccomp(found));
-    lines.extend(rest(found));
+    lines.extend(usual_primitives(found));
     lines.push(cgroups(found));
     lines.push(identity(found));
-    lines.push(walls(found, sandboxes));
+    lines.push(compare_walls(found, sandboxes));
     lines
 }
 
-/// Everything that was tried.
+/// All primitives that were tried.
 #[derive(Clone, Copy)]
-struct Found<'a>(&'a [PrimitiveView]);
+struct Probed<'a>(&'a [Primitive]);
 
-impl<'a> Found<'a> {
-    fn get(self, name: &str) -> Option<&'a PrimitiveView> {
+impl<'a> Probed<'a> {
+    fn get(self, name: &str) -> Option<&'a Primitive> {
         self.0.iter().find(|one| one.name == name)
     }
 
-    /// Those of these that cannot be had.
-    fn missing(self, names: &[&str]) -> Vec<&'a PrimitiveView> {
+    /// Returns those of the named ones that the kernel does not grant.
+    fn missing(self, names: &[&str]) -> Vec<&'a Primitive> {
         let names = names.iter().filter_map(|name| self.get(name));
         names.filter(|one| !one.ok).collect()
     }
 
-    fn found(self, name: &str) -> Option<&'a str> {
+    fn version_of(self, name: &str) -> Option<&'a str> {
         self.get(name)?.found.as_deref()
     }
 }
 
-/// As people call them, with what each is called among the primitives.
+/// The common name of each namespace, and the name of its primitive.
 const NAMESPACES: &[(&str, &str)] = &[
     ("user", "user-namespace"),
     ("mount", "mount-namespace"),
@@ -187,7 +101,7 @@ const NAMESPACES: &[(&str, &str)] = &[
     ("cgroup", "cgroup-namespace"),
 ];
 
-fn namespaces(found: Found<'_>) -> Check {
+fn namespaces(found: Probed<'_>) -> MachineFinding {
     let is_ok = |name: &str| found.get(name).is_some_and(|one| one.ok);
     let (had, missing): (Vec<_>, Vec<_>) = NAMESPACES.iter().partition(|(_, name)| is_ok(name));
     let words = |list: &[(&str, &str)]| {
@@ -201,11 +115,12 @@ fn namespaces(found: Found<'_>) -> Check {
         [] => "none".to_owned(),
         _ => format!("no {}", words(&missing)),
     };
-    not("namespaces", Level::Problem, &what, first)
+    missing_primitive("namespaces", Severity::Problem, &what, first)
 }
 
-/// Told only where something is wrong, and not told already.
-fn mounts(found: Found<'_>) -> Option<Check> {
+/// Returns a finding only if something is wrong that [`namespaces`] does not
+/// explain.
+fn mounts(found: Probed<'_>) -> Option<MachineFinding> {
     if !found
         .missing(&["user-namespace", "mount-namespace"])
         .is_empty()
@@ -215,46 +130,52 @@ fn mounts(found: Found<'_>) -> Option<Check> {
     }
     let missing = found.missing(&["own-mounts", "devpts", "loopback"]);
     let first = missing.first()?;
-    Some(not("mounts", Level::Problem, "not here", first))
+    Some(missing_primitive(
+        "mounts",
+        Severity::Problem,
+        "not here",
+        first,
+    ))
 }
 
-fn proc(found: Found<'_>) -> Check {
+fn proc_mount(found: Probed<'_>) -> MachineFinding {
     match found.get("fresh-proc") {
-        Some(one) if !one.ok => not("proc", Level::Problem, "the host's", one),
+        Some(one) if !one.ok => missing_primitive("proc", Severity::Problem, "the host's", one),
         _ => ok("proc", "each run has its own".into()),
     }
 }
 
-fn landlock(found: Found<'_>) -> Check {
+fn landlock(found: Probed<'_>) -> MachineFinding {
     if let Some(one) = found.missing(&["landlock-files"]).first() {
         // Mounts are the first lock, where there are any.
-        let level = match found.missing(&["own-mounts"]).is_empty() {
-            true => Level::Hint,
-            false => Level::Problem,
+        let severity = match found.missing(&["own-mounts"]).is_empty() {
+            true => Severity::Hint,
+            false => Severity::Problem,
         };
-        return not("Landlock", level, "none", one);
+        return missing_primitive("Landlock", severity, "none", one);
     }
-    let version = found.found("landlock-files").unwrap_or_default();
+    let version = found.version_of("landlock-files").unwrap_or_default();
     match found.missing(&["landlock-tcp", "landlock-scopes"]).first() {
-        Some(one) => not("Landlock", Level::Hint, version, one),
+        Some(one) => missing_primitive("Landlock", Severity::Hint, version, one),
         None => ok("Landlock", format!("{version}: files, TCP, scopes")),
     }
 }
 
-fn seccomp(found: Found<'_>) -> Check {
+fn seccomp(found: Probed<'_>) -> MachineFinding {
     match found.missing(&["seccomp"]).first() {
-        Some(one) => not("seccomp", Level::Problem, "none", one),
+        Some(one) => missing_primitive("seccomp", Severity::Problem, "none", one),
         None => ok("seccomp", "filters system calls".into()),
     }
 }
 
-/// What is nearly always there, told only where it is not.
-fn rest(found: Found<'_>) -> Vec<Check> {
+/// Returns findings about primitives that are nearly always granted, only for
+/// those that are not.
+fn usual_primitives(found: Probed<'_>) -> Vec<MachineFinding> {
     let vital = found.missing(&["no-new-privs", "capabilities", "rlimits"]);
     let vital = vital
         .into_iter()
-        .map(|one| not(&one.name, Level::Problem, "not here", one));
-    // A PID namespace's bound is wanted only where no cgroup has one.
+        .map(|one| missing_primitive(&one.name, Severity::Problem, "not here", one));
+    // The limit of a PID namespace is needed only where no cgroup has one.
     let mut second = vec!["keyring"];
     if found.missing(&["uts-namespace"]).is_empty() {
         second.push("hostname");
@@ -265,11 +186,11 @@ fn rest(found: Found<'_>) -> Vec<Check> {
     let second = found.missing(&second);
     let second = second
         .into_iter()
-        .map(|one| not(&one.name, Level::Hint, "not here", one));
+        .map(|one| missing_primitive(&one.name, Severity::Hint, "not here", one));
     vital.chain(second).collect()
 }
 
-fn cgroups(found: Found<'_>) -> Check {
+fn cgroups(found: Probed<'_>) -> MachineFinding {
     let controllers = ["memory", "pids", "cpu"];
     let of = |name: &str| found.get(&format!("cgroup-{name}"));
     let held: Vec<String> = ["v1", "v2"]
@@ -307,19 +228,19 @@ fn cgroups(found: Found<'_>) -> Check {
         [] => String::new(),
         some => format!("{}; ", some.join("; ")),
     };
-    Check {
-        name: "cgroups".into(),
-        level: if names == ["cpu"] {
-            Level::Hint
+    MachineFinding {
+        subject: "cgroups".into(),
+        severity: if names == ["cpu"] {
+            Severity::Hint
         } else {
-            Level::Problem
+            Severity::Problem
         },
         found: format!("{held}{} {why} ({errno}) — {means}", names.join(", ")),
         fix: first.fix.clone(),
     }
 }
 
-fn identity(found: Found<'_>) -> Check {
+fn identity(found: Probed<'_>) -> MachineFinding {
     if !is_root() {
         let uid = rustix::process::geteuid().as_raw();
         return ok(
@@ -328,12 +249,12 @@ fn identity(found: Found<'_>) -> Check {
         );
     }
     if let Some(one) = found.missing(&["other-user"]).first() {
-        return not("identity", Level::Problem, "only root", one);
+        return missing_primitive("identity", Severity::Problem, "only root", one);
     }
     match found.missing(&["idmapped-mounts"]).first() {
-        Some(one) => not(
+        Some(one) => missing_primitive(
             "identity",
-            Level::Problem,
+            Severity::Problem,
             "commands are the owner of their directory, and root's own cannot be lent",
             one,
         ),
@@ -346,9 +267,9 @@ fn identity(found: Found<'_>) -> Check {
     }
 }
 
-/// What all of that makes, beside what each sandbox demands.
-fn walls(found: Found<'_>, sandboxes: &[Sandbox]) -> Check {
-    let word = found.found("walls").unwrap_or("none");
+/// Compares the level of the walls with what each sandbox demands.
+fn compare_walls(found: Probed<'_>, sandboxes: &[Sandbox]) -> MachineFinding {
+    let word = found.version_of("walls").unwrap_or("none");
     let rung = [Rung::Full, Rung::SharedProc, Rung::Landlock]
         .into_iter()
         .find(|rung| rung.word() == word);
@@ -366,7 +287,7 @@ fn walls(found: Found<'_>, sandboxes: &[Sandbox]) -> Check {
             .map(|sandbox| format!("`{}` demands {}", sandbox.name, sandbox.minimum.word()))
             .collect();
         let fix = match rung {
-            // Not where it would only hide a mistake.
+            // Not suggested where it would only hide a mistake of ours.
             Some(_) if explained => format!(
                 "{MEND}, or accept less: minimum = \"{word}\" under [sandbox.{}]",
                 first.name
@@ -389,14 +310,44 @@ fn walls(found: Found<'_>, sandboxes: &[Sandbox]) -> Check {
     }
 }
 
-/// A line about something that cannot be had.
-fn not(name: &str, level: Level, what: &str, one: &PrimitiveView) -> Check {
+/// Returns a finding about a primitive that the kernel does not grant.
+fn missing_primitive(
+    subject: &str,
+    severity: Severity,
+    what: &str,
+    one: &Primitive,
+) -> MachineFinding {
     let error = one.error.as_deref().unwrap_or("refused");
-    Check {
-        name: name.into(),
-        level,
+    MachineFinding {
+        subject: subject.into(),
+        severity,
         found: format!("{what}: {error} — {}", one.means),
         fix: one.fix.clone(),
+    }
+}
+
+fn ok(subject: &str, found: String) -> MachineFinding {
+    MachineFinding {
+        subject: subject.into(),
+        severity: Severity::Ok,
+        found,
+        fix: None,
+    }
+}
+
+fn hint(subject: &str, found: String, fix: &str) -> MachineFinding {
+    MachineFinding {
+        subject: subject.into(),
+        severity: Severity::Hint,
+        found,
+        fix: Some(fix.into()),
+    }
+}
+
+fn problem(subject: &str, found: String, fix: &str) -> MachineFinding {
+    MachineFinding {
+        severity: Severity::Problem,
+        ..hint(subject, found, fix)
     }
 }
 
@@ -405,7 +356,7 @@ mod tests {
     use super::*;
 
     /// A machine on which all but these can be had.
-    fn machine(missing: &[(&str, &str)]) -> Vec<PrimitiveView> {
+    fn machine(missing: &[(&str, &str)]) -> Vec<Primitive> {
         let names = NAMESPACES.iter().map(|(_, name)| *name);
         let names = names.chain([
             "own-mounts",
@@ -422,7 +373,7 @@ mod tests {
         names
             .map(|name| {
                 let error = missing.iter().find(|(one, _)| *one == name);
-                PrimitiveView {
+                Primitive {
                     name: name.into(),
                     ok: error.is_none(),
                     found: match name {
@@ -444,7 +395,7 @@ mod tests {
     fn a_line_says_what_is_missing_why_and_what_that_means() {
         let sandbox = Sandbox::new("app");
         let all = machine(&[]);
-        let found = Found(&all);
+        let found = Probed(&all);
         let want = "user, mount, pid, net, ipc, uts, cgroup";
         assert_eq!(namespaces(found), ok("namespaces", want.into()));
         assert_eq!(
@@ -452,7 +403,7 @@ mod tests {
             ok("cgroups", "v1: memory, pids, cpu".into())
         );
         assert_eq!(
-            walls(found, std::slice::from_ref(&sandbox)),
+            compare_walls(found, std::slice::from_ref(&sandbox)),
             ok("walls", "full".into())
         );
 
@@ -461,7 +412,7 @@ mod tests {
             ("cgroup-memory", "cannot make a control group: no (EACCES)"),
             ("walls", "cannot enter"),
         ]);
-        let found = Found(&some);
+        let found = Probed(&some);
         let line = namespaces(found);
         assert_eq!(line.found, "no net: cannot have it: no (EPERM) — so");
         assert_eq!(line.fix.as_deref(), Some("mend it"));
@@ -470,8 +421,8 @@ mod tests {
             "v1: pids, cpu; memory not delegated to this user (EACCES) — memory and processes \
              are bounded per process and watched"
         );
-        let line = walls(found, std::slice::from_ref(&sandbox));
-        assert_eq!(line.level, Level::Problem);
+        let line = compare_walls(found, std::slice::from_ref(&sandbox));
+        assert_eq!(line.severity, Severity::Problem);
         assert_eq!(
             line.found,
             "landlock: cannot enter — sandbox `app` demands full, and runs nothing"
@@ -483,14 +434,14 @@ mod tests {
             ("landlock-tcp", "since version 4"),
             ("walls", "cannot make /proc: Permission denied"),
         ]);
-        let line = walls(Found(&odd), std::slice::from_ref(&sandbox));
-        assert_eq!(line.level, Level::Problem);
+        let line = compare_walls(Probed(&odd), std::slice::from_ref(&sandbox));
+        assert_eq!(line.severity, Severity::Problem);
         assert_eq!(line.fix.as_deref(), Some(REPORT));
 
         let modest = Sandbox {
             minimum: Rung::Landlock,
             ..sandbox
         };
-        assert_eq!(walls(found, &[modest]).level, Level::Hint);
+        assert_eq!(compare_walls(found, &[modest]).severity, Severity::Hint);
     }
 }

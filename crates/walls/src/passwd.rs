@@ -1,34 +1,39 @@
 //! The system's list of users.
 
-/// One user of this machine.
+/// One user of this machine, as `/etc/passwd` has them.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Entry {
-    pub(crate) name: String,
-    pub(crate) uid: u32,
-    pub(crate) gid: u32,
-    pub(crate) home: String,
-    pub(crate) shell: String,
+pub struct PasswdEntry {
+    /// The user's name.
+    pub name: String,
+    /// The user's number.
+    pub uid: u32,
+    /// The number of the user's first group.
+    pub gid: u32,
+    /// The home directory, as written there.
+    pub home: String,
+    /// The login shell, as written there.
+    pub shell: String,
 }
 
-impl Entry {
-    /// Finds the first user who is wanted.
-    pub(crate) fn find(wanted: impl Fn(&Self) -> bool) -> Option<Self> {
+impl PasswdEntry {
+    /// Returns the first user whom `is_wanted` accepts.
+    pub fn find_user(is_wanted: impl Fn(&Self) -> bool) -> Option<Self> {
         let users = std::fs::read_to_string("/etc/passwd").ok()?;
-        users.lines().filter_map(Self::parse).find(wanted)
+        users.lines().filter_map(Self::parse_line).find(is_wanted)
     }
 
-    /// Finds a user by name who is not root, nor of root's group.
-    pub(crate) fn ordinary(name: &str) -> Option<Self> {
-        let user = Self::find(|user| user.name == name);
+    /// Returns the user with this name, unless it is root or in root's group.
+    pub fn find_ordinary(name: &str) -> Option<Self> {
+        let user = Self::find_user(|user| user.name == name);
         user.filter(|user| user.uid != 0 && user.gid != 0)
     }
 
-    /// Whether somebody may sign in as this user.
-    pub(crate) fn signs_in(&self) -> bool {
+    /// Returns whether a person can sign in as this user.
+    pub fn can_sign_in(&self) -> bool {
         !self.shell.ends_with("/nologin") && !self.shell.ends_with("/false")
     }
 
-    fn parse(line: &str) -> Option<Self> {
+    fn parse_line(line: &str) -> Option<Self> {
         let fields: Vec<_> = line.split(':').collect();
         let [name, _, uid, gid, _, home, shell] = fields[..] else {
             return None;
@@ -48,15 +53,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_that_is_none_is_passed_over() {
-        let ana = Entry::parse("ana:x:1000:1001:Ana,,:/home/ana:/bin/zsh").unwrap();
+    fn lines_that_are_no_entries_are_skipped() {
+        let ana = PasswdEntry::parse_line("ana:x:1000:1001:Ana,,:/home/ana:/bin/zsh").unwrap();
         assert_eq!((ana.name.as_str(), ana.uid, ana.gid), ("ana", 1000, 1001));
         assert_eq!(
             (ana.home.as_str(), ana.shell.as_str()),
             ("/home/ana", "/bin/zsh")
         );
         for line in ["", "# users", "ana:x:1000", "ana:x:a:1::/:/bin/sh"] {
-            assert_eq!(Entry::parse(line), None, "{line}");
+            assert_eq!(PasswdEntry::parse_line(line), None, "{line}");
         }
     }
 }

@@ -1,10 +1,11 @@
-//! What stays read-only inside a writable directory: the auto-exec surface.
+//! Protects the auto-exec surface: what other programs run later, outside the
+//! walls.
 //!
-//! Some files are run later by other programs, outside of the walls: a git
-//! hook, an editor's task, an agent's settings. Whoever can write them has
-//! left the sandbox. Each one that exists is mounted onto itself read-only.
-//! A mount needs something to sit on and nothing may be created on the host,
-//! so what does not exist yet is remembered, and looked at after the run.
+//! A git hook, an editor's task, an agent's settings: a command that can write
+//! one of them escapes from its sandbox. Each one that exists is mounted onto
+//! itself read-only. A mount needs an existing path, and nothing may be created
+//! on the host; so a path that does not exist yet is remembered, and checked
+//! after the run.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -20,53 +21,55 @@ mod nested;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use config::{Setting, settings};
-pub(crate) use git::{lexical, read as read_small};
-pub(crate) use nested::nested;
+pub use config::{GitSetting, parse_git_config};
+pub use git::{join_lexically, read_small_file};
+pub(crate) use nested::find_repositories;
 
-/// What is kept from being written inside a writable directory.
+/// What a run cannot write inside a writable directory.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Surface {
+pub(crate) struct AutoExecSurface {
     /// The mounts, in the order to make them: parents before what they hold.
-    pub(crate) entries: Vec<Entry>,
-    /// Found, but no mount can keep them: a link can be replaced, and a file
-    /// with a second name can be written by that name.
+    pub(crate) entries: Vec<ProtectedPath>,
+    /// Paths that exist and that no mount protects: a link can be replaced, and
+    /// a file with a second name can be written by that name.
     pub(crate) unprotectable: Vec<PathBuf>,
-    /// Where `.git` points to, when that was not believed. Git does not work
-    /// in such a run, so it is said.
+    /// The target of `.git` if it does not point back here. Git does not work
+    /// in such a run, so a warning says it.
     pub(crate) not_followed: Option<PathBuf>,
-    /// Looked at again after the run: as they were, or none.
-    watched: Vec<(PathBuf, Option<Mark>)>,
+    /// Paths that are checked after the run, each as it was before; `None` if it
+    /// did not exist.
+    watched: Vec<(PathBuf, Option<PathMark>)>,
 }
 
 /// One mount. The path is relative to the directory, or absolute where it is
 /// outside, so that `dir.join(path)` is right for both.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Entry {
+pub(crate) struct ProtectedPath {
     pub(crate) path: PathBuf,
-    pub(crate) guard: Guard,
+    pub(crate) protection: Protection,
     /// Completes "it is read-only because …".
     pub(crate) why: &'static str,
 }
 
-/// How a path is mounted. Of two for one path the first listed here counts.
+/// How a path is mounted. If a path has two, the first in this order applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Guard {
+pub(crate) enum Protection {
     /// Onto itself, read-only.
     ReadOnly,
-    /// A git directory outside of the sandbox, writable.
+    /// A git directory outside of the sandbox, mounted writable.
     Outside,
     /// Onto itself, writable: a mount point cannot be renamed away.
     Pinned,
 }
 
-/// Enough to see that something was replaced. A file has its change time too,
-/// which a program cannot set; that of a directory changes all the time.
+/// Device and inode of a path, and a file's change time, which no program can
+/// set: enough to see that it was replaced. The change time of a directory
+/// changes all the time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Mark(u64, u64, Option<(i64, i64)>);
+struct PathMark(u64, u64, Option<(i64, i64)>);
 
-/// How a directory is opened to look at what is in it.
-const DIR: OFlags = OFlags::PATH
+/// Flags to open a directory for `statat`.
+const OPEN_DIR: OFlags = OFlags::PATH
     .union(OFlags::DIRECTORY)
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
@@ -83,17 +86,17 @@ const LOGIN: &str = "a shell or the session runs it at login";
 
 /// Names in the sandbox's own directory.
 ///
-/// Left out on purpose, as they act only when somebody builds the project,
-/// which runs its code anyway, and agents edit them all day: `Makefile`,
-/// `package.json`, `build.rs`, `default.nix`. Others act on any call of a tool,
-/// `cargo --version` too, or say which program is the tool: those are in.
+/// Left out on purpose: `Makefile`, `package.json`, `build.rs`, `default.nix`.
+/// They act only when a person builds the project, which runs its code anyway,
+/// and agents edit them all day. Included: files that act on any call of a tool,
+/// `cargo --version` too, or that choose which program the tool is.
 /// `.gitattributes` only chooses among filters that the git config defines.
-/// `.nvmrc` and the like are a version number; `.tool-versions` is in, as asdf
-/// takes `path:./dir` for a version.
+/// `.nvmrc` and the like are a version number; `.tool-versions` is included, as
+/// asdf takes `path:./dir` for a version.
 ///
-/// Start-up files are in for every directory. To guess whether one is a home
-/// would mean to trust files that the agent can delete.
-const NAMES: &[(&str, &str)] = &[
+/// Start-up files are included for every directory. Guessing whether one is a
+/// home directory would mean trusting files that the agent can delete.
+const PROTECTED_NAMES: &[(&str, &str)] = &[
     (".githooks", GIT_HOOK),
     (".husky", GIT_HOOK),
     (".lefthook.yml", GIT_HOOK),
@@ -180,57 +183,61 @@ const NAMES: &[(&str, &str)] = &[
     (".local/bin", LOGIN),
 ];
 
-/// Finds what to keep read-only in `dir`, which is canonical.
+/// Finds what to protect in `dir`, which is canonical.
 ///
-/// `nested` are the repositories below it, relative. `unprotected` are names
-/// that the configuration leaves writable, with all they hold.
-pub(crate) fn surface(dir: &Path, nested: &[PathBuf], unprotected: &[String]) -> Surface {
-    let mut found = Surface::default();
-    let Some(mut walk) = Walk::open(dir, dir, unprotected) else {
+/// `nested` are the relative paths of the repositories below it. `unprotected`
+/// are names that the configuration leaves writable, with all they hold.
+pub(crate) fn find_surface(
+    dir: &Path,
+    nested: &[PathBuf],
+    unprotected: &[String],
+) -> AutoExecSurface {
+    let mut found = AutoExecSurface::default();
+    let Some(mut walk) = SurfaceWalk::open(dir, dir, unprotected) else {
         return found;
     };
-    for (name, why) in NAMES {
-        walk.protect(Path::new(name), why);
+    for (name, why) in PROTECTED_NAMES {
+        walk.protect_path(Path::new(name), why);
     }
-    walk.root_repository();
+    walk.guard_root_repository();
     for repository in nested {
-        walk.nested_repository(repository);
+        walk.guard_nested_repository(repository);
     }
     let outside = walk.outside.take().and_then(|common| {
-        let mut walk = Walk::open(&common, dir, unprotected)?;
-        walk.outside_repository();
+        let mut walk = SurfaceWalk::open(&common, dir, unprotected)?;
+        walk.guard_outside_repository();
         Some(walk)
     });
-    let mut walks: Vec<Walk> = [Some(walk), outside].into_iter().flatten().collect();
-    // A configuration may name what lies in the other of the two.
+    let mut walks: Vec<SurfaceWalk> = [Some(walk), outside].into_iter().flatten().collect();
+    // A configuration in one of the two may name a path in the other.
     let named: Vec<PathBuf> = walks
         .iter_mut()
         .flat_map(|w| w.named.split_off(0))
         .collect();
     for walk in &mut walks {
         walk.protect_named(&named);
-        found.absorb(walk);
+        found.take_from(walk);
     }
-    found.settle();
+    found.sort_mounts();
     found
 }
 
-/// Which of the watched ones were created or replaced since. One that is gone
-/// is not told: there is nothing left to run.
-pub(crate) fn appeared(dir: &Path, surface: &Surface) -> Vec<PathBuf> {
-    let Ok(fd) = open(dir, DIR, Mode::empty()) else {
+/// Returns the watched paths that were created or replaced since. A deleted one
+/// is not returned: no program can run it.
+pub(crate) fn find_replaced(dir: &Path, surface: &AutoExecSurface) -> Vec<PathBuf> {
+    let Ok(fd) = open(dir, OPEN_DIR, Mode::empty()) else {
         return Vec::new();
     };
-    let changed = |(path, before): &&(PathBuf, Option<Mark>)| {
+    let changed = |(path, before): &&(PathBuf, Option<PathMark>)| {
         let now = statat(&fd, path, AtFlags::SYMLINK_NOFOLLOW);
-        now.is_ok_and(|now| Some(Mark::of(&now)) != *before)
+        now.is_ok_and(|now| Some(PathMark::from_stat(&now)) != *before)
     };
     let watched = surface.watched.iter().filter(changed);
     watched.map(|(path, _)| path.clone()).collect()
 }
 
-impl Surface {
-    fn absorb(&mut self, walk: &mut Walk) {
+impl AutoExecSurface {
+    fn take_from(&mut self, walk: &mut SurfaceWalk) {
         let inside = walk.base == walk.dir;
         let shown = |path: PathBuf| match path.as_os_str().is_empty() {
             _ if inside => path,
@@ -250,9 +257,9 @@ impl Surface {
         self.not_followed = self.not_followed.take().or(from.not_followed.take());
     }
 
-    /// Orders the mounts, and drops those inside a read-only one: a pin there
+    /// Sorts the mounts, and drops those inside a read-only one: a pin there
     /// would make it writable again.
-    fn settle(&mut self) {
+    fn sort_mounts(&mut self) {
         self.entries.sort();
         let mut closed: Option<PathBuf> = None;
         self.entries.retain(|entry| {
@@ -262,7 +269,7 @@ impl Surface {
             {
                 return false;
             }
-            if entry.guard == Guard::ReadOnly {
+            if entry.protection == Protection::ReadOnly {
                 closed = Some(entry.path.clone());
             }
             true
@@ -275,8 +282,8 @@ impl Surface {
     }
 }
 
-impl Mark {
-    fn of(stat: &Stat) -> Self {
+impl PathMark {
+    fn from_stat(stat: &Stat) -> Self {
         let file = FileType::from_raw_mode(stat.st_mode) != FileType::Directory;
         #[expect(clippy::unnecessary_cast, reason = "the types differ by architecture")]
         let changed = file.then_some((stat.st_ctime as i64, stat.st_ctime_nsec as i64));
@@ -284,41 +291,41 @@ impl Mark {
     }
 }
 
-/// What a path is, when no link is followed in any part of it.
-enum Kind {
+/// What a path is if no link in any part of it is followed.
+enum PathKind {
     Absent,
-    /// This part of the path is a link, or cannot be looked at.
+    /// This part of the path is a link, or cannot be read.
     Link(PathBuf),
     Plain(Stat),
 }
 
-/// Looks through one directory that the run may write: the sandbox, or a git
+/// Searches one directory that the run may write: the sandbox's, or a git
 /// directory outside of it. Paths are relative to `base`.
-struct Walk<'a> {
+struct SurfaceWalk<'a> {
     base: PathBuf,
     fd: OwnedFd,
-    /// The sandbox.
+    /// The sandbox's directory.
     dir: &'a Path,
     unprotected: &'a [String],
-    /// All names in `base`, unless there are many. One listing is cheaper
-    /// than to ask for each name, most of which are absent.
+    /// All names in `base`, unless there are many. One listing is cheaper than
+    /// one `stat` for each name, most of which are absent.
     top: Option<HashSet<OsString>>,
-    /// The parent last seen to have no link in it.
+    /// The last parent that was found to have no link in it.
     plain: RefCell<PathBuf>,
-    /// Directories that may still be listed. See [`git::MAX_DIRS`].
+    /// How many more directories may be listed. See [`git::MAX_DIRS`].
     budget: usize,
-    /// The accepted git directory outside.
+    /// The git directory outside of the sandbox, if it points back here.
     outside: Option<PathBuf>,
     /// Absolute paths that a git configuration names.
     named: Vec<PathBuf>,
-    found: Surface,
+    found: AutoExecSurface,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> SurfaceWalk<'a> {
     fn open(base: &Path, dir: &'a Path, unprotected: &'a [String]) -> Option<Self> {
         let mut walk = Self {
             base: base.to_path_buf(),
-            fd: open(base, DIR, Mode::empty()).ok()?,
+            fd: open(base, OPEN_DIR, Mode::empty()).ok()?,
             dir,
             unprotected,
             top: None,
@@ -326,48 +333,48 @@ impl<'a> Walk<'a> {
             budget: git::MAX_DIRS,
             outside: None,
             named: Vec::new(),
-            found: Surface::default(),
+            found: AutoExecSurface::default(),
         };
-        let top = walk.list(Path::new("."));
+        let top = walk.list_directory(Path::new("."));
         walk.top = top.map(|list| list.into_iter().map(|(name, _)| name).collect());
         Some(walk)
     }
 
-    /// Makes one path read-only, or remembers that it is not there.
-    fn protect(&mut self, path: &Path, why: &'static str) {
-        if self.left_writable(path) {
+    /// Makes one path read-only, or watches for it if it does not exist.
+    fn protect_path(&mut self, path: &Path, why: &'static str) {
+        if self.is_left_writable(path) {
             return;
         }
-        match self.look(path) {
-            Kind::Absent => self.found.watched.push((path.to_path_buf(), None)),
-            Kind::Link(at) => self.found.unprotectable.push(at),
-            Kind::Plain(stat) => {
+        match self.look_at(path) {
+            PathKind::Absent => self.found.watched.push((path.to_path_buf(), None)),
+            PathKind::Link(at) => self.found.unprotectable.push(at),
+            PathKind::Plain(stat) => {
                 let file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
                 if file && stat.st_nlink > 1 {
                     self.found.unprotectable.push(path.to_path_buf());
                 }
-                self.hold(path, Guard::ReadOnly, why, &stat);
+                self.add_mount(path, Protection::ReadOnly, why, &stat);
             }
         }
     }
 
-    /// Keeps a directory where it is.
-    fn pin(&mut self, path: &Path) {
-        if self.left_writable(path) || path.as_os_str().is_empty() {
+    /// Keeps a directory from being renamed.
+    fn pin_directory(&mut self, path: &Path) {
+        if self.is_left_writable(path) || path.as_os_str().is_empty() {
             return;
         }
-        if let Kind::Plain(stat) = self.look(path) {
-            self.hold(path, Guard::Pinned, HOLDS, &stat);
+        if let PathKind::Plain(stat) = self.look_at(path) {
+            self.add_mount(path, Protection::Pinned, HOLDS, &stat);
         }
     }
 
-    /// Adds a mount, and pins the hidden directories above it, lest one is
-    /// moved away with the mount in it and made anew.
+    /// Adds a mount, and pins the hidden directories above it. Otherwise a run
+    /// could rename one, with the mount in it, and create it anew.
     ///
-    /// Directories of sources are not pinned: a pin is a border that rename
-    /// and hard links cannot cross (EXDEV), and builds do that. What lies
-    /// below them is watched instead.
-    fn hold(&mut self, path: &Path, guard: Guard, why: &'static str, stat: &Stat) {
+    /// Directories of sources are not pinned: renames and hard links cannot
+    /// cross a mount point (EXDEV), and builds make them. What is below them is
+    /// watched instead.
+    fn add_mount(&mut self, path: &Path, protection: Protection, why: &'static str, stat: &Stat) {
         let above = path
             .ancestors()
             .skip(1)
@@ -375,75 +382,84 @@ impl<'a> Walk<'a> {
         let (pinned, loose): (Vec<_>, Vec<_>) = above.partition(|p| self.is_hidden(p));
         for &path in &pinned {
             let (path, why) = (path.to_path_buf(), HOLDS);
-            let guard = Guard::Pinned;
-            self.found.entries.push(Entry { path, guard, why });
+            let protection = Protection::Pinned;
+            self.found.entries.push(ProtectedPath {
+                path,
+                protection,
+                why,
+            });
         }
         let path = path.to_path_buf();
         if pinned.is_empty() && !loose.is_empty() {
             self.found
                 .watched
-                .push((path.clone(), Some(Mark::of(stat))));
+                .push((path.clone(), Some(PathMark::from_stat(stat))));
         }
-        self.found.entries.push(Entry { path, guard, why });
+        self.found.entries.push(ProtectedPath {
+            path,
+            protection,
+            why,
+        });
     }
 
-    /// Remembers how a path is, for after the run, without keeping it so.
-    fn watch(&mut self, path: &Path) {
-        let mark = match self.look(path) {
-            Kind::Absent => None,
-            Kind::Link(at) => return self.found.unprotectable.push(at),
-            Kind::Plain(stat) => Some(Mark::of(&stat)),
+    /// Remembers what a path is, to check it after the run, without protecting
+    /// it.
+    fn watch_path(&mut self, path: &Path) {
+        let mark = match self.look_at(path) {
+            PathKind::Absent => None,
+            PathKind::Link(at) => return self.found.unprotectable.push(at),
+            PathKind::Plain(stat) => Some(PathMark::from_stat(&stat)),
         };
         self.found.watched.push((path.to_path_buf(), mark));
     }
 
-    /// Tells what a path is without following a link.
-    fn look(&self, path: &Path) -> Kind {
+    /// Returns what a path is, without following a link.
+    fn look_at(&self, path: &Path) -> PathKind {
         if let (Some(top), Some(first)) = (&self.top, path.components().next())
             && !top.contains(first.as_os_str())
         {
-            return Kind::Absent;
+            return PathKind::Absent;
         }
         let stat = |path: &Path| statat(&self.fd, path, AtFlags::SYMLINK_NOFOLLOW);
         let link = |s: &Stat| FileType::from_raw_mode(s.st_mode) == FileType::Symlink;
         let last = match stat(path) {
-            Ok(last) if link(&last) => return Kind::Link(path.to_path_buf()),
+            Ok(last) if link(&last) => return PathKind::Link(path.to_path_buf()),
             Ok(last) => last,
-            Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => return Kind::Absent,
-            Err(_) => return Kind::Link(path.to_path_buf()),
+            Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => return PathKind::Absent,
+            Err(_) => return PathKind::Link(path.to_path_buf()),
         };
         let parent = path.parent().unwrap_or(path);
         if *self.plain.borrow() == parent {
-            return Kind::Plain(last);
+            return PathKind::Plain(last);
         }
         let above = parent.ancestors().filter(|p| !p.as_os_str().is_empty());
         for part in above {
             if stat(part).map_or(true, |stat| link(&stat)) {
-                return Kind::Link(part.to_path_buf());
+                return PathKind::Link(part.to_path_buf());
             }
         }
         self.plain.replace(parent.to_path_buf());
-        Kind::Plain(last)
+        PathKind::Plain(last)
     }
 
     fn is_dir(&self, path: &Path) -> bool {
-        matches!(self.look(path), Kind::Plain(s) if FileType::from_raw_mode(s.st_mode) == FileType::Directory)
+        matches!(self.look_at(path), PathKind::Plain(s) if FileType::from_raw_mode(s.st_mode) == FileType::Directory)
     }
 
     fn is_file(&self, path: &Path) -> bool {
-        matches!(self.look(path), Kind::Plain(s) if FileType::from_raw_mode(s.st_mode) == FileType::RegularFile)
+        matches!(self.look_at(path), PathKind::Plain(s) if FileType::from_raw_mode(s.st_mode) == FileType::RegularFile)
     }
 
-    /// Says whether a path is in a hidden directory, or in a git directory
-    /// outside, which counts as one.
+    /// Returns whether a path is in a hidden directory, or in a git directory
+    /// outside of the sandbox.
     fn is_hidden(&self, path: &Path) -> bool {
         let dotted = |part: std::path::Component| part.as_os_str().as_encoded_bytes()[0] == b'.';
         self.base != self.dir || path.components().any(dotted)
     }
 
-    /// Says whether the configuration leaves a path writable. `.git/hooks`
+    /// Returns whether the configuration leaves a path writable. `.git/hooks`
     /// there also means that of nested repositories and of the one outside.
-    fn left_writable(&self, path: &Path) -> bool {
+    fn is_left_writable(&self, path: &Path) -> bool {
         self.unprotected.iter().any(|name| {
             let name = Path::new(name.strip_prefix("./").unwrap_or(name));
             let below = |path: &Path| path.starts_with(name);
@@ -465,18 +481,19 @@ impl<'a> Walk<'a> {
         })
     }
 
-    /// Protects what git configurations name, where it lies in this walk.
+    /// Protects the paths that git configurations name, if they are below
+    /// `base`.
     fn protect_named(&mut self, named: &[PathBuf]) {
         let git = self.base.join(".git");
         for path in named {
             let Ok(inside) = path.strip_prefix(&self.base) else {
                 continue;
             };
-            // The whole tree as a hook directory cannot be read-only.
+            // A hook directory that is the whole tree cannot be read-only.
             if git.starts_with(path) {
                 self.found.unprotectable.push(inside.to_path_buf());
             } else {
-                self.protect(inside, git::NAMED);
+                self.protect_path(inside, git::NAMED);
             }
         }
     }

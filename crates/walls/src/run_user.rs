@@ -1,4 +1,4 @@
-//! As whom a run happens.
+//! Finds the OS user that a run executes as.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -6,28 +6,31 @@ use std::path::{Path, PathBuf};
 use weighlock_confine::{Identity, NOBODY, is_root};
 
 use crate::error::Error;
-use crate::passwd::Entry;
+use crate::passwd::PasswdEntry;
 use crate::sandbox::Sandbox;
 
-/// Where the home directory is when nobody says, or says nonsense.
-const HOMELESS: &str = "/home/agent";
+/// The home directory of a user without a usable one.
+const FALLBACK_HOME: &str = "/home/agent";
 
-/// As whom a run happens, and where that one is at home.
+/// The OS user that a run executes as.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Person {
-    pub(super) identity: Identity,
-    /// Known by name only where it is not the server's own.
-    pub(super) name: Option<String>,
-    pub(super) home: PathBuf,
-    /// Works in what is root's.
-    pub(super) for_root: bool,
+pub(crate) struct RunUser {
+    pub(crate) identity: Identity,
+    /// Set only where it differs from the server's own user.
+    pub(crate) name: Option<String>,
+    /// The home directory that the run sees.
+    pub(crate) home: PathBuf,
+    /// The user is `nobody` and works in directories that root owns, which are
+    /// lent to it by idmapped mounts.
+    pub(crate) for_root: bool,
 }
 
-impl Person {
-    /// An ordinary user's server runs everything as that user. Root's becomes
-    /// whoever the sandbox says or owns its directory, and nobody where that
-    /// is root.
-    pub(super) fn find(
+impl RunUser {
+    /// Finds the user for a sandbox. The server of an ordinary user runs
+    /// everything as that user. Root's server runs commands as the user whom
+    /// the sandbox names, or else as the owner of the directory, and as
+    /// `nobody` where root owns it.
+    pub(crate) fn find(
         sandbox: &Sandbox,
         dir: Option<&Path>,
         own_home: &Path,
@@ -41,24 +44,15 @@ impl Person {
             });
         }
         if let Some(name) = &sandbox.user {
-            return Entry::ordinary(name).map(Self::from).ok_or_else(|| {
-                Error::invalid(
-                    "bad_user",
-                    format!(
-                        "sandbox `{}` is to run as `{name}`, who does not exist or is root; \
-                         nothing was run",
-                        sandbox.name
-                    ),
-                    "name an ordinary user of this machine in the configuration",
-                )
+            let entry = PasswdEntry::find_ordinary(name);
+            return entry.map(Self::from).ok_or_else(|| Error::BadUser {
+                sandbox: sandbox.name.clone(),
+                user: name.clone(),
             });
         }
         let owner = dir.and_then(|dir| dir.symlink_metadata().ok());
         match owner.filter(|owner| owner.uid() != 0) {
-            Some(owner) => Ok(
-                Entry::find(|entry| entry.uid == owner.uid() && entry.gid != 0)
-                    .map_or_else(|| stranger(owner.uid(), owner.gid()), Self::from),
-            ),
+            Some(owner) => Ok(user_with_id(owner.uid(), owner.gid())),
             None => Ok(Self {
                 identity: NOBODY,
                 name: Some("nobody".into()),
@@ -67,11 +61,19 @@ impl Person {
             }),
         }
     }
-}
 
-impl Person {
-    /// Returns a path of the settings, with the home directory for `~`.
-    pub(super) fn resolve(&self, path: &Path) -> PathBuf {
+    /// Returns the variables that tell a command its user and home directory.
+    pub(crate) fn variables(&self) -> Vec<(String, String)> {
+        let mut env = vec![("HOME".into(), self.home.to_string_lossy().into_owned())];
+        if let Some(name) = &self.name {
+            env.push(("USER".into(), name.clone()));
+            env.push(("LOGNAME".into(), name.clone()));
+        }
+        env
+    }
+
+    /// Replaces a leading `~` in a path of the settings by the home directory.
+    pub(crate) fn expand_home(&self, path: &Path) -> PathBuf {
         match path.strip_prefix("~") {
             Ok(rest) => self.home.join(rest),
             Err(_) => path.to_owned(),
@@ -79,45 +81,50 @@ impl Person {
     }
 }
 
-/// Someone who owns files and has no entry.
-fn stranger(uid: u32, gid: u32) -> Person {
-    Person {
+fn user_with_id(uid: u32, gid: u32) -> RunUser {
+    PasswdEntry::find_user(|entry| entry.uid == uid && entry.gid != 0)
+        .map_or_else(|| user_without_entry(uid, gid), RunUser::from)
+}
+
+fn user_without_entry(uid: u32, gid: u32) -> RunUser {
+    RunUser {
         identity: Identity {
             uid,
             gid: if gid == 0 { NOBODY.gid } else { gid },
         },
         name: None,
-        home: HOMELESS.into(),
+        home: FALLBACK_HOME.into(),
         for_root: false,
     }
 }
 
-impl From<Entry> for Person {
-    fn from(user: Entry) -> Self {
+impl From<PasswdEntry> for RunUser {
+    fn from(user: PasswdEntry) -> Self {
         Self {
             identity: Identity {
                 uid: user.uid,
                 gid: user.gid,
             },
             name: Some(user.name),
-            home: home(&user.home),
+            home: resolve_home(&user.home),
             for_root: false,
         }
     }
 }
 
-/// A home directory that can be shown inside: resolved where it exists.
-pub(crate) fn home(said: &str) -> PathBuf {
-    let path = PathBuf::from(said);
+/// Returns a home directory that a run can be shown: the given one, resolved
+/// where it exists, or a fallback where it would cover a part of the system.
+pub fn resolve_home(named: &str) -> PathBuf {
+    let path = PathBuf::from(named);
     let path = path.canonicalize().unwrap_or(path);
     let plain = path.is_absolute()
         && path
             .components()
-            .all(|part| !matches!(part, std::path::Component::ParentDir));
-    let shown = |part: &&str| path.starts_with(part) || Path::new(part).starts_with(&path);
-    if plain && !weighlock_confine::SYSTEM.iter().any(shown) {
+            .all(|part| part != std::path::Component::ParentDir);
+    let overlaps = |part: &&str| path.starts_with(part) || Path::new(part).starts_with(&path);
+    if plain && !weighlock_confine::SYSTEM.iter().any(overlaps) {
         path
     } else {
-        HOMELESS.into()
+        FALLBACK_HOME.into()
     }
 }

@@ -1,39 +1,45 @@
-//! What was found out about a directory not long ago.
+//! Remembers what was found out about a directory, for a while.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use crate::live::lock;
+use crate::lock::lock;
 
-/// Answers that take long to find and change seldom, by directory.
-pub(crate) struct Lately<T> {
-    good_for: Duration,
-    known: Mutex<HashMap<PathBuf, (Instant, T)>>,
+/// Answers by directory, each valid for a fixed time. For answers that take
+/// long to find and seldom change.
+pub(crate) struct TimedCache<T> {
+    valid_for: Duration,
+    answers: Mutex<HashMap<PathBuf, (Instant, T)>>,
 }
 
-impl<T: Clone> Lately<T> {
-    pub(crate) fn new(good_for: Duration) -> Self {
+impl<T: Clone> TimedCache<T> {
+    pub(crate) fn new(valid_for: Duration) -> Self {
         Self {
-            good_for,
-            known: Mutex::default(),
+            valid_for,
+            answers: Mutex::default(),
         }
     }
 
-    /// Returns what is known, or finds it out.
-    pub(crate) fn get(&self, dir: &Path, find: impl FnOnce() -> T) -> T {
-        let known = lock(&self.known).get(dir).cloned();
+    /// Returns the answer for a directory; calls `find` if there is none yet or
+    /// it is too old.
+    pub(crate) fn get_or_find(&self, dir: &Path, find: impl FnOnce() -> T) -> T {
+        let known = lock(&self.answers).get(dir).cloned();
         match known {
-            Some((at, answer)) if at.elapsed() < self.good_for => answer,
+            Some((since, answer)) if since.elapsed() < self.valid_for => answer,
             _ => {
                 let answer = find();
-                let mut known = lock(&self.known);
-                // Runs may be in very many directories over the months.
-                known.retain(|_, (at, _)| at.elapsed() < self.good_for);
-                known.insert(dir.to_owned(), (Instant::now(), answer.clone()));
+                self.keep_answer(dir, answer.clone());
                 answer
             }
         }
+    }
+
+    fn keep_answer(&self, dir: &Path, answer: T) {
+        let mut answers = lock(&self.answers);
+        // Runs may be in very many directories over the months.
+        answers.retain(|_, (since, _)| since.elapsed() < self.valid_for);
+        answers.insert(dir.to_owned(), (Instant::now(), answer));
     }
 }

@@ -1,60 +1,64 @@
-//! Whether any command could look at a place.
+//! Finds out whether any command could see a path.
 
 use std::path::Path;
 
 use weighlock_confine::{Mount, Network, SYSTEM};
 
-use super::person::Person;
-use super::tools;
-use crate::engine::Engine;
-use crate::protect::{self, Guard};
+use crate::protect::{Protection, find_surface};
+use crate::run_user::RunUser;
 use crate::sandbox::Sandbox;
+use crate::settings::WallSettings;
+use crate::toolchains::{ToolSearch, show_read_only};
 
-impl Engine {
-    /// Returns whether walls of any sandbox that there is show a place, by
-    /// whatever name. The state directory, which all of them hide, is no such.
-    pub(crate) async fn is_shown(&self, place: &Path) -> bool {
-        let search = self.path().await;
-        let sandboxes = self.sandboxes.all();
-        let below = |dir: &Path| {
-            let leads_to = dir.canonicalize();
-            place.starts_with(dir) || leads_to.is_ok_and(|dir| place.starts_with(dir))
-        };
-        SYSTEM.iter().any(|dir| below(Path::new(dir)))
-            // Where that is too wide to be shown whole, any part of it may be.
-            || below(&self.config.base)
-            || sandboxes.iter().any(|known| {
-                let sandbox = &known.sandbox;
-                below(self.directory_of(sandbox))
-                    || self.beside(sandbox, &search).iter().any(|mount| match mount {
-                        Mount::Show { from, .. } => below(from),
-                        _ => false,
-                    })
-            })
-    }
+/// Returns whether the walls of any of these sandboxes show a path, under any
+/// name. All of them hide the state directory, which is not considered here.
+pub(crate) fn is_visible<'a>(
+    settings: &WallSettings,
+    path: &Path,
+    search_path: &str,
+    mut sandboxes: impl Iterator<Item = &'a Sandbox>,
+) -> bool {
+    let is_below = |dir: &Path| {
+        let target = dir.canonicalize();
+        path.starts_with(dir) || target.is_ok_and(|dir| path.starts_with(dir))
+    };
+    SYSTEM.iter().any(|dir| is_below(Path::new(dir)))
+        // If the base is too wide to be shown whole, any part of it may be.
+        || is_below(&settings.base)
+        || sandboxes.any(|sandbox| {
+            let mounts = mounts_beside(settings, sandbox, search_path);
+            is_below(settings.directory_of(sandbox))
+                || mounts.iter().any(|mount| match mount {
+                    Mount::Show { from, .. } => is_below(from),
+                    _ => false,
+                })
+        })
+}
 
-    /// What a sandbox shows beside its directory: toolchains and settings, what
-    /// it was told to, and the repository of a linked worktree.
-    fn beside(&self, sandbox: &Sandbox, search: &str) -> Vec<Mount> {
-        let dir = self.directory_of(sandbox);
-        // Without a person nothing is run.
-        let Ok(person) = Person::find(sandbox, Some(dir), &self.home) else {
-            return vec![];
-        };
-        // Of a layer that is empty, so that packages are lent.
-        let layer = Path::new("");
-        let env = &self.server_env;
-        let mut shown = tools::find(&person.home, layer, search, env, Network::Off);
-        let told = { sandbox.read.iter() }
-            .chain(&sandbox.write)
-            .map(|path| person.resolve(path));
-        let surface = protect::surface(dir, &[], &sandbox.unprotected);
-        let outside = { surface.entries.iter() }
-            .filter(|entry| entry.guard == Guard::Outside)
-            .map(|entry| dir.join(&entry.path));
-        for path in told.chain(outside) {
-            shown.extend(tools::read(&path, path.clone()));
-        }
-        shown
+/// Returns what a sandbox shows beside its directory: toolchains and settings,
+/// the further paths of its settings, and the repository of a linked worktree.
+fn mounts_beside(settings: &WallSettings, sandbox: &Sandbox, search_path: &str) -> Vec<Mount> {
+    let dir = settings.directory_of(sandbox);
+    // Without a user nothing runs.
+    let Ok(user) = RunUser::find(sandbox, Some(dir), &settings.home) else {
+        return vec![];
+    };
+    let search = ToolSearch {
+        home: &user.home,
+        // An empty one, so that package stores are shown.
+        layer: Path::new(""),
+        path: search_path,
+        server: &settings.server_env,
+        network: Network::Off,
+    };
+    let mut mounts = search.find_mounts();
+    let further = sandbox.read.iter().chain(&sandbox.write);
+    let further = further.map(|path| user.expand_home(path));
+    let surface = find_surface(dir, &[], &sandbox.unprotected);
+    let entries = surface.entries.iter();
+    let outside = entries.filter(|entry| entry.protection == Protection::Outside);
+    for path in further.chain(outside.map(|entry| dir.join(&entry.path))) {
+        mounts.extend(show_read_only(&path, path.clone()));
     }
+    mounts
 }

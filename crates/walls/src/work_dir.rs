@@ -1,4 +1,4 @@
-//! The directory a command runs in.
+//! Opens the directory that a command runs in.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -6,74 +6,67 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, Mode, OFlags, access, open};
 
-use crate::error::{Error, brief};
+use crate::error::{Error, shorten_text};
 
-/// A checked working directory. The descriptor is what counts: whatever the
-/// path comes to mean later, the command starts here.
-pub(crate) struct Place {
-    pub(crate) path: PathBuf,
-    pub(crate) fd: OwnedFd,
+/// A checked working directory. The descriptor decides: whatever the path comes
+/// to mean later, the command starts here.
+#[derive(Debug)]
+pub struct WorkDir {
+    /// Without symbolic links.
+    pub path: PathBuf,
+    /// Open as `O_PATH`.
+    pub fd: OwnedFd,
 }
 
-/// Resolves a directory and makes sure that it is the base or below it.
-pub(crate) fn resolve(base: &Path, asked: Option<&str>) -> Result<Place, Error> {
-    let asked = asked.unwrap_or(".");
+impl WorkDir {
+    /// Opens a directory, which must be `base` or below it; `base` itself if
+    /// none is asked for.
+    pub fn open(base: &Path, asked: Option<&str>) -> Result<Self, Error> {
+        let asked = asked.unwrap_or(".");
+        let refused = |why: &str| bad_directory(asked, why, base);
+        let path = resolve_path(base, asked)?;
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let fd = open(&path, flags, Mode::empty()).map_err(|error| refused(&cause(error)))?;
+        access(&path, Access::EXEC_OK).map_err(|error| refused(&cause(error)))?;
+        // A part of the path may have been replaced since it was resolved.
+        let opened = std::fs::read_link(format!("/proc/self/fd/{}", fd.as_raw_fd()));
+        match opened.is_ok_and(|opened| opened == path) {
+            true => Ok(Self { path, fd }),
+            false => Err(refused("changed while it was opened")),
+        }
+    }
+}
+
+fn resolve_path(base: &Path, asked: &str) -> Result<PathBuf, Error> {
+    let refused = |why: &str| bad_directory(asked, why, base);
     if asked.contains('\0') {
-        return Err(refuse(asked, "has a NUL byte", base));
+        return Err(refused("has a NUL byte"));
     }
-    let path = match base.join(asked).canonicalize() {
-        Ok(path) => path,
-        Err(error) => return Err(refuse(asked, &cause(&error), base)),
-    };
+    let resolved = base.join(asked).canonicalize();
+    let path = resolved.map_err(|error| refused(&cause(error)))?;
     if path.to_str().is_none() {
-        return Err(refuse(asked, "leads to a name that is not text", base));
+        return Err(refused("leads to a name that is not text"));
     }
-    if !path.starts_with(base) {
-        return Err(Error::invalid(
-            "outside_base",
-            format!(
-                "the working directory {} is outside {}, where commands run; nothing was run",
-                path.display(),
-                base.display()
-            ),
-            "use a directory below it or another sandbox, or `weighlock serve --replace --base DIR`",
-        ));
-    }
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let fd = open(&path, flags, Mode::empty())
-        .map_err(|error| refuse(asked, &cause(&error.into()), base))?;
-    access(&path, Access::EXEC_OK).map_err(|error| refuse(asked, &cause(&error.into()), base))?;
-    // Somebody may have swapped a part of the path since it was resolved.
-    let opened = std::fs::read_link(format!("/proc/self/fd/{}", fd.as_raw_fd()));
-    if opened.is_ok_and(|opened| opened == path) {
-        Ok(Place { path, fd })
-    } else {
-        Err(refuse(asked, "changed while it was opened", base))
+    match path.starts_with(base) {
+        true => Ok(path),
+        false => Err(Error::OutsideBase {
+            path,
+            base: base.to_owned(),
+        }),
     }
 }
 
-/// Refuses whoever leaves a private directory; what is outside is not their
-/// business.
-pub(crate) fn violation() -> Error {
-    Error::invalid(
-        "sandbox_violation",
-        "Working directory is outside your sandbox.".into(),
-        "use a relative path inside it, or none",
-    )
+fn bad_directory(asked: &str, why: &str, base: &Path) -> Error {
+    Error::BadDirectory {
+        asked: shorten_text(asked),
+        why: why.to_owned(),
+        base: base.to_owned(),
+    }
 }
 
-fn refuse(asked: &str, why: &str, base: &Path) -> Error {
-    Error::invalid(
-        "bad_directory",
-        format!(
-            "cannot run in the working directory `{}`: it {why}; nothing was run",
-            brief(asked)
-        ),
-        format!("give an existing directory below {}", base.display()),
-    )
-}
-
-fn cause(error: &io::Error) -> String {
+/// Completes "it …" for an error of the system.
+fn cause(error: impl Into<io::Error>) -> String {
+    let error = error.into();
     match error.kind() {
         io::ErrorKind::NotFound => "does not exist".into(),
         io::ErrorKind::NotADirectory => "is not a directory".into(),
@@ -88,10 +81,12 @@ mod tests {
 
     use super::*;
 
-    fn code(base: &Path, asked: &str) -> &'static str {
-        match resolve(base, Some(asked)) {
+    fn outcome(base: &Path, asked: &str) -> &'static str {
+        match WorkDir::open(base, Some(asked)) {
             Ok(_) => "ok",
-            Err(error) => error.problem().code,
+            Err(Error::OutsideBase { .. }) => "outside_base",
+            Err(Error::BadDirectory { .. }) => "bad_directory",
+            Err(_) => "other",
         }
     }
 
@@ -124,10 +119,10 @@ mod tests {
             ("a\0b", "bad_directory"),
             ("~", "bad_directory"),
         ] {
-            assert_eq!(code(&base, asked), expected, "{asked:?}");
+            assert_eq!(outcome(&base, asked), expected, "{asked:?}");
         }
-        assert_eq!(code(&base, base.join("sub").to_str().unwrap()), "ok");
+        assert_eq!(outcome(&base, base.join("sub").to_str().unwrap()), "ok");
         let other = base.with_file_name("base2");
-        assert_eq!(code(&base, other.to_str().unwrap()), "outside_base");
+        assert_eq!(outcome(&base, other.to_str().unwrap()), "outside_base");
     }
 }

@@ -50,6 +50,13 @@ impl Engine {
         })
     }
 
+    /// Returns whether a command in any sandbox could see a path.
+    async fn is_seen_by_commands(&self, path: &Path) -> bool {
+        let all = self.sandboxes.all();
+        let sandboxes = all.iter().map(|known| &*known.sandbox);
+        self.walls.is_visible(path, sandboxes).await
+    }
+
     async fn checked(&self, to: &Path) -> Result<PathBuf, Refusal> {
         let name = to.file_name().filter(|_| to.is_absolute());
         let parent = to.parent().and_then(|dir| dir.canonicalize().ok());
@@ -85,7 +92,7 @@ impl Engine {
                 )),
             };
         }
-        if state_dir.starts_with(&whole) || self.is_shown(&whole).await {
+        if state_dir.starts_with(&whole) || self.is_seen_by_commands(&whole).await {
             return Err(SEEN);
         }
         match parent.ancestors().all(is_safe) {

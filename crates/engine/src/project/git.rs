@@ -1,7 +1,7 @@
 //! The settings of git repositories.
 //!
 //! Unknown keys count as dangerous: extensions of git, and git itself, keep
-//! learning new ones. What [`crate::env`] sets for runs that only read wins over
+//! learning new ones. What [`build_environment`](weighlock_walls::build_environment) sets for runs that only read wins over
 //! a few more (`core.hooksPath`), and those are harmless here, too.
 
 use std::collections::HashSet;
@@ -9,9 +9,10 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use weighlock_walls::{GitSetting, join_lexically, parse_git_config};
+
 use super::index::submodules;
 use super::view::View;
-use crate::protect::{Setting, lexical, settings};
 
 /// Repositories that are looked at for one part: submodules, and those above.
 const MAX_REPOSITORIES: usize = 64;
@@ -299,13 +300,13 @@ impl Look<'_> {
     /// Looks at a file of settings, for a repository with its files at `work`.
     fn config(&self, file: &Path, work: Option<&Path>) -> Result<(), String> {
         for text in self.view.read(file)? {
-            let settings = settings(&text);
+            let settings = parse_git_config(&text);
             let fetches = { settings.iter() }.any(|it| FETCHES.contains(&&*it.plain_name()));
             for setting in &settings {
                 if !self.is_harmless(setting, file, work, fetches) {
                     return Err(format!(
                         "`{}` in {} can have git run other code",
-                        setting.name(),
+                        setting.full_name(),
                         self.view.name(file)
                     ));
                 }
@@ -316,7 +317,7 @@ impl Look<'_> {
 
     fn is_harmless(
         &self,
-        setting: &Setting,
+        setting: &GitSetting,
         file: &Path,
         work: Option<&Path>,
         fetches: bool,
@@ -328,7 +329,7 @@ impl Look<'_> {
             (_, "core.fsmonitor") => matches!(&*setting.value, b"true" | b"false" | b""),
             (_, "core.worktree") => {
                 let from = file.parent().unwrap_or(file);
-                let tree = lexical(from, Path::new(OsStr::from_bytes(&setting.value)));
+                let tree = join_lexically(from, Path::new(OsStr::from_bytes(&setting.value)));
                 work == Some(&*tree)
             }
             (_, name) if FOR_FETCHING.contains(&name) => !fetches,
@@ -340,5 +341,5 @@ impl Look<'_> {
 /// Returns where a file with a path leads, as git reads it.
 fn pointed_to(from: &Path, text: &[u8]) -> PathBuf {
     let path = text.strip_prefix(b"gitdir:").unwrap_or(text).trim_ascii();
-    lexical(from, Path::new(OsStr::from_bytes(path)))
+    join_lexically(from, Path::new(OsStr::from_bytes(path)))
 }

@@ -1,7 +1,7 @@
-//! Reads the error lines of everyday tools: what failed, and on what.
+//! Parses the error lines of everyday tools: what failed, and on which object.
 //!
-//! Nothing here knows the walls. The text comes from the command, so it may
-//! be anything: every pattern is linear, and long lines are cut.
+//! Nothing here knows the walls. The text comes from the command, so it may be
+//! anything: every pattern takes linear time, and long lines are cut.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -9,9 +9,9 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// What a line says went wrong.
+/// What went wrong, according to a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum FailureKind {
     /// A name was not resolved, or there was no way to an address.
     Unreachable,
     /// A connection or a socket was not permitted.
@@ -31,18 +31,18 @@ pub(super) enum Kind {
     Missing,
 }
 
-/// What the failed program wanted with the file, as far as its words tell.
+/// What the failed program wanted to do with the file, if the line shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Intent {
+pub(super) enum FileIntent {
     Write,
-    /// To put a finished file in another's place.
+    /// To rename a finished file over another.
     Replace,
-    /// A shell names the file only: a redirection either way, or a program.
+    /// A shell names only the file: a redirection of either kind, or a program.
     Shell,
     Unknown,
 }
 
-impl Intent {
+impl FileIntent {
     pub(super) fn writes(self) -> bool {
         matches!(self, Self::Write | Self::Replace)
     }
@@ -50,88 +50,88 @@ impl Intent {
 
 /// One error line.
 #[derive(Debug)]
-pub(super) struct Complaint {
-    pub(super) kind: Kind,
-    /// The paths, the hosts or the programs that the line names; the last of
-    /// two paths is where something was to go.
+pub(super) struct ErrorLine {
+    pub(super) kind: FailureKind,
+    /// The paths, the hosts or the programs that the line names; the last of two
+    /// paths is the destination.
     pub(super) objects: Vec<String>,
-    pub(super) intent: Intent,
-    /// The line speaks of this machine's own addresses.
+    pub(super) intent: FileIntent,
+    /// The line names an address of this machine itself.
     pub(super) local: bool,
 }
 
-/// Returns the error lines among the lines, in their order.
-pub(super) fn read(text: &str) -> impl Iterator<Item = Complaint> {
+/// Returns the error lines of a text, in their order.
+pub(super) fn find_error_lines(text: &str) -> impl Iterator<Item = ErrorLine> {
     let mut before = VecDeque::with_capacity(NEARBY + 1);
     // Progress bars end with a carriage return, and errors follow them.
     text.split(['\n', '\r']).filter_map(move |line| {
-        let line = end_of(line.trim());
-        let complaint = complaint(line, &before);
+        let line = last_part(line.trim());
+        let parsed = parse_line(line, &before);
         before.push_back(line);
         if before.len() > NEARBY {
             before.pop_front();
         }
-        complaint
+        parsed
     })
 }
 
-/// Removes what colours a terminal; it stands between words and their ends.
-pub(super) fn plain(text: &str) -> std::borrow::Cow<'_, str> {
+/// Removes escape sequences for colours, which would separate words.
+pub(super) fn strip_colour(text: &str) -> std::borrow::Cow<'_, str> {
     COLOUR.replace_all(text, "")
 }
 
-/// Bytes of a line that are looked at. A path has at most 4096, and tools
-/// put the cause at the end.
+/// Bytes at the end of a line that are parsed. A path has at most 4096, and
+/// tools put the cause at the end.
 const LINE_BYTES: usize = 6 * 1024;
 
-/// Quotations in a line that are looked at; honest lines have two or three.
+/// Quotations in a line that are parsed; ordinary lines have two or three.
 const QUOTATIONS: usize = 8;
 
-/// Lines before an error of Rust's that may name its file: cargo puts two or
-/// three causes between them.
+/// Lines before an error of a Rust program that may name its file: cargo prints
+/// two or three causes in between.
 const NEARBY: usize = 6;
 
-/// The first that matches decides, so what is more special comes first.
-static KINDS: LazyLock<Vec<(Kind, Regex)>> = LazyLock::new(|| {
+/// The first pattern that matches decides, so the more specific ones come first.
+static KINDS: LazyLock<Vec<(FailureKind, Regex)>> = LazyLock::new(|| {
     [
         (
-            Kind::Unreachable,
+            FailureKind::Unreachable,
             r"could ?n[o']t resolve (?:host|proxy)|resolve host address|temporary failure (?:in name resolution|resolving)|name or service not known|no address associated with hostname|nodename nor servname|\bEAI_AGAIN\b|\bENOTFOUND\b|UnknownHostException|could not translate host name|failed to lookup address|failed to resolve '|dial (?:tcp|udp)\d?: lookup|no matching distribution found for|network is unreachable|\bENETUNREACH\b|failed to connect to \S+ (?:\S+ )?port \d+",
         ),
         (
-            Kind::Unconnected,
+            FailureKind::Unconnected,
             r"(?:\bconnect|\bsocket)\b.*(?:\bEACCES\b|\bEPERM\b|permission denied|operation not permitted)",
         ),
         (
-            Kind::Mode,
+            FailureKind::Mode,
             r"(?:chmod: changing|install: cannot change) permissions of .*: operation not permitted|cannot change mode to \S*s\S*: operation not permitted",
         ),
         (
-            Kind::Privilege,
+            FailureKind::Privilege,
             r"^(?:\S+: (?:line )?(?:\d+: )?)?(?:\S*/)?(?:u?mount|unshare|nsenter|dmesg|insmod|rmmod|modprobe|chroot|pivot_root|bwrap|ping): .*(?:operation not permitted|must be superuser|only root|lacks? privilege|no permissions to create)|^(?:\S*/)?(?:mount|nsenter): .*permission denied",
         ),
         (
-            Kind::Processes,
+            FailureKind::Processes,
             r"\bfork: retry|(?:\bfork|\bclone|\bspawn|\bvfork|process|thread).*(?:resource temporarily unavailable|\bEAGAIN\b)|resource temporarily unavailable.*(?:fork|thread|spawn)|cannot fork|can't start new thread|unable to create (?:new )?native thread",
         ),
         (
-            Kind::Memory,
+            FailureKind::Memory,
             r"cannot allocate memory|\bMemoryError\b|\bout of memory\b|\bENOMEM\b|memory exhausted|\bbad_alloc\b|memory allocation of \d+ bytes failed",
         ),
-        (Kind::OpenFiles, r"too many open files|\bEMFILE\b"),
+        (FailureKind::OpenFiles, r"too many open files|\bEMFILE\b"),
         (
-            Kind::FileSize,
+            FailureKind::FileSize,
             r"file size limit exceeded|file too large|\bEFBIG\b",
         ),
-        (Kind::NoSpace, r"no space left on device"),
-        (Kind::ReadOnly, r"read-only file ?system|\bEROFS\b"),
-        (Kind::Busy, r"(?:device or )?resource busy|\bEBUSY\b"),
+        (FailureKind::NoSpace, r"no space left on device"),
+        (FailureKind::ReadOnly, r"read-only file ?system|\bEROFS\b"),
+        (FailureKind::Busy, r"(?:device or )?resource busy|\bEBUSY\b"),
         (
-            Kind::Denied,
+            FailureKind::Denied,
             r"permission denied|\bEACCES\b|AccessDeniedException",
         ),
         (
-            Kind::Missing,
+            FailureKind::Missing,
             r"no such file(?: or directory)?|\bENOENT\b|NoSuchFileException|cannot find module|can't cd to|directory nonexistent|: not found$",
         ),
     ]
@@ -139,17 +139,16 @@ static KINDS: LazyLock<Vec<(Kind, Regex)>> = LazyLock::new(|| {
     .into()
 });
 
-/// Lines that sound like a limit of ours and are another's: the heaps of V8
-/// and of Java have their own, file watches and the file table are the
-/// host's, a refused connection was answered, and `code: 'EROFS'` repeats
-/// the line that told it.
-static OTHERS: LazyLock<Regex> = LazyLock::new(|| {
+/// Lines that look like a limit of ours and are not: V8 and Java limit their own
+/// heaps, file watches and the file table belong to the host, a refused
+/// connection did reach its target, and `code: 'EROFS'` repeats an earlier line.
+static NOT_OURS: LazyLock<Regex> = LazyLock::new(|| {
     insensitive(
         r"heap out of memory|java heap space|inotify|file watchers|, watch\b|too many open files in system|connection refused|\bECONNREFUSED\b|\bunix\b.*\bconnect\b|\bconnect\b.*\bunix\b|\b(?:code|errno):? '?E[A-Z]+'?,?$",
     )
 });
 
-/// Where the path is not simply quoted or before the cause.
+/// Lines in which the path is neither quoted nor just before the cause.
 static PATHS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     [
         r"can't cd to (.+)$",
@@ -161,7 +160,7 @@ static PATHS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     .into()
 });
 
-/// Where tools put the host; the first that matches decides.
+/// Lines that name a host; the first pattern that matches decides.
 static HOSTS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     [
         r"resolve host: HOST",
@@ -199,12 +198,12 @@ static RENAMES: LazyLock<Regex> = LazyLock::new(|| insensitive(r"\brenam"));
 
 static SHELL: LazyLock<Regex> = LazyLock::new(|| insensitive(r"^\S*sh: (?:line )?\d+: |^zsh:"));
 
-/// A quotation. The mark must not be within a word, as in `can't`.
+/// A quotation. The quote must not be inside a word, as in `can't`.
 static QUOTED: LazyLock<Regex> = LazyLock::new(|| {
     insensitive(r#"(?:^|[\s(\[=:,])b?(?:'([^']+)'|‘([^’]+)’|"([^"]+)"|`([^`']+)[`'])"#)
 });
 
-/// A path that shows by its beginning, to the end of the text.
+/// A path that is recognizable by its beginning, to the end of the text.
 static ROOTED: LazyLock<Regex> =
     LazyLock::new(|| insensitive(r"(?:^|[\s(=])((?:/|\.{1,2}/)[^\s].*)$"));
 
@@ -219,27 +218,29 @@ fn insensitive(pattern: &str) -> Regex {
     Regex::new(&format!("(?i){pattern}")).expect("the table is tested")
 }
 
-fn complaint(line: &str, before: &VecDeque<&str>) -> Option<Complaint> {
+fn parse_line(line: &str, before: &VecDeque<&str>) -> Option<ErrorLine> {
     let (kind, cause) = KINDS
         .iter()
         .find_map(|(kind, pattern)| Some((*kind, pattern.find(line)?.range())))?;
-    if OTHERS.is_match(line) {
+    if NOT_OURS.is_match(line) {
         return None;
     }
     let objects = match kind {
-        Kind::Unreachable | Kind::Unconnected => host(line).into_iter().collect(),
-        Kind::Privilege => program(line).into_iter().collect(),
-        _ => paths(line, cause, before),
+        FailureKind::Unreachable | FailureKind::Unconnected => {
+            find_host(line).into_iter().collect()
+        }
+        FailureKind::Privilege => find_program(line).into_iter().collect(),
+        _ => find_paths(line, cause, before),
     };
-    Some(Complaint {
+    Some(ErrorLine {
         kind,
-        intent: intent(line, &objects),
+        intent: find_intent(line, &objects),
         objects: objects.into_iter().map(str::to_owned).collect(),
         local: LOCAL.is_match(line),
     })
 }
 
-fn host(line: &str) -> Option<&str> {
+fn find_host(line: &str) -> Option<&str> {
     let found = HOSTS.iter().find_map(|pattern| pattern.captures(line))?;
     let host = found.get(1)?.as_str().trim_end_matches(['.', ':', '-']);
     let host = match host.strip_prefix('[') {
@@ -253,7 +254,7 @@ fn host(line: &str) -> Option<&str> {
 
 /// Returns the program that complained: the last word before the first colon
 /// that is neither a shell nor its line.
-fn program(line: &str) -> Option<&str> {
+fn find_program(line: &str) -> Option<&str> {
     line.split(": ")
         .find(|part| {
             !part.ends_with("sh") && !part.starts_with("line ") && part.parse::<u32>().is_err()
@@ -261,13 +262,13 @@ fn program(line: &str) -> Option<&str> {
         .and_then(|part| part.rsplit('/').next())
 }
 
-fn paths<'a>(line: &'a str, cause: Range<usize>, before: &VecDeque<&'a str>) -> Vec<&'a str> {
+fn find_paths<'a>(line: &'a str, cause: Range<usize>, before: &VecDeque<&'a str>) -> Vec<&'a str> {
     if let Some(found) = PATHS.iter().find_map(|pattern| pattern.captures(line)) {
         return found.get(1).map(|path| path.as_str()).into_iter().collect();
     }
     // `message: "Read-only file system"` quotes the cause itself.
     let other = |path: &Range<usize>| cause.start < path.start || path.end < cause.end;
-    let mut found: Vec<&str> = quoted(line)
+    let mut found: Vec<&str> = quoted_ranges(line)
         .filter(|path| other(path))
         .take(QUOTATIONS)
         .map(|path| &line[path])
@@ -277,16 +278,16 @@ fn paths<'a>(line: &'a str, cause: Range<usize>, before: &VecDeque<&'a str>) -> 
         found.retain(|path| path.contains('/'));
     }
     if found.is_empty() {
-        found.extend(bare(&line[..cause.start]));
+        found.extend(unquoted_path(&line[..cause.start]));
     }
     if found.is_empty() && line.contains("(os error ") {
-        found.extend(nearby(before));
+        found.extend(path_above(before));
     }
     found
 }
 
-/// Returns where quotations lie that may be paths.
-fn quoted(line: &str) -> impl Iterator<Item = Range<usize>> {
+/// Returns the ranges of quotations that may be paths.
+fn quoted_ranges(line: &str) -> impl Iterator<Item = Range<usize>> {
     QUOTED
         .captures_iter(line)
         .filter_map(|found| found.iter().skip(1).flatten().next().map(|m| m.range()))
@@ -294,20 +295,20 @@ fn quoted(line: &str) -> impl Iterator<Item = Range<usize>> {
 }
 
 /// Finds the path in `program: cannot open PATH: ` and its like.
-fn bare(before: &str) -> Option<&str> {
+fn unquoted_path(before: &str) -> Option<&str> {
     let before = before.trim_end().trim_end_matches(['[', '(', ':', ' ']);
     let (program, rest) = before.split_once(": ").unwrap_or((before, ""));
     let parts = || rest.rsplit(": ").map(str::trim);
     parts()
-        .find_map(rooted)
-        .or_else(|| parts().find_map(word))
+        .find_map(rooted_path)
+        .or_else(|| parts().find_map(relative_path))
         // Go names no program: `open PATH: `. A path at the very beginning is
         // the program's own.
-        .or_else(|| rooted(program).filter(|path| path.len() < program.len()))
+        .or_else(|| rooted_path(program).filter(|path| path.len() < program.len()))
 }
 
 /// Finds a relative path, which looks like any word.
-fn word(part: &str) -> Option<&str> {
+fn relative_path(part: &str) -> Option<&str> {
     if let Some(found) = ATTEMPT.captures(part) {
         return found.get(1).map(|path| path.as_str());
     }
@@ -316,7 +317,7 @@ fn word(part: &str) -> Option<&str> {
     (named && (rest.is_empty() || last.contains(['.', '/']))).then_some(last)
 }
 
-fn rooted(part: &str) -> Option<&str> {
+fn rooted_path(part: &str) -> Option<&str> {
     let path = ROOTED.captures(part)?.get(1)?.as_str();
     let path = path
         .strip_suffix(" for writing")
@@ -325,33 +326,33 @@ fn rooted(part: &str) -> Option<&str> {
     Some(path.trim_end_matches(')'))
 }
 
-/// Finds the path that an error of Rust's was about, in the lines above it.
-fn nearby<'a>(before: &VecDeque<&'a str>) -> Option<&'a str> {
+/// Finds the path of an error of a Rust program in the lines above it.
+fn path_above<'a>(before: &VecDeque<&'a str>) -> Option<&'a str> {
     before.iter().rev().find_map(|line| {
-        quoted(line)
+        quoted_ranges(line)
             .map(|range| &line[range])
             .filter(|path| path.contains('/'))
             .last()
     })
 }
 
-fn intent(line: &str, objects: &[&str]) -> Intent {
+fn find_intent(line: &str, objects: &[&str]) -> FileIntent {
     // A path may have such words in it.
     let words = objects
         .iter()
         .fold(line.to_owned(), |line, path| line.replace(path, ""));
     if RENAMES.is_match(&words) {
-        Intent::Replace
+        FileIntent::Replace
     } else if WRITES.is_match(&words) {
-        Intent::Write
+        FileIntent::Write
     } else if SHELL.is_match(line) {
-        Intent::Shell
+        FileIntent::Shell
     } else {
-        Intent::Unknown
+        FileIntent::Unknown
     }
 }
 
-fn end_of(line: &str) -> &str {
+fn last_part(line: &str) -> &str {
     let mut from = line.len().saturating_sub(LINE_BYTES);
     while !line.is_char_boundary(from) {
         from += 1;

@@ -1,25 +1,26 @@
-//! Says which secret file a command could not open.
+//! Explains which secret file a command could not open.
 //!
-//! A program's words are not taken apart here: a line that says that access was
-//! denied, and names a file that was closed, is enough. So the names are found
-//! whatever the program, and on either stream.
+//! The messages of programs are not parsed here: a line that reports a denied
+//! access and names a closed file is enough. So this works for any program, and
+//! on either stream.
 
-use super::{Denial, MOST, cleaned, complaint, denial};
 use std::path::Path;
 
-/// Secret files that a run could not open.
-pub(crate) struct Closed<'a> {
+use super::{Denial, MOST_DENIALS, clean_path, error_line, new_denial};
+
+/// The secret files that were closed to a run.
+pub struct ClosedNames<'a> {
     /// The sandbox's name.
-    pub(crate) sandbox: &'a str,
+    pub sandbox: &'a str,
     /// Relative to the sandbox's directory.
-    pub(crate) names: &'a [String],
-    /// The run has failed.
-    pub(crate) failed: bool,
+    pub names: &'a [String],
+    /// Whether the run has failed.
+    pub failed: bool,
 }
 
-/// How programs say that they may not open, replace or change a file, in small
-/// letters.
-const DENIED: [&str; 7] = [
+/// How programs report that they may not open, replace or change a file, in
+/// lower case.
+const DENIED_WORDS: [&str; 7] = [
     "permission denied",
     "permissionerror",
     "eacces",
@@ -29,54 +30,58 @@ const DENIED: [&str; 7] = [
     "ebusy",
 ];
 
-/// Names the closed files that the end of a run's output complains about.
-pub(crate) fn find_secret(text: &str, closed: &Closed<'_>) -> Vec<Denial> {
-    let text = complaint::plain(text);
-    let complains = |line: &&str| {
+/// Finds the closed files that error lines at the end of a run's output name.
+pub fn find_secret_denials(text: &str, closed: &ClosedNames<'_>) -> Vec<Denial> {
+    let text = error_line::strip_colour(text);
+    let is_denial = |line: &&str| {
         let line = line.to_lowercase();
-        DENIED.iter().any(|words| line.contains(words))
+        DENIED_WORDS.iter().any(|words| line.contains(words))
     };
     let mut found: Vec<&str> = vec![];
-    let mut complained = false;
-    for line in text.split(['\n', '\r']).filter(complains) {
-        complained = true;
+    let mut any_denial = false;
+    for line in text.split(['\n', '\r']).filter(is_denial) {
+        any_denial = true;
         let name = closed.named_in(line);
         found.extend(name.filter(|name| !found.contains(name)));
-        if found.len() == MOST {
+        if found.len() == MOST_DENIALS {
             break;
         }
     }
-    match found.is_empty() && complained && closed.failed {
-        true => vec![closed.perhaps()],
-        false => found.iter().map(|name| closed.denial(name)).collect(),
+    match found.is_empty() && any_denial && closed.failed {
+        true => vec![closed.possible_denial()],
+        false => found.iter().map(|name| closed.denial_of(name)).collect(),
     }
 }
 
-impl<'a> Closed<'a> {
+impl<'a> ClosedNames<'a> {
     /// Returns the closed file that a line names: the longest name, for
     /// `web/.env` is not `.env`.
     fn named_in(&self, line: &str) -> Option<&'a str> {
         let names = || self.names.iter().map(String::as_str);
-        let whole = names().filter(|name| has(line, name));
+        let whole = names().filter(|name| names_file(line, name));
         whole.max_by_key(|name| name.len()).or_else(|| {
-            // Seen from another directory.
-            let last = |name: &&str| name.rsplit('/').next().is_some_and(|last| has(line, last));
+            // The command may have changed its directory.
+            let last = |name: &&str| {
+                name.rsplit('/')
+                    .next()
+                    .is_some_and(|last| names_file(line, last))
+            };
             names().find(last)
         })
     }
 
-    fn denial(&self, name: &str) -> Denial {
-        let name = cleaned(Path::new(name));
+    fn denial_of(&self, name: &str) -> Denial {
+        let name = clean_path(Path::new(name));
         let text = format!(
             "cannot open {name}: it is on the sandbox's list of secret files, and nobody has \
              allowed this command to read those"
         );
-        denial("fs.secret", Some(name.clone()), text, self.remedy(&name))
+        new_denial("fs.secret", Some(name.clone()), text, self.remedy(&name))
     }
 
-    /// Says it with care: the message names no file.
-    fn perhaps(&self) -> Denial {
-        let first = cleaned(Path::new(self.names.first().map_or("", String::as_str)));
+    /// Says "may": the message names no file.
+    fn possible_denial(&self) -> Denial {
+        let first = clean_path(Path::new(self.names.first().map_or("", String::as_str)));
         let more = match self.names.len() {
             0 | 1 => String::new(),
             all => format!(" and {} more", all - 1),
@@ -85,7 +90,7 @@ impl<'a> Closed<'a> {
             "secret files were closed to the command ({first}{more}), which may be what it was \
              denied"
         );
-        denial("fs.secret", None, text, self.remedy(&first))
+        new_denial("fs.secret", None, text, self.remedy(&first))
     }
 
     fn remedy(&self, name: &str) -> String {
@@ -98,8 +103,8 @@ impl<'a> Closed<'a> {
     }
 }
 
-/// Returns whether a line has a name that is not a part of another one.
-fn has(line: &str, name: &str) -> bool {
+/// Returns whether a line contains a name that is not part of a longer one.
+fn names_file(line: &str, name: &str) -> bool {
     let part_of_name = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-');
     !name.is_empty()
         && line.match_indices(name).any(|(at, _)| {
@@ -115,12 +120,12 @@ mod tests {
 
     fn found(text: &str, failed: bool) -> Vec<Option<String>> {
         let names = [".env", "web/.env", "web/tls.key"].map(String::from);
-        let closed = Closed {
+        let closed = ClosedNames {
             sandbox: "shop",
             names: &names,
             failed,
         };
-        let found = find_secret(text, &closed).into_iter();
+        let found = find_secret_denials(text, &closed).into_iter();
         found.map(|denial| denial.object).collect()
     }
 

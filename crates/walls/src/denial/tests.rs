@@ -1,17 +1,17 @@
 use super::*;
 
 /// What the walls of the tests are, but for the fence.
-struct Yard {
+struct TestWalls {
     readable: Vec<PathBuf>,
     writable: Vec<PathBuf>,
     protected: Vec<PathBuf>,
     network_off: bool,
-    fence: Fence,
+    fence: FileFence,
 }
 
-fn yard(fence: Fence) -> Yard {
+fn test_walls(fence: FileFence) -> TestWalls {
     let paths = |list: &[&str]| list.iter().map(PathBuf::from).collect();
-    Yard {
+    TestWalls {
         readable: paths(&[
             "/usr",
             "/etc",
@@ -43,9 +43,9 @@ fn yard(fence: Fence) -> Yard {
     }
 }
 
-impl Yard {
-    fn walls(&self) -> Walls<'_> {
-        Walls {
+impl TestWalls {
+    fn walls(&self) -> WallMap<'_> {
+        WallMap {
             name: "webshop",
             cwd: Path::new("/srv/shop"),
             readable: &self.readable,
@@ -54,7 +54,7 @@ impl Yard {
             closed_home: None,
             network_off: self.network_off,
             fence: self.fence,
-            limits: Limits {
+            limits: LimitValues {
                 memory_bytes: Some(512 << 20),
                 processes: Some(200),
                 open_files: Some(1024),
@@ -65,7 +65,7 @@ impl Yard {
 
     /// Returns codes and objects, in a line.
     fn told(&self, stderr: &str) -> String {
-        let found = find(stderr, &self.walls());
+        let found = find_denials(stderr, &self.walls());
         if found.is_empty() {
             return "none".into();
         }
@@ -79,10 +79,10 @@ impl Yard {
 
 /// Checks a table with a line for each case: what is told, and the standard
 /// error with `\n` for a newline and `\e` for an escape.
-fn check(fence: Fence, cases: &str) {
-    let yard = yard(fence);
+fn check(fence: FileFence, cases: &str) {
+    let walls = test_walls(fence);
     for (expected, stderr) in lines(cases) {
-        assert_eq!(yard.told(&stderr), expected, "{stderr}");
+        assert_eq!(walls.told(&stderr), expected, "{stderr}");
     }
 }
 
@@ -98,7 +98,7 @@ fn lines(cases: &str) -> impl Iterator<Item = (&str, String)> {
 #[test]
 fn writes_outside_are_named() {
     check(
-        Fence::Mounts,
+        FileFence::Mounts,
         r#"
         fs.write /etc/x              | touch: cannot touch '/etc/x': Read-only file system
         fs.write /etc/a b            | cp: cannot create regular file '/etc/a b': Read-only file system
@@ -145,7 +145,7 @@ fn writes_outside_are_named() {
 #[test]
 fn read_only_places_of_the_host_are_not_blamed() {
     check(
-        Fence::Mounts,
+        FileFence::Mounts,
         r#"
         none | touch: cannot touch 'x': Read-only file system
         none | touch: cannot touch '/srv/shop/cdrom/x': Read-only file system
@@ -156,7 +156,7 @@ fn read_only_places_of_the_host_are_not_blamed() {
         "#,
     );
     check(
-        Fence::Landlock,
+        FileFence::Landlock,
         r#"
         none | touch: cannot touch '/etc/x': Read-only file system
         none | OSError: Read-only file system
@@ -167,7 +167,7 @@ fn read_only_places_of_the_host_are_not_blamed() {
 #[test]
 fn protected_files_are_named() {
     check(
-        Fence::Mounts,
+        FileFence::Mounts,
         r#"
         fs.write /srv/shop/.envrc    | rm: cannot remove '.envrc': Device or resource busy
         fs.write /srv/shop/.git/config | error: could not write config file .git/config: Device or resource busy
@@ -181,7 +181,7 @@ fn protected_files_are_named() {
         "#,
     );
     check(
-        Fence::Landlock,
+        FileFence::Landlock,
         r#"
         fs.write /srv/shop/.git/hooks/x | touch: cannot touch '.git/hooks/x': Permission denied
         "#,
@@ -191,7 +191,7 @@ fn protected_files_are_named() {
 #[test]
 fn hidden_paths_are_named_and_missing_files_are_not() {
     check(
-        Fence::Mounts,
+        FileFence::Mounts,
         r#"
         fs.read /root/x             | cat: /root/x: No such file or directory
         fs.read /root/x             | ls: cannot access '/root/x': No such file or directory
@@ -225,7 +225,7 @@ fn hidden_paths_are_named_and_missing_files_are_not() {
         "#,
     );
     check(
-        Fence::Landlock,
+        FileFence::Landlock,
         r#"
         none | cat: /root/x: No such file or directory
         "#,
@@ -235,7 +235,7 @@ fn hidden_paths_are_named_and_missing_files_are_not() {
 #[test]
 fn permission_errors_of_the_host_are_not_blamed() {
     check(
-        Fence::Mounts,
+        FileFence::Mounts,
         r#"
         none | cat: /etc/shadow: Permission denied
         none | touch: cannot touch '/etc/x': Permission denied
@@ -250,7 +250,7 @@ fn permission_errors_of_the_host_are_not_blamed() {
         "#,
     );
     check(
-        Fence::Landlock,
+        FileFence::Landlock,
         r#"
         none | cat: /etc/shadow: Permission denied
         none | PermissionError: [Errno 13] Permission denied: '/etc/shadow'
@@ -265,7 +265,7 @@ fn permission_errors_of_the_host_are_not_blamed() {
 #[test]
 fn landlock_denies_as_the_host_does_and_the_path_decides() {
     check(
-        Fence::Landlock,
+        FileFence::Landlock,
         r#"
         fs.read /root/x | cat: /root/x: Permission denied
         fs.read /home   | ls: cannot open directory '/home': Permission denied
@@ -284,7 +284,7 @@ fn landlock_denies_as_the_host_does_and_the_path_decides() {
 #[test]
 fn the_walls_have_no_room_for_privileges() {
     check(
-        Fence::Mounts,
+        FileFence::Mounts,
         r#"
         syscall unshare      | unshare: unshare failed: Operation not permitted
         syscall mount        | mount: /mnt: must be superuser to use mount.
@@ -330,10 +330,10 @@ fn hosts_are_named_when_the_network_is_off() {
         network example.org        | error sending request for url (https://me:secret@example.org:8443/): failed to lookup address information
         network a.example          | OSError: [Errno 101] Network is unreachable\ncurl: (6) Could not resolve host: a.example\ncurl: (6) Could not resolve host: a.example
         "#;
-    check(Fence::Mounts, cases);
-    let open = Yard {
+    check(FileFence::Mounts, cases);
+    let open = TestWalls {
         network_off: false,
-        ..yard(Fence::Mounts)
+        ..test_walls(FileFence::Mounts)
     };
     for (_, stderr) in lines(cases) {
         assert_eq!(open.told(&stderr), "none", "{stderr}");
@@ -343,7 +343,7 @@ fn hosts_are_named_when_the_network_is_off() {
 #[test]
 fn own_servers_that_are_not_up_are_not_blamed() {
     check(
-        Fence::Mounts,
+        FileFence::Mounts,
         r#"
         none | curl: (7) Failed to connect to localhost port 99 after 8 ms: Couldn't connect to server
         none | curl: (7) Failed to connect to 127.0.0.1 port 99: Connection refused
@@ -361,7 +361,7 @@ fn own_servers_that_are_not_up_are_not_blamed() {
 #[test]
 fn limits_are_named_with_their_measure() {
     check(
-        Fence::Mounts,
+        FileFence::Mounts,
         r#"
         memory              | Traceback (most recent call last):\n  File "<string>", line 1, in <module>\nMemoryError
         memory              | OSError: [Errno 12] Cannot allocate memory
@@ -383,19 +383,19 @@ fn limits_are_named_with_their_measure() {
         none                | cp: error writing 'x': No space left on device
         "#,
     );
-    let yard = yard(Fence::Mounts);
-    let free = Walls {
-        limits: Limits::default(),
-        ..yard.walls()
+    let walls = test_walls(FileFence::Mounts);
+    let free = WallMap {
+        limits: LimitValues::default(),
+        ..walls.walls()
     };
-    assert_eq!(find("MemoryError", &free), []);
+    assert_eq!(find_denials("MemoryError", &free), []);
 }
 
 #[test]
 fn a_denial_teaches() {
-    let yard = yard(Fence::Mounts);
+    let walls = test_walls(FileFence::Mounts);
     let told = |stderr| {
-        let denial = find(stderr, &yard.walls()).remove(0);
+        let denial = find_denials(stderr, &walls.walls()).remove(0);
         (denial.text, denial.remedy)
     };
     for (stderr, text, remedy) in [
@@ -446,42 +446,42 @@ fn a_denial_teaches() {
 
 #[test]
 fn a_sandbox_that_may_only_be_read_is_not_called_outside() {
-    let yard = Yard {
+    let walls = TestWalls {
         writable: vec!["/tmp".into()],
-        ..yard(Fence::Mounts)
+        ..test_walls(FileFence::Mounts)
     };
-    let found = find(
+    let found = find_denials(
         "touch: cannot touch 'x': Read-only file system",
-        &yard.walls(),
+        &walls.walls(),
     );
     assert_eq!(found[0].text, "cannot write x: read-only in this sandbox");
 }
 
 #[test]
 fn hostile_text_is_bounded_and_undisguised() {
-    let yard = yard(Fence::Mounts);
+    let walls = test_walls(FileFence::Mounts);
     let many: String = (0..1000)
         .map(|n| format!("touch: cannot touch '/etc/{n}': Read-only file system\n"))
         .collect();
-    assert_eq!(find(&many, &yard.walls()).len(), MOST);
+    assert_eq!(find_denials(&many, &walls.walls()).len(), MOST_DENIALS);
     let crowd = format!("x:{}: Read-only file system\n", " 'a/b'".repeat(1000)).repeat(10);
-    assert_eq!(find(&crowd, &yard.walls()), []);
+    assert_eq!(find_denials(&crowd, &walls.walls()), []);
     let long = format!("cat: /root/{}: No such file or directory", "é".repeat(2000));
-    let found = find(&long, &yard.walls());
+    let found = find_denials(&long, &walls.walls());
     assert_eq!(
         found[0].object.as_ref().unwrap().chars().count(),
         OBJECT_CHARS
     );
     assert!(found[0].text.len() < 1000 && found[0].remedy.len() < 1000);
     assert_eq!(
-        yard.told("cat: '/root/a\u{202e}b\u{7}\u{200b}`c': No such file or directory"),
+        walls.told("cat: '/root/a\u{202e}b\u{7}\u{200b}`c': No such file or directory"),
         "fs.read /root/abc"
     );
 }
 
 #[test]
 fn junk_takes_no_time_and_is_not_blamed() {
-    let yard = yard(Fence::Mounts);
+    let walls = test_walls(FileFence::Mounts);
     let whole = 64 * 1024;
     for piece in [
         "x",
@@ -509,7 +509,7 @@ fn junk_takes_no_time_and_is_not_blamed() {
     ] {
         let junk = piece.repeat(whole / piece.len());
         let began = std::time::Instant::now();
-        let found = find(&junk, &yard.walls());
+        let found = find_denials(&junk, &walls.walls());
         // A thousandfold of what it takes, without optimisation.
         assert!(began.elapsed().as_secs() < 5, "{piece:?}");
         assert!(
@@ -521,15 +521,15 @@ fn junk_takes_no_time_and_is_not_blamed() {
 
 #[test]
 fn a_home_that_is_closed_is_named_as_such() {
-    let yard = yard(Fence::Mounts);
-    let walls = Walls {
+    let walls = test_walls(FileFence::Mounts);
+    let closed = WallMap {
         closed_home: Some(Path::new("/home/agent")),
-        ..yard.walls()
+        ..walls.walls()
     };
     let stderr = "touch: cannot touch '/home/agent/.bashrc': Read-only file system";
-    let found = find(stderr, &walls);
+    let found = find_denials(stderr, &closed);
     let expected = "cannot write /home/agent/.bashrc: what is proved to read does not write to \
                     the sandbox's home directory";
     assert_eq!(found[0].text, expected);
-    assert_eq!(find(stderr, &yard.walls()), []);
+    assert_eq!(find_denials(stderr, &walls.walls()), []);
 }

@@ -1,21 +1,21 @@
-//! Reads git configurations, and finds the few settings that name files.
+//! Parses git configurations, and finds the settings that name files.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-/// What a configuration file names, as written there.
+/// The paths that a configuration file names, as written there.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Named {
+pub(super) struct ConfigPaths {
     pub(super) hooks: Vec<PathBuf>,
     pub(super) includes: Vec<PathBuf>,
-    /// Words of commands that git runs: programs of the project, perhaps.
+    /// Words of commands that git runs; some may be programs of the project.
     pub(super) programs: Vec<PathBuf>,
     pub(super) worktree: Option<PathBuf>,
 }
 
-/// Settings whose values git runs, or reads what to run from; of any section.
-const COMMANDS: &[&str] = &[
+/// Keys, in any section, whose values git runs or that name a file with commands.
+const COMMAND_KEYS: &[&str] = &[
     "attributesfile",
     "clean",
     "command",
@@ -35,51 +35,52 @@ const COMMANDS: &[&str] = &[
 
 /// One setting of a git configuration.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Setting {
+pub struct GitSetting {
     /// In lower case.
-    pub(crate) section: String,
-    /// What is in quotes behind the section, as it is written.
+    pub section: String,
+    /// The quoted part of the section header, as it is written.
     subsection: Option<String>,
     /// In lower case.
     key: String,
-    pub(crate) value: Vec<u8>,
+    /// Without quotes and escapes.
+    pub value: Vec<u8>,
 }
 
-impl Setting {
-    /// Returns its whole name: `diff.x.textconv`.
-    pub(crate) fn name(&self) -> String {
+impl GitSetting {
+    /// Returns its full name: `diff.x.textconv`.
+    pub fn full_name(&self) -> String {
         match &self.subsection {
             Some(sub) => format!("{}.{sub}.{}", self.section, self.key),
             None => self.plain_name(),
         }
     }
 
-    /// Returns its name without what is in quotes: `diff.textconv`.
-    pub(crate) fn plain_name(&self) -> String {
+    /// Returns its name without the subsection: `diff.textconv`.
+    pub fn plain_name(&self) -> String {
         format!("{}.{}", self.section, self.key)
     }
 
-    /// Returns whether a name of it is this one.
-    pub(crate) fn is_about(&self, name: &str) -> bool {
+    /// Returns whether its subsection, or its key where it has none, is `name`.
+    pub fn is_about(&self, name: &str) -> bool {
         self.subsection.as_deref().unwrap_or(&self.key) == name
     }
 }
 
-/// Reads all settings of a configuration. Git refuses to work with one that has
-/// mistakes, so those need not be found.
-pub(crate) fn settings(text: &[u8]) -> Vec<Setting> {
+/// Parses all settings of a configuration. Git refuses one with mistakes, so
+/// mistakes are not detected.
+pub fn parse_git_config(text: &[u8]) -> Vec<GitSetting> {
     let mut settings = vec![];
     let mut section = (String::new(), None);
     let mut rest = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     while let Some(&byte) = rest.first() {
         match byte {
-            b'[' => (section, rest) = header(&rest[1..]),
-            b'#' | b';' => rest = after_line(rest),
+            b'[' => (section, rest) = parse_header(&rest[1..]),
+            b'#' | b';' => rest = skip_line(rest),
             _ if byte.is_ascii_whitespace() => rest = &rest[1..],
             _ => {
                 let (key, value);
-                (key, value, rest) = setting(rest);
-                settings.push(Setting {
+                (key, value, rest) = parse_setting(rest);
+                settings.push(GitSetting {
                     section: section.0.clone(),
                     subsection: section.1.clone(),
                     key,
@@ -91,21 +92,22 @@ pub(crate) fn settings(text: &[u8]) -> Vec<Setting> {
     settings
 }
 
-pub(super) fn parse(text: &[u8]) -> Named {
-    let mut named = Named::default();
-    for Setting {
+/// Finds the paths that a configuration names.
+pub(super) fn find_config_paths(text: &[u8]) -> ConfigPaths {
+    let mut named = ConfigPaths::default();
+    for GitSetting {
         section,
         key,
         value,
         ..
-    } in settings(text)
+    } in parse_git_config(text)
     {
         let path = PathBuf::from(OsStr::from_bytes(&value));
         match (&*section, &*key) {
             ("core", "hookspath") => named.hooks.push(path),
             ("core", "worktree") => named.worktree = Some(path),
             ("include" | "includeif", "path") => named.includes.push(path),
-            (_, key) if COMMANDS.contains(&key) => {
+            (_, key) if COMMAND_KEYS.contains(&key) => {
                 let words = value.split(u8::is_ascii_whitespace);
                 let words = words.map(|word| PathBuf::from(OsStr::from_bytes(word)));
                 named
@@ -118,8 +120,9 @@ pub(super) fn parse(text: &[u8]) -> Named {
     named
 }
 
-/// Reads to the `]` that is not in quotes: the name, and what is in quotes.
-fn header(text: &[u8]) -> ((String, Option<String>), &[u8]) {
+/// Parses a section header up to the `]` that is not in quotes: the name, and
+/// the quoted part.
+fn parse_header(text: &[u8]) -> ((String, Option<String>), &[u8]) {
     let (mut quoted, mut at) = (false, 0);
     while at < text.len() && text[at] != b'\n' {
         match text[at] {
@@ -148,8 +151,8 @@ fn header(text: &[u8]) -> ((String, Option<String>), &[u8]) {
     ((name, quoted), text.get(at + 1..).unwrap_or_default())
 }
 
-/// Reads `key = value` with quotes, escapes and continued lines.
-fn setting(text: &[u8]) -> (String, Vec<u8>, &[u8]) {
+/// Parses `key = value` with quotes, escapes and continued lines.
+fn parse_setting(text: &[u8]) -> (String, Vec<u8>, &[u8]) {
     let end = text.iter().position(|b| matches!(b, b'=' | b'\n'));
     let end = end.unwrap_or(text.len());
     let key = String::from_utf8_lossy(text[..end].trim_ascii()).to_ascii_lowercase();
@@ -163,7 +166,7 @@ fn setting(text: &[u8]) -> (String, Vec<u8>, &[u8]) {
         match byte {
             b'\n' => break,
             b'#' | b';' if !quoted => {
-                rest = after_line(rest);
+                rest = skip_line(rest);
                 break;
             }
             b'"' => quoted = !quoted,
@@ -196,7 +199,7 @@ fn setting(text: &[u8]) -> (String, Vec<u8>, &[u8]) {
     (key, value, rest)
 }
 
-fn after_line(text: &[u8]) -> &[u8] {
+fn skip_line(text: &[u8]) -> &[u8] {
     let end = text.iter().position(|&b| b == b'\n');
     &text[end.unwrap_or(text.len())..]
 }
@@ -229,7 +232,11 @@ mod tests {
             let expected = git.stdout.split(|b| *b == 0).filter(|v| !v.is_empty());
             let expected: Vec<PathBuf> = expected.map(|v| OsStr::from_bytes(v).into()).collect();
             assert!(!expected.is_empty(), "{text:?}");
-            assert_eq!(parse(text.as_bytes()).hooks, expected, "{text:?}");
+            assert_eq!(
+                find_config_paths(text.as_bytes()).hooks,
+                expected,
+                "{text:?}"
+            );
         }
     }
 
@@ -238,7 +245,11 @@ mod tests {
         for text in [
             "[", "[\"", "[\"\\", "a", "a=\\", "=", "\\", "[]=\"", "\0\u{ff}",
         ] {
-            assert_eq!(parse(text.as_bytes()), Named::default(), "{text:?}");
+            assert_eq!(
+                find_config_paths(text.as_bytes()),
+                ConfigPaths::default(),
+                "{text:?}"
+            );
         }
     }
 }

@@ -5,13 +5,12 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Finds directories below `dir` that git takes for a repository, relative to
-/// it, and says whether everything was seen.
+/// Finds the directories below `dir` that git takes for a repository, relative
+/// to it, and returns whether it has seen everything.
 ///
-/// At most `budget` directories are listed, the shallow ones first: a deep
-/// tree must not hide a repository beside it. Links and other file systems are
-/// not entered.
-pub(crate) fn nested(dir: &Path, budget: usize) -> (Vec<PathBuf>, bool) {
+/// Lists at most `budget` directories, breadth first: a deep tree must not hide
+/// a repository beside it. Does not enter links and other file systems.
+pub(crate) fn find_repositories(dir: &Path, budget: usize) -> (Vec<PathBuf>, bool) {
     let Ok(device) = fs::symlink_metadata(dir).map(|meta| meta.dev()) else {
         return (Vec::new(), false);
     };
@@ -22,7 +21,7 @@ pub(crate) fn nested(dir: &Path, budget: usize) -> (Vec<PathBuf>, bool) {
         let Some(at) = waiting.pop_front() else {
             break;
         };
-        let Some(listing) = Listing::read(&dir.join(&at), device) else {
+        let Some(listing) = DirListing::read_from(&dir.join(&at), device) else {
             complete = false;
             continue;
         };
@@ -35,13 +34,13 @@ pub(crate) fn nested(dir: &Path, budget: usize) -> (Vec<PathBuf>, bool) {
     (found, complete && waiting.is_empty())
 }
 
-struct Listing {
+struct DirListing {
     repository: bool,
     dirs: Vec<PathBuf>,
 }
 
-impl Listing {
-    fn read(path: &Path, device: u64) -> Option<Self> {
+impl DirListing {
+    fn read_from(path: &Path, device: u64) -> Option<Self> {
         let mut listing = Self {
             repository: false,
             dirs: Vec::new(),

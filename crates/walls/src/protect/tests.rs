@@ -8,12 +8,12 @@ use std::process::{Command, Output};
 use super::*;
 
 /// A directory with git beside it that reads nobody's configuration.
-struct Bench {
+struct GitBench {
     _temp: tempfile::TempDir,
     at: PathBuf,
 }
 
-impl Bench {
+impl GitBench {
     fn new() -> Self {
         let temp = tempfile::tempdir().unwrap();
         let at = temp.path().canonicalize().unwrap();
@@ -53,13 +53,13 @@ impl Bench {
     }
 
     /// Runs a script below the mounts, as a run will. None without namespaces.
-    fn contained(&self, dir: &Path, surface: &Surface, script: &str) -> Option<Output> {
+    fn contained(&self, dir: &Path, surface: &AutoExecSurface, script: &str) -> Option<Output> {
         let mut all = String::from("set -e\n");
         for entry in &surface.entries {
             let path = dir.join(&entry.path);
             let path = path.to_str().unwrap();
             all += &format!("mount --bind '{path}' '{path}'\n");
-            if entry.guard == Guard::ReadOnly {
+            if entry.protection == Protection::ReadOnly {
                 all += &format!("mount -o remount,bind,ro '{path}'\n");
             }
         }
@@ -75,12 +75,15 @@ impl Bench {
     }
 }
 
-fn paths(surface: &Surface, guard: Guard) -> Vec<&str> {
-    let entries = surface.entries.iter().filter(|entry| entry.guard == guard);
+fn paths(surface: &AutoExecSurface, protection: Protection) -> Vec<&str> {
+    let entries = surface
+        .entries
+        .iter()
+        .filter(|entry| entry.protection == protection);
     entries.map(|entry| entry.path.to_str().unwrap()).collect()
 }
 
-fn watches(surface: &Surface, path: &str) -> bool {
+fn watches(surface: &AutoExecSurface, path: &str) -> bool {
     surface
         .watched
         .iter()
@@ -94,7 +97,7 @@ fn write(path: PathBuf, text: impl AsRef<[u8]>) {
 
 #[test]
 fn what_exists_is_read_only_and_what_holds_it_stays() {
-    let bench = Bench::new();
+    let bench = GitBench::new();
     let dir = bench.repository("proj");
     for name in [
         ".envrc",
@@ -106,8 +109,8 @@ fn what_exists_is_read_only_and_what_holds_it_stays() {
     }
     write(dir.join(".git/info/attributes"), "");
     write(dir.join("Makefile"), "");
-    let found = surface(&dir, &[], &[]);
-    let read_only = paths(&found, Guard::ReadOnly);
+    let found = find_surface(&dir, &[], &[]);
+    let read_only = paths(&found, Protection::ReadOnly);
     assert_eq!(
         read_only,
         [
@@ -120,7 +123,7 @@ fn what_exists_is_read_only_and_what_holds_it_stays() {
         ]
     );
     assert_eq!(
-        paths(&found, Guard::Pinned),
+        paths(&found, Protection::Pinned),
         [".git", ".git/info", ".vscode"]
     );
     assert_eq!((found.unprotectable.len(), &found.not_followed), (0, &None));
@@ -130,15 +133,15 @@ fn what_exists_is_read_only_and_what_holds_it_stays() {
 
 #[test]
 fn what_the_configuration_names_is_left_writable() {
-    let bench = Bench::new();
+    let bench = GitBench::new();
     let dir = bench.repository("proj");
     let inner = bench.repository("proj/inner");
     write(dir.join(".github/workflows/ci.yml"), "");
     write(dir.join(".github/hooks/x"), "");
     let nested = [inner.strip_prefix(&dir).unwrap().to_path_buf()];
     let names = ["./.github/workflows/", ".git/hooks", ""].map(String::from);
-    let found = surface(&dir, &nested, &names);
-    let read_only = paths(&found, Guard::ReadOnly);
+    let found = find_surface(&dir, &nested, &names);
+    let read_only = paths(&found, Protection::ReadOnly);
     assert_eq!(
         read_only,
         [".git/config", ".github/hooks", "inner/.git/config"]
@@ -148,62 +151,65 @@ fn what_the_configuration_names_is_left_writable() {
 
 #[test]
 fn what_is_created_is_told() {
-    let bench = Bench::new();
+    let bench = GitBench::new();
     let dir = bench.repository("proj");
-    let before = surface(&dir, &[], &[]);
-    assert_eq!(appeared(&dir, &before), Vec::<PathBuf>::new());
+    let before = find_surface(&dir, &[], &[]);
+    assert_eq!(find_replaced(&dir, &before), Vec::<PathBuf>::new());
     write(dir.join(".vscode/tasks.json"), "");
     write(dir.join(".git/commondir"), "../evil");
     symlink("nowhere", dir.join(".envrc")).unwrap();
     let told: Vec<PathBuf> = [".envrc", ".git/commondir", ".vscode/tasks.json"]
         .map(PathBuf::from)
         .into();
-    assert_eq!(appeared(&dir, &before), told);
+    assert_eq!(find_replaced(&dir, &before), told);
 
     let bare = bench.at.join("none");
     fs::create_dir(&bare).unwrap();
-    let before = surface(&bare, &[], &[]);
+    let before = find_surface(&bare, &[], &[]);
     bench.git(&bare, "init -q --bare");
-    assert_eq!(appeared(&bare, &before), [PathBuf::from("HEAD")]);
+    assert_eq!(find_replaced(&bare, &before), [PathBuf::from("HEAD")]);
 }
 
 #[test]
 fn a_repository_put_in_the_place_of_another_is_told() {
-    let bench = Bench::new();
+    let bench = GitBench::new();
     let dir = bench.repository("proj");
-    let before = surface(&dir, &[], &[]);
+    let before = find_surface(&dir, &[], &[]);
     fs::remove_file(dir.join(".git/HEAD")).unwrap();
     bench.sh(&dir, "git init -q --bare .; git config core.fsmonitor evil");
     let obeyed = bench.sh(&dir, "git config core.fsmonitor");
     assert_eq!(obeyed.stdout, b"evil\n", "git takes it for real");
-    assert_eq!(appeared(&dir, &before), [PathBuf::from("HEAD")]);
+    assert_eq!(find_replaced(&dir, &before), [PathBuf::from("HEAD")]);
 }
 
 #[test]
 fn a_nested_repository_that_was_replaced_is_told() {
-    let bench = Bench::new();
+    let bench = GitBench::new();
     let dir = bench.repository("proj");
     bench.repository("proj/vendor/sub");
-    let (repositories, all) = nested(&dir, 100);
+    let (repositories, all) = find_repositories(&dir, 100);
     assert_eq!(
         (&repositories[..], all),
         (&[PathBuf::from("vendor/sub")][..], true)
     );
-    let before = surface(&dir, &repositories, &[]);
-    let pinned = paths(&before, Guard::Pinned);
+    let before = find_surface(&dir, &repositories, &[]);
+    let pinned = paths(&before, Protection::Pinned);
     assert_eq!(pinned, [".git", "vendor/sub/.git"]);
     fs::rename(dir.join("vendor"), dir.join("old")).unwrap();
     assert!(
-        appeared(&dir, &before).is_empty(),
+        find_replaced(&dir, &before).is_empty(),
         "what is gone is not told"
     );
     bench.repository("proj/vendor/sub");
-    assert_eq!(appeared(&dir, &before), [PathBuf::from("vendor/sub/.git")]);
+    assert_eq!(
+        find_replaced(&dir, &before),
+        [PathBuf::from("vendor/sub/.git")]
+    );
 }
 
 #[test]
 fn links_and_second_names_are_said() {
-    let bench = Bench::new();
+    let bench = GitBench::new();
     let dir = bench.repository("proj");
     fs::remove_dir_all(dir.join(".git/hooks")).unwrap();
     symlink("/tmp", dir.join(".git/hooks")).unwrap();
@@ -212,22 +218,25 @@ fn links_and_second_names_are_said() {
     symlink("editor", dir.join(".vscode")).unwrap();
     write(dir.join(".envrc"), "");
     fs::hard_link(dir.join(".envrc"), dir.join("other")).unwrap();
-    let found = surface(&dir, &[], &[]);
+    let found = find_surface(&dir, &[], &[]);
     let said = [".claude", ".envrc", ".git/hooks", ".vscode"].map(PathBuf::from);
     assert_eq!(found.unprotectable, said);
-    assert_eq!(paths(&found, Guard::ReadOnly), [".envrc", ".git/config"]);
+    assert_eq!(
+        paths(&found, Protection::ReadOnly),
+        [".envrc", ".git/config"]
+    );
 
     let linked = bench.at.join("linked");
     fs::create_dir(&linked).unwrap();
     symlink(dir.join(".git"), linked.join(".git")).unwrap();
-    let found = surface(&linked, &[], &[]);
+    let found = find_surface(&linked, &[], &[]);
     assert_eq!(found.entries, []);
     assert_eq!(found.unprotectable, [PathBuf::from(".git")]);
 }
 
 #[test]
 fn hooks_kept_elsewhere_are_found() {
-    let bench = Bench::new();
+    let bench = GitBench::new();
     let dir = bench.repository("proj");
     write(dir.join("tools/hooks/pre-push"), "");
     write(dir.join("scripts/check.sh"), "");
@@ -237,9 +246,9 @@ fn hooks_kept_elsewhere_are_found() {
         "[core]\nhooksPath = tools/hooks\n",
     );
     bench.git(&dir, "config include.path ../shared.gitconfig");
-    let found = surface(&dir, &[], &[]);
+    let found = find_surface(&dir, &[], &[]);
     assert_eq!(
-        paths(&found, Guard::ReadOnly),
+        paths(&found, Protection::ReadOnly),
         [
             ".git/config",
             ".git/hooks",
@@ -256,16 +265,16 @@ fn hooks_kept_elsewhere_are_found() {
         ("/etc".to_owned(), None),
     ] {
         bench.git(&dir, &format!("config core.hooksPath '{value}'"));
-        let found = surface(&dir, &[], &[]);
+        let found = find_surface(&dir, &[], &[]);
         let expected: Vec<PathBuf> = expected.into_iter().map(PathBuf::from).collect();
         assert_eq!(found.unprotectable, expected, "{value}");
-        assert_eq!(paths(&found, Guard::Pinned), [".git"]);
+        assert_eq!(paths(&found, Protection::Pinned), [".git"]);
     }
 }
 
 #[test]
 fn submodules_are_guarded_where_they_are_kept() {
-    let bench = Bench::new();
+    let bench = GitBench::new();
     bench.repository("low");
     let mid = bench.repository("mid");
     bench.git(&mid, "submodule --quiet add ../low low");
@@ -273,9 +282,9 @@ fn submodules_are_guarded_where_they_are_kept() {
     let dir = bench.repository("proj");
     bench.git(&dir, "submodule --quiet add ../mid lib/mid");
     bench.git(&dir, "submodule --quiet update --init --recursive");
-    let (repositories, _) = nested(&dir, 100);
-    let found = surface(&dir, &repositories, &[]);
-    let read_only = paths(&found, Guard::ReadOnly);
+    let (repositories, _) = find_repositories(&dir, 100);
+    let found = find_surface(&dir, &repositories, &[]);
+    let read_only = paths(&found, Protection::ReadOnly);
     for path in [
         ".git/modules/lib/mid/config",
         ".git/modules/lib/mid/hooks",
@@ -285,48 +294,48 @@ fn submodules_are_guarded_where_they_are_kept() {
     ] {
         assert!(read_only.contains(&path), "{path} {read_only:?}");
     }
-    let pinned = paths(&found, Guard::Pinned);
+    let pinned = paths(&found, Protection::Pinned);
     for path in [".git/modules", ".git/modules/lib", ".git/modules/lib/mid"] {
         assert!(pinned.contains(&path), "{path} {pinned:?}");
     }
 
-    let alone = surface(&dir.join("lib/mid"), &[], &[]);
+    let alone = find_surface(&dir.join("lib/mid"), &[], &[]);
     let git = dir.join(".git/modules/lib/mid");
-    assert_eq!(paths(&alone, Guard::Outside), [git.to_str().unwrap()]);
+    assert_eq!(paths(&alone, Protection::Outside), [git.to_str().unwrap()]);
     let config = git.join("config");
-    assert!(paths(&alone, Guard::ReadOnly).contains(&config.to_str().unwrap()));
+    assert!(paths(&alone, Protection::ReadOnly).contains(&config.to_str().unwrap()));
 }
 
 #[test]
 fn too_many_submodules_are_all_read_only() {
-    let bench = Bench::new();
+    let bench = GitBench::new();
     let dir = bench.repository("proj");
     for n in 0..=git::MAX_DIRS {
         fs::create_dir_all(dir.join(format!(".git/modules/{n}"))).unwrap();
     }
-    let found = surface(&dir, &[], &[]);
-    assert!(paths(&found, Guard::ReadOnly).contains(&".git/modules"));
+    let found = find_surface(&dir, &[], &[]);
+    assert!(paths(&found, Protection::ReadOnly).contains(&".git/modules"));
 }
 
 #[test]
 fn a_linked_worktree_has_its_git_directory() {
-    let bench = Bench::new();
+    let bench = GitBench::new();
     let main = bench.repository("main");
     for name in ["one", "two"] {
         bench.git(&main, &format!("worktree add -q ../{name}"));
     }
     let dir = bench.at.join("one");
-    let found = surface(&dir, &[], &[]);
+    let found = find_surface(&dir, &[], &[]);
     let git = |name: &str| main.join(".git").join(name).display().to_string();
     assert_eq!(
-        paths(&found, Guard::Outside),
+        paths(&found, Protection::Outside),
         [main.join(".git").to_str().unwrap()]
     );
     let mut expected = vec![git("config"), git("hooks")];
     expected.extend(["commondir", "gitdir"].map(|n| git("worktrees/one/") + n));
     expected.extend(["HEAD", "commondir", "gitdir"].map(|n| git("worktrees/two/") + n));
     expected.push(".git".into());
-    assert_eq!(paths(&found, Guard::ReadOnly), expected);
+    assert_eq!(paths(&found, Protection::ReadOnly), expected);
     assert!(watches(&found, &git("config.worktree")));
 
     // Git 2.48 can write relative paths, on both sides.
@@ -335,23 +344,23 @@ fn a_linked_worktree_has_its_git_directory() {
         main.join(".git/worktrees/one/gitdir"),
         "../../../../one/.git\n",
     );
-    assert_eq!(surface(&dir, &[], &[]), found);
+    assert_eq!(find_surface(&dir, &[], &[]), found);
 }
 
 #[test]
 fn a_worktree_inside_can_be_removed_and_is_watched() {
-    let bench = Bench::new();
+    let bench = GitBench::new();
     let dir = bench.repository("proj");
     bench.git(&dir, "worktree add -q wt");
-    let (repositories, _) = nested(&dir, 100);
-    let found = surface(&dir, &repositories, &[]);
+    let (repositories, _) = find_repositories(&dir, 100);
+    let found = find_surface(&dir, &repositories, &[]);
     assert_eq!(
-        paths(&found, Guard::ReadOnly),
+        paths(&found, Protection::ReadOnly),
         [".git/config", ".git/hooks"]
     );
     write(dir.join(".git/worktrees/wt/commondir"), "../../../evil\n");
     write(dir.join("wt/.git"), "gitdir: ../evil\n");
-    let told = appeared(&dir, &found);
+    let told = find_replaced(&dir, &found);
     assert_eq!(
         told,
         [".git/worktrees/wt/commondir", "wt/.git"].map(PathBuf::from)
@@ -360,7 +369,7 @@ fn a_worktree_inside_can_be_removed_and_is_watched() {
 
 #[test]
 fn a_planted_git_file_opens_nothing() {
-    let bench = Bench::new();
+    let bench = GitBench::new();
     let victim = bench.repository("victim");
     bench.git(&victim, "worktree add -q ../theirs");
     let dir = bench.at.join("proj");
@@ -389,14 +398,17 @@ fn a_planted_git_file_opens_nothing() {
         "../../../../../../../../../../etc",
     ] {
         write(dir.join(".git"), format!("gitdir: {target}\n"));
-        let found = surface(&dir, &[], &[]);
-        assert_eq!(paths(&found, Guard::Outside), [""; 0], "{target}");
-        assert_eq!(paths(&found, Guard::ReadOnly), [".git"], "{target}");
+        let found = find_surface(&dir, &[], &[]);
+        assert_eq!(paths(&found, Protection::Outside), [""; 0], "{target}");
+        assert_eq!(paths(&found, Protection::ReadOnly), [".git"], "{target}");
         assert!(found.not_followed.is_some(), "{target}");
     }
     let none = |text: &[u8]| {
         write(dir.join(".git"), text);
-        assert_eq!(paths(&surface(&dir, &[], &[]), Guard::Outside), [""; 0]);
+        assert_eq!(
+            paths(&find_surface(&dir, &[], &[]), Protection::Outside),
+            [""; 0]
+        );
     };
     none(b"");
     none(b"gitdir:");
@@ -408,7 +420,7 @@ fn a_planted_git_file_opens_nothing() {
 
 #[test]
 fn a_back_link_counts_only_for_a_git_directory_without_links() {
-    let bench = Bench::new();
+    let bench = GitBench::new();
     let dir = bench.at.join("proj");
     let common = bench.at.join("common");
     let admin = common.join("worktrees/x");
@@ -418,7 +430,7 @@ fn a_back_link_counts_only_for_a_git_directory_without_links() {
     );
     write(admin.join("commondir"), "../..\n");
     write(dir.join(".git"), format!("gitdir: {}\n", admin.display()));
-    let accepted = || !paths(&surface(&dir, &[], &[]), Guard::Outside).is_empty();
+    let accepted = || !paths(&find_surface(&dir, &[], &[]), Protection::Outside).is_empty();
     assert!(!accepted(), "no HEAD, objects and refs");
     for name in ["objects/x", "refs/x", "HEAD"] {
         write(common.join(name), "");
@@ -437,23 +449,26 @@ fn a_back_link_counts_only_for_a_git_directory_without_links() {
         below.join(".git").as_os_str().as_bytes(),
     );
     write(below.join(".git"), format!("gitdir: {}\n", admin.display()));
-    assert_eq!(paths(&surface(&below, &[], &[]), Guard::Outside), [""; 0]);
+    assert_eq!(
+        paths(&find_surface(&below, &[], &[]), Protection::Outside),
+        [""; 0]
+    );
 }
 
 #[test]
 fn only_the_sandbox_itself_is_followed_outside() {
-    let bench = Bench::new();
+    let bench = GitBench::new();
     let main = bench.repository("main");
     let dir = bench.repository("proj");
     bench.git(&main, "worktree add -q ../proj/inner");
-    let found = surface(&dir, &["inner".into()], &[]);
-    assert_eq!(paths(&found, Guard::Outside), [""; 0]);
+    let found = find_surface(&dir, &["inner".into()], &[]);
+    assert_eq!(paths(&found, Protection::Outside), [""; 0]);
     assert!(watches(&found, "inner/.git"));
 }
 
 #[test]
 fn the_search_for_repositories_has_an_end() {
-    let bench = Bench::new();
+    let bench = GitBench::new();
     let dir = bench.at.join("proj");
     write(dir.join("a/b/c/.git/HEAD"), "");
     write(dir.join("worktree/.git"), "gitdir: x");
@@ -465,16 +480,19 @@ fn the_search_for_repositories_has_an_end() {
     write(dir.join(odd).join(".git"), "");
     let all = ["a/b/c", "mirror", "worktree"].map(PathBuf::from);
     let all: Vec<PathBuf> = all.into_iter().chain([odd.into()]).collect();
-    assert_eq!(nested(&dir, 100), (all, true));
+    assert_eq!(find_repositories(&dir, 100), (all, true));
     let shallow = ["mirror", "worktree"].map(PathBuf::from);
     let shallow: Vec<PathBuf> = shallow.into_iter().chain([odd.into()]).collect();
-    assert_eq!(nested(&dir, 5), (shallow, false));
-    assert_eq!(nested(&dir.join("missing"), 5), (Vec::new(), false));
+    assert_eq!(find_repositories(&dir, 5), (shallow, false));
+    assert_eq!(
+        find_repositories(&dir.join("missing"), 5),
+        (Vec::new(), false)
+    );
 }
 
 #[test]
 fn git_works_below_the_mounts_and_its_hooks_stay() {
-    let bench = Bench::new();
+    let bench = GitBench::new();
     let main = bench.repository("main");
     bench.git(&main, "branch -q there");
     bench.git(&main, "worktree add -q ../linked");
@@ -493,27 +511,27 @@ fn git_works_below_the_mounts_and_its_hooks_stay() {
         if mv .git g; then exit 15; fi
     "#;
     for dir in [&main, &bench.at.join("linked")] {
-        let found = surface(dir, &[], &[]);
+        let found = find_surface(dir, &[], &[]);
         let Some(done) = bench.contained(dir, &found, script) else {
             return;
         };
         assert!(done.status.success(), "{}: {done:?}", dir.display());
-        assert_eq!(appeared(dir, &found), Vec::<PathBuf>::new());
+        assert_eq!(find_replaced(dir, &found), Vec::<PathBuf>::new());
     }
 }
 
 #[test]
 #[ignore = "a measurement: run with --release --nocapture"]
 fn how_long_it_takes() {
-    let bench = Bench::new();
+    let bench = GitBench::new();
     let dir = bench.repository("proj");
     write(dir.join(".vscode/tasks.json"), "");
     write(dir.join(".github/workflows/ci.yml"), "");
     bench.git(&bench.repository("main"), "worktree add -q ../linked");
     for dir in [dir, bench.at.join("linked")] {
-        let found = surface(&dir, &[], &[]);
-        let before = best(|| drop(std::hint::black_box(surface(&dir, &[], &[]))));
-        let after = best(|| drop(std::hint::black_box(appeared(&dir, &found))));
+        let found = find_surface(&dir, &[], &[]);
+        let before = best(|| drop(std::hint::black_box(find_surface(&dir, &[], &[]))));
+        let after = best(|| drop(std::hint::black_box(find_replaced(&dir, &found))));
         println!("{}: surface {before:?}, appeared {after:?}", dir.display());
     }
 }
@@ -536,7 +554,7 @@ fn what_is_protected_where_commands_write_directly_is_asked_about_on_copies() {
         let change = Change::new(path, ChangeKind::Modified);
         !judge_changes(&rules, &[change], true).reasons.is_empty()
     };
-    for (name, _) in NAMES {
+    for (name, _) in PROTECTED_NAMES {
         let either = is_asked((*name).to_owned()) || is_asked(format!("{name}/x"));
         assert!(either, "{name}");
     }

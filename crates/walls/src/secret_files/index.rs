@@ -1,12 +1,10 @@
-//! Finds the files of a directory that hold secrets.
+//! Finds the secret files of a directory by their names.
 //!
 //! Walking through a large project takes longer than a command may cost. So it
-//! is walked once, and the kernel tells what appears afterwards: an event is in
+//! is walked once, and inotify reports what appears afterwards: an event is in
 //! the queue before the system call that caused it returns, and the queue is
-//! read before each run. Where the kernel cannot tell (no watches are left, or
+//! read before each run. Where inotify cannot be used (no watches are left, or
 //! the file system is a network's), the directory is walked for every run.
-
-mod watch;
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::fs;
@@ -18,51 +16,50 @@ use std::time::Instant;
 use weighlock_confine::FileId;
 use weighlock_policy::SecretFiles;
 
-use self::watch::{Appeared, Watch};
-use crate::live::lock;
+use super::watch::{NewName, TreeWatch};
+use crate::lock::lock;
 
-/// Directories that are walked through at the most: several times what the
-/// largest repositories have, and a few seconds.
+/// How many directories one walk enters: several times as many as the largest
+/// repositories have. It takes a few seconds.
 pub(super) const MOST_DIRECTORIES: usize = 100_000;
 
-/// Secret files at the most. Each is a mount for every run.
+/// How many secret files are closed. Each is a mount for every run.
 pub(super) const MOST_FILES: usize = 2_000;
 
-/// Indexes that are kept. Each may hold as many watches as there are
-/// directories.
+/// How many indexes are kept. Each may hold a watch for every directory.
 const MOST_INDEXES: usize = 16;
 
-/// Directories that are not entered: what is in them was downloaded, or made
-/// of what is elsewhere, and they are larger than all the rest.
-const SKIPPED: &[&str] = &[".git", "node_modules", "site-packages", "__pycache__"];
+/// Directories that are not entered: their content was downloaded or generated,
+/// and they are larger than all the rest.
+const SKIPPED_DIRS: &[&str] = &[".git", "node_modules", "site-packages", "__pycache__"];
 
-/// There is more to look through than can be.
+/// A directory holds more than [`MOST_DIRECTORIES`] or [`MOST_FILES`].
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct TooMany;
+pub(super) struct TooManyFound;
 
-/// What is known, by directory.
+/// The indexes by directory.
 #[derive(Default)]
-pub(crate) struct Indexes(Mutex<HashMap<PathBuf, Kept>>);
+pub(super) struct SecretIndexes(Mutex<HashMap<PathBuf, UsedIndex>>);
 
-struct Kept {
+struct UsedIndex {
     list: Arc<SecretFiles>,
     used: Instant,
-    index: Arc<Mutex<Index>>,
+    index: Arc<Mutex<SecretIndex>>,
 }
 
-impl Indexes {
-    /// Returns the files and directories below `dir` that are on the list, with
-    /// all names that they have there; absolute.
-    pub(super) fn find(
+impl SecretIndexes {
+    /// Returns the absolute paths of the files and directories below `dir` that
+    /// are on the list, under every name that they have there.
+    pub(super) fn find_secrets(
         &self,
         dir: &Path,
         list: &Arc<SecretFiles>,
-    ) -> Result<BTreeSet<PathBuf>, TooMany> {
-        let index = self.index(dir, list);
-        lock(&index).find()
+    ) -> Result<BTreeSet<PathBuf>, TooManyFound> {
+        let index = self.index_of(dir, list);
+        lock(&index).find_secrets()
     }
 
-    fn index(&self, dir: &Path, list: &Arc<SecretFiles>) -> Arc<Mutex<Index>> {
+    fn index_of(&self, dir: &Path, list: &Arc<SecretFiles>) -> Arc<Mutex<SecretIndex>> {
         let mut all = lock(&self.0);
         if let Some(kept) = all.get_mut(dir)
             && kept.list == *list
@@ -75,8 +72,8 @@ impl Indexes {
             let oldest = oldest.map(|(dir, _)| dir.clone());
             oldest.and_then(|dir| all.remove(&dir));
         }
-        let index = Arc::new(Mutex::new(Index::new(dir, list)));
-        let kept = Kept {
+        let index = Arc::new(Mutex::new(SecretIndex::new(dir, list)));
+        let kept = UsedIndex {
             list: Arc::clone(list),
             used: Instant::now(),
             index: Arc::clone(&index),
@@ -87,20 +84,20 @@ impl Indexes {
 }
 
 /// The secret files of one directory.
-struct Index {
+struct SecretIndex {
     dir: PathBuf,
     list: Arc<SecretFiles>,
-    /// What `dir` was when it was walked through.
+    /// Which directory `dir` was when it was walked.
     is: Option<FileId>,
     /// Relative.
     found: BTreeSet<PathBuf>,
-    watch: Option<Watch>,
-    /// All names of files that have several, relative, by what tells that
-    /// there are others now: the time of change.
+    watch: Option<TreeWatch>,
+    /// The relative names of files that have several, by device, inode and
+    /// change time: a new name changes the last.
     names: HashMap<(u64, u64, i64, i64), Vec<PathBuf>>,
 }
 
-impl Index {
+impl SecretIndex {
     fn new(dir: &Path, list: &Arc<SecretFiles>) -> Self {
         Self {
             dir: dir.to_owned(),
@@ -112,18 +109,18 @@ impl Index {
         }
     }
 
-    fn find(&mut self) -> Result<BTreeSet<PathBuf>, TooMany> {
+    fn find_secrets(&mut self) -> Result<BTreeSet<PathBuf>, TooManyFound> {
         self.refresh()?;
         let mut all = BTreeSet::new();
         for path in self.found.clone() {
             let at = self.dir.join(&path);
             let Ok(meta) = at.symlink_metadata() else {
-                // If it comes back, the kernel tells.
+                // If it comes back, inotify reports it.
                 self.found.remove(&path);
                 continue;
             };
             if meta.is_symlink() {
-                // Reading it is reading what it leads to.
+                // Reading a link means reading its target.
                 let whole = self.list.has(&path.to_string_lossy(), true);
                 let to = at.canonicalize().ok();
                 let to = to.filter(|to| to.is_file() || whole && !self.dir.starts_with(to));
@@ -137,47 +134,47 @@ impl Index {
             all.insert(at);
         }
         match all.len() > MOST_FILES {
-            true => Err(TooMany),
+            true => Err(TooManyFound),
             false => Ok(all),
         }
     }
 
     /// Brings what was found up to date.
-    fn refresh(&mut self) -> Result<(), TooMany> {
+    fn refresh(&mut self) -> Result<(), TooManyFound> {
         let is = { self.dir.symlink_metadata().ok() }.map(|meta| FileId::from(&meta));
         if let Some(watch) = &mut self.watch
             && is.is_some()
             && is == self.is
-            && let Some(appeared) = watch.appeared()
+            && let Some(appeared) = watch.take_new()
         {
-            return self.take_in(appeared);
+            return self.add_new(appeared);
         }
         self.is = is;
         self.found.clear();
         self.names.clear();
-        self.watch = Watch::new(&self.dir);
+        self.watch = TreeWatch::new(&self.dir);
         self.walk(PathBuf::new())
     }
 
-    fn take_in(&mut self, appeared: Vec<Appeared>) -> Result<(), TooMany> {
-        for Appeared { path, is_dir } in appeared {
+    fn add_new(&mut self, appeared: Vec<NewName>) -> Result<(), TooManyFound> {
+        for NewName { path, is_dir } in appeared {
             match is_dir {
-                true => self.meet_directory(path)?,
-                false => self.meet_file(path),
+                true => self.add_directory(path)?,
+                false => self.add_file(path),
             }
         }
         Ok(())
     }
 
-    /// Takes note of what is no directory; but it may be a link to one.
-    fn meet_file(&mut self, path: PathBuf) {
+    /// Adds a file that is on the list. It may be a link to a directory.
+    fn add_file(&mut self, path: PathBuf) {
         let text = path.to_string_lossy();
         if self.list.has(&text, false) || self.list.has(&text, true) {
             self.found.insert(path);
         }
     }
 
-    fn meet_directory(&mut self, path: PathBuf) -> Result<(), TooMany> {
+    fn add_directory(&mut self, path: PathBuf) -> Result<(), TooManyFound> {
         match self.list.has(&path.to_string_lossy(), true) {
             true => {
                 self.found.insert(path);
@@ -188,31 +185,30 @@ impl Index {
         }
     }
 
-    /// Walks through a directory, the shallow parts first. Links are not
-    /// followed.
-    fn walk(&mut self, from: PathBuf) -> Result<(), TooMany> {
+    /// Walks through a directory, breadth first. Follows no links.
+    fn walk(&mut self, from: PathBuf) -> Result<(), TooManyFound> {
         let mut waiting = VecDeque::from([from]);
         let mut walked = 0;
         while let Some(dir) = waiting.pop_front() {
             walked += 1;
             if walked > MOST_DIRECTORIES {
-                // Not to be taken for complete the next time.
+                // So that the next run does not take it for complete.
                 self.watch = None;
-                return Err(TooMany);
+                return Err(TooManyFound);
             }
             let at = self.dir.join(&dir);
-            // Before it is listed: what appears in between is told, then.
+            // Before the listing, so that what appears in between is reported.
             if let Some(watch) = &mut self.watch
-                && !watch.add(&at, &dir)
+                && !watch.add_directory(&at, &dir)
             {
                 self.watch = None;
             }
-            // What we may not list, the command may not either.
+            // What the server may not list, the command may not either.
             for entry in fs::read_dir(&at).into_iter().flatten().flatten() {
                 let path = dir.join(entry.file_name());
                 let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
                 if !is_dir {
-                    self.meet_file(path);
+                    self.add_file(path);
                 } else if self.list.has(&path.to_string_lossy(), true) {
                     self.found.insert(path);
                 } else if !is_skipped(&path) {
@@ -223,27 +219,27 @@ impl Index {
         Ok(())
     }
 
-    /// Returns all names that a file has here.
-    fn names_of(&mut self, meta: &fs::Metadata) -> Result<Vec<PathBuf>, TooMany> {
+    /// Returns all names that a file has in the directory.
+    fn names_of(&mut self, meta: &fs::Metadata) -> Result<Vec<PathBuf>, TooManyFound> {
         let key = (meta.dev(), meta.ino(), meta.ctime(), meta.ctime_nsec());
         if let Some(names) = self.names.get(&key) {
             return Ok(names.clone());
         }
-        let names = names_of(&self.dir, meta.ino())?;
+        let names = find_names(&self.dir, meta.ino())?;
         self.names.insert(key, names.clone());
         Ok(names)
     }
 }
 
-/// Finds every name of a file by its number, wherever it is; relative.
-fn names_of(dir: &Path, inode: u64) -> Result<Vec<PathBuf>, TooMany> {
+/// Finds every name of a file below a directory by its inode; relative.
+fn find_names(dir: &Path, inode: u64) -> Result<Vec<PathBuf>, TooManyFound> {
     let mut names = vec![];
     let mut waiting = vec![PathBuf::new()];
     let mut walked = 0;
     while let Some(from) = waiting.pop() {
         walked += 1;
         if walked > MOST_DIRECTORIES {
-            return Err(TooMany);
+            return Err(TooManyFound);
         }
         for entry in fs::read_dir(dir.join(&from))
             .into_iter()
@@ -261,31 +257,34 @@ fn names_of(dir: &Path, inode: u64) -> Result<Vec<PathBuf>, TooMany> {
     Ok(names)
 }
 
-/// Finds what is on the list below a directory that changes with every run;
-/// relative.
-pub(super) fn find_once(dir: &Path, list: &Arc<SecretFiles>) -> Result<BTreeSet<PathBuf>, TooMany> {
-    let mut index = Index::new(dir, list);
+/// Finds what is on the list below a directory that is not worth an index, since
+/// it changes with every run; relative.
+pub(super) fn find_once(
+    dir: &Path,
+    list: &Arc<SecretFiles>,
+) -> Result<BTreeSet<PathBuf>, TooManyFound> {
+    let mut index = SecretIndex::new(dir, list);
     index.walk(PathBuf::new())?;
     Ok(index.found)
 }
 
 fn is_skipped(path: &Path) -> bool {
     path.file_name()
-        .is_some_and(|name| SKIPPED.iter().any(|skipped| name == *skipped))
+        .is_some_and(|name| SKIPPED_DIRS.iter().any(|skipped| name == *skipped))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    struct Tree(tempfile::TempDir, Indexes, Arc<SecretFiles>);
+    struct Tree(tempfile::TempDir, SecretIndexes, Arc<SecretFiles>);
 
     impl Tree {
         fn new() -> Self {
             let list = SecretFiles::new([]).unwrap();
             Self(
                 tempfile::tempdir().unwrap(),
-                Indexes::default(),
+                SecretIndexes::default(),
                 Arc::new(list),
             )
         }
@@ -301,7 +300,7 @@ mod tests {
         }
 
         fn found(&self) -> Vec<String> {
-            let found = self.1.find(self.dir(), &self.2).unwrap();
+            let found = self.1.find_secrets(self.dir(), &self.2).unwrap();
             let relative = |path: &PathBuf| path.strip_prefix(self.dir()).unwrap().to_owned();
             let found = found.iter().map(relative);
             found
@@ -337,7 +336,7 @@ mod tests {
         let tree = Tree::new();
         let dir = tree.dir().join("project");
         tree.put("project/.env");
-        let find = || tree.1.find(&dir, &tree.2).unwrap();
+        let find = || tree.1.find_secrets(&dir, &tree.2).unwrap();
         assert_eq!(find().len(), 1);
         fs::rename(&dir, tree.dir().join("old")).unwrap();
         tree.put("project/web/.env");

@@ -1,4 +1,4 @@
-//! Has the kernel tell what appears below a directory.
+//! Watches a directory tree for names that appear.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -12,19 +12,20 @@ use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
 use rustix::fs::statfs;
 use rustix::io::Errno;
 
-use crate::effects::mounted_below;
+use crate::layers::find_mount_below;
 
-/// What is told: names that appear, and directories that go elsewhere.
-const TOLD: WatchFlags = WatchFlags::CREATE
+/// The watched events: names that appear, and directories that move away.
+const EVENTS: WatchFlags = WatchFlags::CREATE
     .union(WatchFlags::MOVED_TO)
     .union(WatchFlags::MOVED_FROM)
     .union(WatchFlags::ONLYDIR)
     .union(WatchFlags::DONT_FOLLOW)
     .union(WatchFlags::EXCL_UNLINK);
 
-/// File systems whose every change this kernel makes itself: ext, XFS, btrfs,
-/// tmpfs, overlayfs, ZFS, F2FS, bcachefs. Others change behind its back.
-const LOCAL: &[i64] = &[
+/// Magic numbers of file systems that only this kernel changes: ext, XFS, btrfs,
+/// tmpfs, overlayfs, ZFS, F2FS, bcachefs. Other machines can change the others,
+/// and the kernel reports no events for that.
+const LOCAL_FILE_SYSTEMS: &[i64] = &[
     0xef53,
     0x5846_5342,
     0x9123_683e,
@@ -38,22 +39,23 @@ const LOCAL: &[i64] = &[
 /// Bytes of events that are read at once.
 const BUFFER: usize = 16 * 1024;
 
-/// A name that has appeared, relative to the directory.
-pub(super) struct Appeared {
+/// A name that has appeared, relative to the watched tree.
+pub(super) struct NewName {
     pub(super) path: PathBuf,
     pub(super) is_dir: bool,
 }
 
-/// The watched directories, relative.
-pub(super) struct Watch {
+/// An inotify instance for one directory tree.
+pub(super) struct TreeWatch {
     fd: OwnedFd,
+    /// The watched directories by watch descriptor, relative.
     dirs: HashMap<i32, PathBuf>,
 }
 
-impl Watch {
-    /// Begins to watch; `None` where the kernel would not tell everything.
+impl TreeWatch {
+    /// Begins to watch; `None` where the kernel would not report everything.
     pub(super) fn new(dir: &Path) -> Option<Self> {
-        if !is_local(dir) || mounted_below(dir).is_some() {
+        if !is_local(dir) || find_mount_below(dir).is_some() {
             return None;
         }
         let fd = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).ok()?;
@@ -63,25 +65,25 @@ impl Watch {
         })
     }
 
-    /// Adds a directory. Returns whether all are watched.
-    pub(super) fn add(&mut self, at: &Path, relative: &Path) -> bool {
-        // The rest is for the user's other programs.
-        if self.dirs.len() >= limit() / 4 {
+    /// Adds a directory. Returns whether every directory is watched.
+    pub(super) fn add_directory(&mut self, at: &Path, relative: &Path) -> bool {
+        // Leaves three quarters of them to the user's other programs.
+        if self.dirs.len() >= watch_limit() / 4 {
             return false;
         }
-        match inotify::add_watch(&self.fd, at, TOLD) {
+        match inotify::add_watch(&self.fd, at, EVENTS) {
             Ok(number) => {
                 self.dirs.insert(number, relative.to_owned());
                 true
             }
-            // It is gone again, or nobody may look into it.
+            // It is gone again, or may not be read.
             Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS) => true,
             Err(_) => false,
         }
     }
 
-    /// Returns what has appeared; `None` where that cannot be said any more.
-    pub(super) fn appeared(&mut self) -> Option<Vec<Appeared>> {
+    /// Returns the names that have appeared; `None` where events were lost.
+    pub(super) fn take_new(&mut self) -> Option<Vec<NewName>> {
         let mut buffer = [MaybeUninit::uninit(); BUFFER];
         let mut reader = Reader::new(&self.fd, &mut buffer);
         let mut appeared = vec![];
@@ -92,24 +94,24 @@ impl Watch {
                 Err(Errno::INTR) => continue,
                 Err(_) => return None,
             };
-            let told = event.events();
-            let is_dir = told.contains(ReadFlags::ISDIR);
-            if told.contains(ReadFlags::IGNORED) {
+            let events = event.events();
+            let is_dir = events.contains(ReadFlags::ISDIR);
+            if events.contains(ReadFlags::IGNORED) {
                 self.dirs.remove(&event.wd());
                 continue;
             }
-            // Watches go with a directory that is moved, and would tell of names
-            // at a place that they are not at.
-            let moved = is_dir && told.contains(ReadFlags::MOVED_FROM);
-            if moved || told.intersects(ReadFlags::QUEUE_OVERFLOW | ReadFlags::UNMOUNT) {
+            // Watches move with a directory, and would report names below its
+            // old path.
+            let moved = is_dir && events.contains(ReadFlags::MOVED_FROM);
+            if moved || events.intersects(ReadFlags::QUEUE_OVERFLOW | ReadFlags::UNMOUNT) {
                 return None;
             }
-            if !told.intersects(ReadFlags::CREATE | ReadFlags::MOVED_TO) {
+            if !events.intersects(ReadFlags::CREATE | ReadFlags::MOVED_TO) {
                 continue;
             }
             let dir = self.dirs.get(&event.wd())?;
             let name = event.file_name()?;
-            appeared.push(Appeared {
+            appeared.push(NewName {
                 path: dir.join(OsStr::from_bytes(name.to_bytes())),
                 is_dir,
             });
@@ -118,11 +120,11 @@ impl Watch {
 }
 
 fn is_local(dir: &Path) -> bool {
-    statfs(dir).is_ok_and(|stat| LOCAL.contains(&stat.f_type))
+    statfs(dir).is_ok_and(|stat| LOCAL_FILE_SYSTEMS.contains(&stat.f_type))
 }
 
-/// Watches that a user may have.
-fn limit() -> usize {
+/// Returns how many watches the user may have.
+fn watch_limit() -> usize {
     static LIMIT: OnceLock<usize> = OnceLock::new();
     *LIMIT.get_or_init(|| {
         let limit = std::fs::read_to_string("/proc/sys/fs/inotify/max_user_watches");
