@@ -48,9 +48,10 @@ pub(crate) fn explain_failure(state: &WallState, run: &FailedRun<'_>, stderr: &s
         // read-only, the home directory is writable.
         closed_home: run.read_only.then_some(&*user.home),
         network_off: run.offline,
-        fence: match run.landlock_only {
-            true => FileFence::Landlock,
-            false => FileFence::Mounts,
+        fence: if run.landlock_only {
+            FileFence::Landlock
+        } else {
+            FileFence::Mounts
         },
         limits: LimitValues {
             memory_bytes: Some(limits.memory_bytes),

@@ -74,8 +74,8 @@ fn create_caches(dir: &Path, user: &RunUser) -> io::Result<()> {
             chown(&cache, Some(owner.uid), Some(owner.gid))?;
         }
     }
-    match dir.is_dir() {
-        true => std::fs::remove_dir_all(temporary),
-        false => std::fs::rename(temporary, dir),
+    if dir.is_dir() {
+        return std::fs::remove_dir_all(temporary);
     }
+    std::fs::rename(temporary, dir)
 }

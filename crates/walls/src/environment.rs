@@ -156,9 +156,10 @@ pub fn build_environment(parts: &EnvironmentParts<'_>) -> Vec<(String, String)> 
     env.set_all(parts.server);
     env.set_all(parts.user);
     env.set_variable("PATH", parts.path);
-    env.set_table(match parts.terminal {
-        true => INTERACTIVE,
-        false => NON_INTERACTIVE,
+    env.set_table(if parts.terminal {
+        INTERACTIVE
+    } else {
+        NON_INTERACTIVE
     });
     if !parts.terminal || parts.shell || parts.read_only {
         env.set_table(NO_PAGER);
@@ -209,9 +210,10 @@ fn git_variables(parts: &EnvironmentParts<'_>) -> Vec<(String, String)> {
     if parts.sandbox.iter().chain(parts.requested).any(is_count) {
         return vec![];
     }
-    git_settings(match parts.read_only {
-        true => READ_ONLY_GIT,
-        false => WRITING_GIT,
+    git_settings(if parts.read_only {
+        READ_ONLY_GIT
+    } else {
+        WRITING_GIT
     })
 }
 
@@ -325,6 +327,10 @@ mod tests {
     }
 
     /// Runs a script, and returns what it printed and which traps it sprung.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the test compares with the real git"
+    )]
     fn git(dir: &Path, script: &str, read_only: bool) -> (String, String) {
         // Where git is here; nothing else is taken from this environment.
         let path = std::env::var("PATH").unwrap();

@@ -34,9 +34,10 @@ pub(crate) fn open_home(
         None => uid.to_string(),
     };
     let home = state_dir.join("homes").join(sandbox_id).join(name);
-    match home.is_dir() {
-        true => restore_access(&home).map_err(Error::at_path(&home))?,
-        false => create_home(&home, user)?,
+    if home.is_dir() {
+        restore_access(&home).map_err(Error::at_path(&home))?;
+    } else {
+        create_home(&home, user)?;
     }
     Ok(home)
 }
@@ -123,4 +124,30 @@ fn list_names(home: &Path, is_kept: bool) -> BTreeSet<OsString> {
         .filter(|entry| !is_hidden(&entry.file_name()) || !is_kept && is_file(entry))
         .map(|entry| entry.file_name())
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_run_leaves_at_home_is_found_by_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let put = |name: &str| fs::write(dir.path().join(name), "").unwrap();
+        put("before");
+        let project = Path::new("/home/ana/shop");
+        let kept = HomeSnapshot::take(dir.path(), None);
+        let discarded = HomeSnapshot::take(Path::new("/nowhere"), Some(dir.path()));
+        assert_eq!(kept.find_leftovers(project), None);
+        for name in ["notes", ".rc", "ana"] {
+            put(name);
+        }
+        let left = |names: &[&str], is_kept| {
+            let names = names.iter().map(OsString::from).collect();
+            Some(HomeLeftovers { names, is_kept })
+        };
+        assert_eq!(kept.find_leftovers(project), left(&["notes"], true));
+        let expected = left(&[".rc", "notes"], false);
+        assert_eq!(discarded.find_leftovers(project), expected);
+    }
 }

@@ -10,6 +10,9 @@ use weighlock_effects::{Layer, Root, Source};
 /// The name of the layer over the home directory, beside those with numbers.
 const HOME_LAYER: &str = "home";
 
+/// The owner of what is new in a directory of root's, which is lent to the run.
+const ROOT: Identity = Identity { uid: 0, gid: 0 };
+
 /// The undecided changes of one earlier run, which a later run sees below its
 /// own layers.
 pub struct LowerCopy {
@@ -117,10 +120,7 @@ impl CopyLayers {
             self.roots.push(Root {
                 live: at.to_owned(),
                 is,
-                owner: match lent {
-                    true => Identity { uid: 0, gid: 0 },
-                    false => owner,
-                },
+                owner: if lent { ROOT } else { owner },
                 source: Source::Upper(Layer::make(layer, at)?.upper()),
                 below: below.clone(),
             });

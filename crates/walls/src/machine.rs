@@ -58,15 +58,15 @@ const VITAL: &[&str] = &[
 /// make with what each sandbox demands.
 pub fn explain_machine(found: &[Primitive], sandboxes: &[Sandbox]) -> Vec<MachineFinding> {
     let found = Probed(found);
-    let mut lines = vec![namespaces(found)];
-    lines.extend(mounts(found));
-    lines.push(proc_mount(found));
-    lines.push(landlock(found));
-    lines.push(seccomp(found));
-    lines.extend(usual_primitives(found));
-    lines.push(cgroups(found));
-    lines.push(identity(found));
-    lines.push(compare_walls(found, sandboxes));
+    let mut lines = vec![check_namespaces(found)];
+    lines.extend(check_mounts(found));
+    lines.push(check_proc(found));
+    lines.push(check_landlock(found));
+    lines.push(check_seccomp(found));
+    lines.extend(check_usual(found));
+    lines.push(check_cgroups(found));
+    lines.push(check_identity(found));
+    lines.push(check_level(found, sandboxes));
     lines
 }
 
@@ -85,6 +85,10 @@ impl<'a> Probed<'a> {
         names.filter(|one| !one.ok).collect()
     }
 
+    fn controller(self, name: &str) -> Option<&'a Primitive> {
+        self.get(&format!("cgroup-{name}"))
+    }
+
     fn version_of(self, name: &str) -> Option<&'a str> {
         self.get(name)?.found.as_deref()
     }
@@ -101,7 +105,7 @@ const NAMESPACES: &[(&str, &str)] = &[
     ("cgroup", "cgroup-namespace"),
 ];
 
-fn namespaces(found: Probed<'_>) -> MachineFinding {
+fn check_namespaces(found: Probed<'_>) -> MachineFinding {
     let is_ok = |name: &str| found.get(name).is_some_and(|one| one.ok);
     let (had, missing): (Vec<_>, Vec<_>) = NAMESPACES.iter().partition(|(_, name)| is_ok(name));
     let words = |list: &[(&str, &str)]| {
@@ -118,9 +122,9 @@ fn namespaces(found: Probed<'_>) -> MachineFinding {
     missing_primitive("namespaces", Severity::Problem, &what, first)
 }
 
-/// Returns a finding only if something is wrong that [`namespaces`] does not
+/// Returns a finding only if something is wrong that [`check_namespaces`] does not
 /// explain.
-fn mounts(found: Probed<'_>) -> Option<MachineFinding> {
+fn check_mounts(found: Probed<'_>) -> Option<MachineFinding> {
     if !found
         .missing(&["user-namespace", "mount-namespace"])
         .is_empty()
@@ -138,19 +142,20 @@ fn mounts(found: Probed<'_>) -> Option<MachineFinding> {
     ))
 }
 
-fn proc_mount(found: Probed<'_>) -> MachineFinding {
+fn check_proc(found: Probed<'_>) -> MachineFinding {
     match found.get("fresh-proc") {
         Some(one) if !one.ok => missing_primitive("proc", Severity::Problem, "the host's", one),
         _ => ok("proc", "each run has its own".into()),
     }
 }
 
-fn landlock(found: Probed<'_>) -> MachineFinding {
+fn check_landlock(found: Probed<'_>) -> MachineFinding {
     if let Some(one) = found.missing(&["landlock-files"]).first() {
         // Mounts are the first lock, where there are any.
-        let severity = match found.missing(&["own-mounts"]).is_empty() {
-            true => Severity::Hint,
-            false => Severity::Problem,
+        let severity = if found.missing(&["own-mounts"]).is_empty() {
+            Severity::Hint
+        } else {
+            Severity::Problem
         };
         return missing_primitive("Landlock", severity, "none", one);
     }
@@ -161,7 +166,7 @@ fn landlock(found: Probed<'_>) -> MachineFinding {
     }
 }
 
-fn seccomp(found: Probed<'_>) -> MachineFinding {
+fn check_seccomp(found: Probed<'_>) -> MachineFinding {
     match found.missing(&["seccomp"]).first() {
         Some(one) => missing_primitive("seccomp", Severity::Problem, "none", one),
         None => ok("seccomp", "filters system calls".into()),
@@ -170,7 +175,7 @@ fn seccomp(found: Probed<'_>) -> MachineFinding {
 
 /// Returns findings about primitives that are nearly always granted, only for
 /// those that are not.
-fn usual_primitives(found: Probed<'_>) -> Vec<MachineFinding> {
+fn check_usual(found: Probed<'_>) -> Vec<MachineFinding> {
     let vital = found.missing(&["no-new-privs", "capabilities", "rlimits"]);
     let vital = vital
         .into_iter()
@@ -190,57 +195,65 @@ fn usual_primitives(found: Probed<'_>) -> Vec<MachineFinding> {
     vital.chain(second).collect()
 }
 
-fn cgroups(found: Probed<'_>) -> MachineFinding {
-    let controllers = ["memory", "pids", "cpu"];
-    let of = |name: &str| found.get(&format!("cgroup-{name}"));
-    let held: Vec<String> = ["v1", "v2"]
-        .into_iter()
-        .filter_map(|version| {
-            let has = |name: &&str| of(name).and_then(|one| one.found.as_deref()) == Some(version);
-            let names: Vec<&str> = controllers.into_iter().filter(has).collect();
-            (!names.is_empty()).then(|| format!("{version}: {}", names.join(", ")))
-        })
-        .collect();
-    let missing: Vec<_> = { controllers.into_iter() }
-        .filter_map(of)
-        .filter(|one| !one.ok)
-        .collect();
+/// The controllers of control groups that limit a run.
+const CONTROLLERS: [&str; 3] = ["memory", "pids", "cpu"];
+
+fn check_cgroups(found: Probed<'_>) -> MachineFinding {
+    let held = held_controllers(found);
+    let all = CONTROLLERS.iter().filter_map(|name| found.controller(name));
+    let missing: Vec<&Primitive> = all.filter(|one| !one.ok).collect();
     let Some(first) = missing.first() else {
         return ok("cgroups", held.join("; "));
     };
-    let names: Vec<&str> = { missing.iter() }
+    let names = missing.iter();
+    let names: Vec<&str> = names
         .map(|one| one.name.trim_start_matches("cgroup-"))
         .collect();
-    let errno = first.error.as_deref().unwrap_or_default();
-    let errno = errno.rsplit_once('(').map_or("", |(_, name)| name);
-    let errno = errno.trim_end_matches(')');
+    let errno = errno_name(first);
     let why = match errno {
         "EACCES" | "EPERM" => "not delegated to this user",
         "ENODEV" => "not there",
         "EBUSY" => "taken by the server itself",
         _ => "not usable",
     };
-    let means = match names.as_slice() {
-        ["cpu"] => "commands only have a lower priority",
-        _ => "memory and processes are bounded per process and watched",
+    let (severity, means) = match names.as_slice() {
+        ["cpu"] => (Severity::Hint, "commands only have a lower priority"),
+        _ => (
+            Severity::Problem,
+            "memory and processes are bounded per process and watched",
+        ),
     };
-    let held = match held.as_slice() {
-        [] => String::new(),
-        some => format!("{}; ", some.join("; ")),
-    };
+    let mut text = held;
+    text.push(format!("{} {why} ({errno}) — {means}", names.join(", ")));
     MachineFinding {
         subject: "cgroups".into(),
-        severity: if names == ["cpu"] {
-            Severity::Hint
-        } else {
-            Severity::Problem
-        },
-        found: format!("{held}{} {why} ({errno}) — {means}", names.join(", ")),
+        severity,
+        found: text.join("; "),
         fix: first.fix.clone(),
     }
 }
 
-fn identity(found: Probed<'_>) -> MachineFinding {
+/// Returns the granted controllers of each version of control groups.
+fn held_controllers(found: Probed<'_>) -> Vec<String> {
+    let of_version = |version: &str| {
+        let version_of = |name: &str| found.controller(name)?.found.as_deref();
+        let held = CONTROLLERS.into_iter();
+        let held: Vec<&str> = held
+            .filter(|name| version_of(name) == Some(version))
+            .collect();
+        (!held.is_empty()).then(|| format!("{version}: {}", held.join(", ")))
+    };
+    ["v1", "v2"].into_iter().filter_map(of_version).collect()
+}
+
+/// Returns the name at the end of an error's text: `… (EPERM)`.
+fn errno_name(primitive: &Primitive) -> &str {
+    let text = primitive.error.as_deref().unwrap_or_default();
+    let name = text.rsplit_once('(').map_or("", |(_, name)| name);
+    name.trim_end_matches(')')
+}
+
+fn check_identity(found: Probed<'_>) -> MachineFinding {
     if !is_root() {
         let uid = rustix::process::geteuid().as_raw();
         return ok(
@@ -268,46 +281,44 @@ fn identity(found: Probed<'_>) -> MachineFinding {
 }
 
 /// Compares the level of the walls with what each sandbox demands.
-fn compare_walls(found: Probed<'_>, sandboxes: &[Sandbox]) -> MachineFinding {
+fn check_level(found: Probed<'_>, sandboxes: &[Sandbox]) -> MachineFinding {
+    let walls = found.get("walls");
     let word = found.version_of("walls").unwrap_or("none");
-    let rung = [Rung::Full, Rung::SharedProc, Rung::Landlock]
-        .into_iter()
-        .find(|rung| rung.word() == word);
-    let too_weak: Vec<&Sandbox> = sandboxes
-        .iter()
-        .filter(|sandbox| rung.is_none_or(|rung| rung < sandbox.minimum))
-        .collect();
-    let why = found.get("walls").and_then(|one| one.error.as_deref());
+    let mut rungs = [Rung::Full, Rung::SharedProc, Rung::Landlock].into_iter();
+    let rung = rungs.find(|rung| rung.word() == word);
+    let why = walls.and_then(|one| one.error.as_deref());
     let why = why.map(|why| format!(": {why}")).unwrap_or_default();
-    let explained = !found.missing(VITAL).is_empty();
-    let own = found.get("walls").and_then(|one| one.fix.as_deref());
-    let mend = own.unwrap_or(if explained { MEND } else { REPORT });
-    if let Some(first) = too_weak.first() {
-        let names: Vec<String> = { too_weak.iter() }
-            .map(|sandbox| format!("`{}` demands {}", sandbox.name, sandbox.minimum.word()))
-            .collect();
-        let fix = match rung {
-            // Not suggested where it would only hide a mistake of ours.
-            Some(_) if explained => format!(
-                "{MEND}, or accept less: minimum = \"{word}\" under [sandbox.{}]",
-                first.name
-            ),
-            _ => mend.into(),
-        };
-        let found = format!(
-            "{word}{why} — sandbox {}, and runs nothing",
-            names.join(", ")
-        );
-        return problem("walls", found, &fix);
-    }
-    match rung {
-        Some(Rung::Full) => ok("walls", word.into()),
-        _ => hint(
+    let is_explained = !found.missing(VITAL).is_empty();
+    let own_fix = walls.and_then(|one| one.fix.as_deref());
+    let fix = own_fix.unwrap_or(if is_explained { MEND } else { REPORT });
+    let is_too_weak = |sandbox: &&Sandbox| rung.is_none_or(|rung| rung < sandbox.minimum);
+    let refusing: Vec<&Sandbox> = sandboxes.iter().filter(is_too_weak).collect();
+    match (refusing.first(), rung) {
+        (None, Some(Rung::Full)) => ok("walls", word.into()),
+        (None, _) => hint(
             "walls",
             format!("{word}, which every sandbox accepts{why}"),
-            mend,
+            fix,
         ),
+        // Not suggested where it would only hide a mistake of ours.
+        (Some(first), Some(_)) if is_explained => {
+            let less = format!(
+                "{MEND}, or accept less: minimum = \"{word}\" under [sandbox.{}]",
+                first.name
+            );
+            problem("walls", too_weak(word, &why, &refusing), &less)
+        }
+        (Some(_), _) => problem("walls", too_weak(word, &why, &refusing), fix),
     }
+}
+
+fn too_weak(word: &str, why: &str, refusing: &[&Sandbox]) -> String {
+    let demands = refusing.iter();
+    let demands: Vec<String> = demands
+        .map(|sandbox| format!("`{}` demands {}", sandbox.name, sandbox.minimum.word()))
+        .collect();
+    let demands = demands.join(", ");
+    format!("{word}{why} — sandbox {demands}, and runs nothing")
 }
 
 /// Returns a finding about a primitive that the kernel does not grant.
@@ -355,7 +366,7 @@ fn problem(subject: &str, found: String, fix: &str) -> MachineFinding {
 mod tests {
     use super::*;
 
-    /// A machine on which all but these can be had.
+    /// Returns the primitives of a machine that grants all but these.
     fn machine(missing: &[(&str, &str)]) -> Vec<Primitive> {
         let names = NAMESPACES.iter().map(|(_, name)| *name);
         let names = names.chain([
@@ -397,13 +408,13 @@ mod tests {
         let all = machine(&[]);
         let found = Probed(&all);
         let want = "user, mount, pid, net, ipc, uts, cgroup";
-        assert_eq!(namespaces(found), ok("namespaces", want.into()));
+        assert_eq!(check_namespaces(found), ok("namespaces", want.into()));
         assert_eq!(
-            cgroups(found),
+            check_cgroups(found),
             ok("cgroups", "v1: memory, pids, cpu".into())
         );
         assert_eq!(
-            compare_walls(found, std::slice::from_ref(&sandbox)),
+            check_level(found, std::slice::from_ref(&sandbox)),
             ok("walls", "full".into())
         );
 
@@ -413,15 +424,15 @@ mod tests {
             ("walls", "cannot enter"),
         ]);
         let found = Probed(&some);
-        let line = namespaces(found);
+        let line = check_namespaces(found);
         assert_eq!(line.found, "no net: cannot have it: no (EPERM) — so");
         assert_eq!(line.fix.as_deref(), Some("mend it"));
         assert_eq!(
-            cgroups(found).found,
+            check_cgroups(found).found,
             "v1: pids, cpu; memory not delegated to this user (EACCES) — memory and processes \
              are bounded per process and watched"
         );
-        let line = compare_walls(found, std::slice::from_ref(&sandbox));
+        let line = check_level(found, std::slice::from_ref(&sandbox));
         assert_eq!(line.severity, Severity::Problem);
         assert_eq!(
             line.found,
@@ -434,7 +445,7 @@ mod tests {
             ("landlock-tcp", "since version 4"),
             ("walls", "cannot make /proc: Permission denied"),
         ]);
-        let line = compare_walls(Probed(&odd), std::slice::from_ref(&sandbox));
+        let line = check_level(Probed(&odd), std::slice::from_ref(&sandbox));
         assert_eq!(line.severity, Severity::Problem);
         assert_eq!(line.fix.as_deref(), Some(REPORT));
 
@@ -442,6 +453,6 @@ mod tests {
             minimum: Rung::Landlock,
             ..sandbox
         };
-        assert_eq!(compare_walls(found, &[modest]).severity, Severity::Hint);
+        assert_eq!(check_level(found, &[modest]).severity, Severity::Hint);
     }
 }

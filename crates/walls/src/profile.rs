@@ -188,16 +188,18 @@ impl ProfileBuilder<'_> {
     /// Shows the directory of the run, and protects what other programs run in
     /// it if it is writable.
     fn show_directory(&mut self, dir: &Path, home: &Path) -> Result<Option<GuardedDir>, Error> {
-        match self.layers.is_needed() {
-            true => self.show_layered(dir)?,
-            false => self.show_live(dir)?,
+        if self.layers.is_needed() {
+            self.show_layered(dir)?;
+        } else {
+            self.show_live(dir)?;
         }
         if self.request.sandbox.files != Access::Write {
             return Ok(None);
         }
-        let guarded = match self.layers.is_writable() {
-            true => self.guard_copy(dir)?,
-            false => self.guard_live(dir)?,
+        let guarded = if self.layers.is_writable() {
+            self.guard_copy(dir)?
+        } else {
+            self.guard_live(dir)?
         };
         let home = HomeSnapshot::take(home, self.layers.home_upper());
         Ok(Some(guarded.with_home(home)))
@@ -254,10 +256,7 @@ impl ProfileBuilder<'_> {
             from,
             at,
             // A single file has no layer, so it cannot change on a copy.
-            access: match on_copy {
-                true => Access::Read,
-                false => access,
-            },
+            access: if on_copy { Access::Read } else { access },
             is: None,
             required: true,
         });

@@ -239,10 +239,14 @@ pub(crate) fn find_replaced(dir: &Path, surface: &AutoExecSurface) -> Vec<PathBu
 impl AutoExecSurface {
     fn take_from(&mut self, walk: &mut SurfaceWalk) {
         let inside = walk.base == walk.dir;
-        let shown = |path: PathBuf| match path.as_os_str().is_empty() {
-            _ if inside => path,
-            true => walk.base.clone(),
-            false => walk.base.join(path),
+        let shown = |path: PathBuf| {
+            if inside {
+                path
+            } else if path.as_os_str().is_empty() {
+                walk.base.clone()
+            } else {
+                walk.base.join(path)
+            }
         };
         let from = &mut walk.found;
         self.entries.extend(from.entries.drain(..).map(|mut entry| {

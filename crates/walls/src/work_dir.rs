@@ -30,9 +30,10 @@ impl WorkDir {
         access(&path, Access::EXEC_OK).map_err(|error| refused(&cause(error)))?;
         // A part of the path may have been replaced since it was resolved.
         let opened = std::fs::read_link(format!("/proc/self/fd/{}", fd.as_raw_fd()));
-        match opened.is_ok_and(|opened| opened == path) {
-            true => Ok(Self { path, fd }),
-            false => Err(refused("changed while it was opened")),
+        if opened.is_ok_and(|opened| opened == path) {
+            Ok(Self { path, fd })
+        } else {
+            Err(refused("changed while it was opened"))
         }
     }
 }
@@ -47,13 +48,11 @@ fn resolve_path(base: &Path, asked: &str) -> Result<PathBuf, Error> {
     if path.to_str().is_none() {
         return Err(refused("leads to a name that is not text"));
     }
-    match path.starts_with(base) {
-        true => Ok(path),
-        false => Err(Error::OutsideBase {
-            path,
-            base: base.to_owned(),
-        }),
+    if !path.starts_with(base) {
+        let base = base.to_owned();
+        return Err(Error::OutsideBase { path, base });
     }
+    Ok(path)
 }
 
 fn bad_directory(asked: &str, why: &str, base: &Path) -> Error {

@@ -47,10 +47,10 @@ pub fn find_secret_denials(text: &str, closed: &ClosedNames<'_>) -> Vec<Denial> 
             break;
         }
     }
-    match found.is_empty() && any_denial && closed.failed {
-        true => vec![closed.possible_denial()],
-        false => found.iter().map(|name| closed.denial_of(name)).collect(),
+    if found.is_empty() && any_denial && closed.failed {
+        return vec![closed.possible_denial()];
     }
+    found.iter().map(|name| closed.denial_of(name)).collect()
 }
 
 impl<'a> ClosedNames<'a> {

@@ -209,6 +209,10 @@ mod tests {
     use super::*;
 
     #[test]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the test compares with the real git"
+    )]
     fn hook_paths_are_read_as_git_reads_them() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("config");

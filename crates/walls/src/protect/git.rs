@@ -318,7 +318,7 @@ fn accept_outside(dir: &Path, target: &Path) -> Option<PathBuf> {
         Some(worktrees) => {
             let common = worktrees.parent()?;
             let back = read_pointer(target, Path::new("gitdir"))?;
-            // A forged worktree could name somebody else's directory here.
+            // A forged worktree could name the directory of another user here.
             let named = read_pointer(target, Path::new("commondir"))?;
             (back == dir.join(".git") && named == common).then_some(common)?
         }

@@ -33,6 +33,10 @@ impl GitBench {
         assert!(done.status.success(), "git {words}: {done:?}");
     }
 
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the test compares with the real git"
+    )]
     fn sh(&self, dir: &Path, script: &str) -> Output {
         let mut sh = Command::new("sh");
         for name in [

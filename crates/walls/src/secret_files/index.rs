@@ -133,15 +133,16 @@ impl SecretIndex {
             }
             all.insert(at);
         }
-        match all.len() > MOST_FILES {
-            true => Err(TooManyFound),
-            false => Ok(all),
+        if all.len() > MOST_FILES {
+            return Err(TooManyFound);
         }
+        Ok(all)
     }
 
     /// Brings what was found up to date.
     fn refresh(&mut self) -> Result<(), TooManyFound> {
-        let is = { self.dir.symlink_metadata().ok() }.map(|meta| FileId::from(&meta));
+        let meta = self.dir.symlink_metadata().ok();
+        let is = meta.map(|meta| FileId::from(&meta));
         if let Some(watch) = &mut self.watch
             && is.is_some()
             && is == self.is
@@ -158,9 +159,10 @@ impl SecretIndex {
 
     fn add_new(&mut self, appeared: Vec<NewName>) -> Result<(), TooManyFound> {
         for NewName { path, is_dir } in appeared {
-            match is_dir {
-                true => self.add_directory(path)?,
-                false => self.add_file(path),
+            if is_dir {
+                self.add_directory(path)?;
+            } else {
+                self.add_file(path);
             }
         }
         Ok(())
@@ -175,14 +177,12 @@ impl SecretIndex {
     }
 
     fn add_directory(&mut self, path: PathBuf) -> Result<(), TooManyFound> {
-        match self.list.has(&path.to_string_lossy(), true) {
-            true => {
-                self.found.insert(path);
-                Ok(())
-            }
-            false if is_skipped(&path) => Ok(()),
-            false => self.walk(path),
+        if self.list.has(&path.to_string_lossy(), true) {
+            self.found.insert(path);
+        } else if !is_skipped(&path) {
+            self.walk(path)?;
         }
+        Ok(())
     }
 
     /// Walks through a directory, breadth first. Follows no links.
