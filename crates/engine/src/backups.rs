@@ -49,8 +49,15 @@ impl Backups<'_> {
             return Err(Destination::refuse_stranger(directory).into());
         }
         let destination = Destination::resolve(directory)?;
-        let is_visible = self.engine.is_shown(destination.path()).await;
+        let is_visible = self.is_seen_by_commands(destination.path()).await;
         Ok(self.engine.archiver.accept(destination, is_visible)?)
+    }
+
+    /// Returns whether a command in any sandbox could see a path.
+    async fn is_seen_by_commands(&self, path: &Path) -> bool {
+        let all = self.engine.sandboxes.all();
+        let sandboxes = all.iter().map(|known| &*known.sandbox);
+        self.engine.walls.is_visible(path, sandboxes).await
     }
 }
 

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use weighlock_policy::{Preset, Settings, Times};
 use weighlock_store::Durability;
+use weighlock_walls::{PASSED_VARIABLES, Review, Sandbox, TOOLCHAIN_VARIABLES};
 
 use crate::policy::PolicyFiles;
-use crate::sandbox::{Review, Sandbox};
 use crate::session::OnClose;
 use crate::terminals::KeyboardTimes;
 use crate::traces::Traces;
@@ -135,7 +135,7 @@ impl Config {
         Self {
             state_dir,
             base,
-            sandboxes: vec![crate::sandbox::built_in()],
+            sandboxes: vec![Sandbox::built_in()],
             secret_files: vec![],
             roots: vec![],
             approvals: Approvals::default(),
@@ -148,9 +148,9 @@ impl Config {
             times: None,
             // Each takes three small processes and a few descriptors.
             max_running: 1000,
-            env_allow: crate::env::ALLOWED
+            env_allow: PASSED_VARIABLES
                 .iter()
-                .chain(crate::walls::VARIABLES)
+                .chain(TOOLCHAIN_VARIABLES)
                 .map(|&name| name.into())
                 .collect(),
             login_path: true,

@@ -12,19 +12,19 @@ use weighlock_backup::{Archiver, finish_restore};
 use weighlock_exec::{Nursery, Status};
 use weighlock_notify::Notifier;
 use weighlock_store::{Clock, Durability, Error as StoreError, Filter, Store};
+use weighlock_walls::{
+    DEFAULT_SANDBOX, Sandbox, WallSettings, Walls, inherit_variables, is_too_wide, resolve_home,
+};
 
 use crate::attend::Left;
 use crate::config::Config;
 use crate::directory::WebhookDirectory;
 use crate::effects::{Coming, LookedAt};
-use crate::env;
 use crate::error::Error;
-use crate::forgery::Forgery;
 use crate::id::{self, Ids};
 use crate::inbox::{Deadlines, Waiters};
 use crate::limits::Set;
 use crate::live::Lives;
-use crate::login::Asked;
 use crate::measures::Measures;
 use crate::memory::Freed;
 use crate::pause::Pauses;
@@ -32,14 +32,12 @@ use crate::people::Doorbell;
 use crate::policy::Policy;
 use crate::quota::Quota;
 use crate::recordings::Making;
-use crate::sandbox::{self, Sandbox, is_too_wide};
-use crate::sandboxes::Sandboxes;
+use crate::sandboxes::{Sandboxes, private_dirs};
 use crate::session::Sessions;
 use crate::shares::Shares;
 use crate::tasks::ReadTo;
 use crate::terminals::Opening;
 use crate::traces::Spans;
-use crate::walls::{Found, home};
 
 /// The whole of weighlock below its doors.
 pub struct Engine {
@@ -61,12 +59,7 @@ pub struct Engine {
     pub(crate) aged_at: AtomicU64,
     /// Held while output is removed.
     pub(crate) tidying: tokio::sync::Mutex<()>,
-    pub(crate) server_env: Vec<(String, String)>,
-    pub(crate) login: Asked,
-    /// The server's own home directory.
-    pub(crate) home: PathBuf,
-    pub(crate) found: Found,
-    pub(crate) forgery: Arc<Forgery>,
+    pub(crate) walls: Walls,
     pub(crate) policy: Policy,
     pub(crate) limits_set: Set,
     /// The version of the server's rules; 0 where they were never saved here.
@@ -130,7 +123,7 @@ impl Engine {
                 "give an existing directory with --base DIR",
             )
         })?;
-        let home = home(&std::env::var("HOME").unwrap_or_default());
+        let home = resolve_home(&std::env::var("HOME").unwrap_or_default());
         config.sandboxes = resolved(config.sandboxes, &home)?;
         let policy = Policy::read(&config).map_err(|errors| Error::Rules { errors })?;
         weighlock_policy::load_knowledge();
@@ -161,20 +154,15 @@ impl Engine {
             Arc::new(directory),
             config.notify,
         )?;
-        let server_env = env::of_server(&config.env_allow);
         let engine = Arc::new(Self {
-            // Answers while the rest is made ready.
-            login: Asked::begin(config.login_path),
+            // The login shell answers while the rest is made ready.
+            walls: Walls::new(wall_settings(&config, home)),
             kept: AtomicU64::new(store.kept_bytes()?),
             aged_at: AtomicU64::new(0),
             tidying: tokio::sync::Mutex::default(),
-            server_env,
-            home,
-            found: Found::default(),
             policy,
             limits_set: Set::default(),
             rules_version: AtomicI64::new(0),
-            forgery: Forgery::new(&config.base, &config.state_dir),
             sandboxes,
             sessions: Sessions::default(),
             pauses: Pauses::default(),
@@ -251,7 +239,7 @@ impl Engine {
 
     /// Writes down that the server ends; runs go on.
     pub async fn close(&self) -> Result<(), Error> {
-        self.forgery.rest();
+        self.walls.blacklist().remove_mark();
         self.archiver.cancel().await;
         let detail = json!({ "running": self.lives.count() });
         let entry = self.entry("server.stopped", "weighlock", None, detail);
@@ -280,6 +268,20 @@ fn end_unknown_runs(runs: &Path) {
     }
 }
 
+/// Returns what walls depend on.
+fn wall_settings(config: &Config, home: PathBuf) -> WallSettings {
+    WallSettings {
+        base: config.base.clone(),
+        state_dir: config.state_dir.clone(),
+        home,
+        hidden: config.hidden.clone(),
+        secret_files: config.secret_files.clone(),
+        private_dirs: private_dirs(config),
+        server_env: inherit_variables(&config.env_allow),
+        asks_login_shell: config.login_path,
+    }
+}
+
 /// Resolves the directories of sandboxes, and makes sure that there is a
 /// default one.
 fn resolved(mut all: Vec<Sandbox>, home: &Path) -> Result<Vec<Sandbox>, Error> {
@@ -304,8 +306,8 @@ fn resolved(mut all: Vec<Sandbox>, home: &Path) -> Result<Vec<Sandbox>, Error> {
         }
         *dir = found;
     }
-    if !all.iter().any(|sandbox| sandbox.name == sandbox::DEFAULT) {
-        all.insert(0, sandbox::built_in());
+    if !all.iter().any(|sandbox| sandbox.name == DEFAULT_SANDBOX) {
+        all.insert(0, Sandbox::built_in());
     }
     Ok(all)
 }

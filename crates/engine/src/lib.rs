@@ -78,17 +78,15 @@ mod audit;
 mod backups;
 mod blacklist;
 mod config;
-mod denial;
+mod denials;
 mod directory;
 mod effects;
 mod engine;
-mod env;
 mod error;
 mod events;
 mod explain;
 mod external;
 mod follow;
-mod forgery;
 mod health;
 mod inbox;
 mod inside;
@@ -97,23 +95,19 @@ mod kept;
 mod limits;
 mod listed;
 mod live;
-mod login;
 mod lookup;
-mod machine;
 mod measures;
 mod memory;
 mod output;
-mod passwd;
 mod past;
 mod pause;
 mod people;
-mod place;
 mod plan;
 mod policies;
 mod policy;
 mod principal;
+mod probe;
 mod project;
-mod protect;
 mod query;
 mod quota;
 mod recordings;
@@ -122,7 +116,6 @@ mod refuse;
 mod request;
 mod retention;
 mod run;
-mod sandbox;
 mod sandboxes;
 mod session;
 mod settings;
@@ -134,7 +127,6 @@ mod under_way;
 mod upkeep;
 mod view;
 mod waits;
-mod walls;
 mod webhooks;
 
 // Modules name it `crate::id`.
@@ -143,7 +135,6 @@ use weighlock_store::id;
 pub use backups::{Backups, restore_backup, verify_backup};
 pub use blacklist::BlacklistFile;
 pub use config::{Approvals, Config, Effects};
-pub use denial::Denial;
 pub use effects::{ChangeInfo, ChangesInfo, ChangesView, ConflictInfo, Draft, DraftRun, FileDiff};
 pub use engine::Engine;
 pub use error::{Error, Kind, Problem};
@@ -153,7 +144,7 @@ pub use explain::{
     TokenView,
 };
 pub use external::Report;
-pub use health::{Check, Checks, Health, Level, size};
+pub use health::{Check, Checks, Health, Level};
 pub use inbox::{
     AnswerView, ApprovalView, Decision, DecisionKind, InboxFilter, RuleChoice, RuleGroup,
     RuleProposals, ScopeView, Situation, Tried,
@@ -163,7 +154,6 @@ pub use judge::{Judge, check_rules};
 pub use kept::{Kept, KeptPart};
 pub use limits::{LimitsInForce, ServerLimits};
 pub use listed::Listed;
-pub use machine::PrimitiveView;
 pub use measures::{Counted, Gauges, Measures};
 pub use output::{Follow, StyledLines, Until, whole_characters};
 pub use past::PastCommand;
@@ -175,10 +165,10 @@ pub use policies::{
 };
 pub use policy::PolicyFiles;
 pub use principal::{Principal, Role, Via};
+pub use probe::PrimitiveView;
 pub use recordings::{Recording, RecordingIndex, RecordingMark};
 pub use request::{Input, Request, Terminal};
 pub use run::Outcome;
-pub use sandbox::{DEFAULT as DEFAULT_SANDBOX, Review, Sandbox, Source, is_label, is_whole};
 pub use sandboxes::{
     Files, Folder, FolderView, Guard, LimitsInfo, NewSandbox, SandboxInfo, SandboxPatch,
 };
@@ -219,8 +209,12 @@ pub use weighlock_policy::{
 pub use weighlock_screen::{
     Colour, Look, StyledLine, StyledSpan, safe_command, safe_prose, safe_text,
 };
-pub use weighlock_store::id::{path_hash, short as short_id};
+pub use weighlock_store::id::short as short_id;
 pub use weighlock_store::{
     ApprovalState, BOUNDS, Checkpoint, Clock, Count, Durability, EntryFilter, Error as StoreError,
     Fault, Filter, Histogram, Risk, State, Store, Verified, verify_export,
+};
+pub use weighlock_walls::{
+    DEFAULT_SANDBOX, Denial, Review, Sandbox, SandboxSource, format_bytes as size,
+    is_complete_path, is_sandbox_name, path_hash,
 };

@@ -61,10 +61,10 @@ impl Engine {
         let sandbox = command.sandbox.as_deref().map(|id| self.sandbox_name(id));
         let sandbox = sandbox.and_then(|name| self.sandbox_called(&name));
         let root = match &sandbox {
-            Some(sandbox) => self.directory_of(sandbox),
+            Some(sandbox) => self.walls.directory_of(sandbox),
             None => self.config.base.as_path(),
         };
-        policy::place(root, command.cwd.as_ref(), &self.home)
+        policy::place(root, command.cwd.as_ref(), self.walls.home())
     }
 }
 

@@ -1,6 +1,5 @@
 //! Ids that sort by time and end in something people can type.
 
-use std::path::Path;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 /// Crockford's digits: no letter that looks like another.
@@ -71,14 +70,6 @@ fn digits(mut number: u64, count: usize) -> String {
         number >>= 5;
     }
     String::from_utf8(text).expect("digits are ASCII")
-}
-
-/// Returns a short name for a path (FNV-1a), the same in every version.
-pub fn path_hash(path: &Path) -> u64 {
-    let bytes = path.as_os_str().as_encoded_bytes().iter();
-    { bytes }.fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    })
 }
 
 #[cfg(test)]
