@@ -7,7 +7,7 @@ use crate::generated::{read, root};
 
 #[test]
 fn every_link_leads_to_a_file_and_a_heading() {
-    let more = ["ARCHITECTURE.md", "SECURITY.md"].map(str::to_owned);
+    let more = ["ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md"].map(str::to_owned);
     for page in pages()
         .into_iter()
         .chain(BESIDE.map(str::to_owned))
