@@ -106,6 +106,7 @@ fn a_look_changes_nothing_and_runs_nothing() {
     ] {
         let done = home.run(&["-q"], command);
         assert_ne!(done.code, Some(0), "{command}: {done:?}");
+        assert!(done.err.contains("Read-only"), "{command}: {done:?}");
     }
     // It still has a home and somewhere for temporary files.
     let done = home.run(
