@@ -32,7 +32,7 @@ fn hidden_characters_are_shown() {
     assert_eq!(safe_text("\x1b[31m\r"), "⟦U+001B⟧[31m⟦U+000D⟧");
     assert_eq!(safe_text("ex\u{0430}mple.dev"), "ex⟦U+0430⟧mple.dev");
     assert_eq!(safe_text("rm\u{A0}x\u{3000}y"), "rm⟦U+00A0⟧x⟦U+3000⟧y");
-    assert_eq!(hidden("a\u{202E}b\u{200B}c\td\n"), 2);
+    assert_eq!(hidden_characters("a\u{202E}b\u{200B}c\td\n"), 2);
 }
 
 #[test]
@@ -229,7 +229,11 @@ fn what_is_plainly_what_it_seems_stays_readable() {
     }
     let own = "the token abc… of ‘coder’ says “yes”, 80 × 24";
     assert_eq!(safe_text(own), own, "our own sentences");
-    assert_eq!(hidden("git commit -m 'don’t…'"), 0, "shown, but no reason");
+    assert_eq!(
+        hidden_characters("git commit -m 'don’t…'"),
+        0,
+        "shown, but no reason"
+    );
 }
 
 #[test]

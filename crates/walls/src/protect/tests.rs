@@ -70,7 +70,7 @@ impl GitBench {
         all += &format!("cd '{}'\n{script}", dir.display());
         let able = self.sh(dir, "unshare -rm true").status.success();
         if !able {
-            eprintln!("SKIPPED: this machine has no user namespaces");
+            weighlock_testing::skip("this machine has no user namespaces");
             return None;
         }
         fs::write(self.at.join("script"), all).unwrap();
