@@ -31,6 +31,7 @@ mod knowledge;
 mod language;
 mod part;
 mod paths;
+mod pattern;
 mod permit;
 mod preset;
 mod program;

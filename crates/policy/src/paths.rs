@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use crate::argument::UNKNOWN;
 use crate::part::{Access, Place, PlaceKind};
+use crate::pattern::{Pattern, WILD, overlap, spelled};
 use crate::secret_files;
 
 /// Directories at the root that belong to the system.
@@ -117,13 +117,6 @@ const SECRET_PATHS: &[&str] = &[
     "/var/mail",
     "/var/spool/mail",
 ];
-
-/// What makes a name a pattern, or not wholly known.
-const WILD: [char; 4] = ['*', '?', '[', UNKNOWN];
-
-/// Bytes of a set of letters that are compared with a letter. More are no names
-/// that anybody means, and could be any.
-const MAX_SET: usize = 256;
 
 /// Names that look like secrets and are examples.
 const EXAMPLES: &[&str] = &["example", "sample", "template", "dist", "pub"];
@@ -379,7 +372,7 @@ fn has_secret_name(part: &str, after: &[&str]) -> bool {
             .any(|secret| part.finds(secret) && follows(&secret));
     }
     let plain = NAMES.plain.get(part).into_iter().flatten();
-    let alike = { NAMES.patterns.iter() }.filter(|secret| secret.is_like(part));
+    let alike = { NAMES.patterns.iter() }.filter(|secret| secret.pattern.matches(part));
     plain.chain(alike).any(|secret| follows(&secret))
 }
 
@@ -395,8 +388,7 @@ struct SecretNames {
 
 struct SecretName {
     first: &'static str,
-    /// What is before and after the only `*` of it.
-    around: Option<(&'static str, &'static str)>,
+    pattern: Pattern<'static>,
     rest: Vec<&'static str>,
     /// Names that the first component stands for.
     examples: Vec<String>,
@@ -426,23 +418,11 @@ impl SecretName {
         let first = parts.next().unwrap_or(name);
         let mut examples = vec![first.replace('*', "x"), first.replace('*', "")];
         examples.dedup();
-        let around = first.split_once('*');
         Self {
             first,
-            around: around.filter(|(start, end)| !start.contains(WILD) && !end.contains(WILD)),
+            pattern: Pattern::new(first),
             rest: parts.collect(),
             examples,
-        }
-    }
-
-    /// Returns whether a plain name is one that the first component stands for.
-    fn is_like(&self, name: &str) -> bool {
-        match self.around {
-            Some((start, end)) => {
-                let fits = name.len() >= start.len() + end.len();
-                fits && name.starts_with(start) && name.ends_with(end)
-            }
-            None => overlap(name, self.first),
         }
     }
 }
@@ -451,6 +431,7 @@ impl SecretName {
 /// common, so it is only tried against plain examples of the other.
 struct PatternName<'a> {
     part: &'a str,
+    pattern: Pattern<'a>,
     is_vague: bool,
     is_ending: bool,
 }
@@ -459,6 +440,7 @@ impl<'a> PatternName<'a> {
     fn new(part: &'a str) -> Self {
         Self {
             part,
+            pattern: Pattern::new(part),
             is_vague: is_vague(part),
             is_ending: is_ending(part),
         }
@@ -473,7 +455,7 @@ impl<'a> PatternName<'a> {
         // `*.json` is not meant to find `credentials.json`; `*.pem` is.
         let by_ending = self.is_ending && !is_ending(secret.first);
         let mut examples = secret.examples.iter();
-        !self.is_vague && !by_ending && examples.any(|name| overlap(self.part, name))
+        !self.is_vague && !by_ending && examples.any(|name| self.pattern.matches(name))
     }
 }
 
@@ -494,139 +476,6 @@ fn is_ending(pattern: &str) -> bool {
     one && !before.starts_with('.') && spelled(before) <= 1
 }
 
-/// Returns how many characters of a pattern are spelled out. `[a-z]` and
-/// `[!x]` are wide, `[x]` and `[xy]` are not.
-pub(crate) fn spelled(pattern: &str) -> usize {
-    let mut count = 0;
-    let mut rest = pattern;
-    // Looked for once: there may be many brackets that are never closed.
-    let last = pattern.rfind(']').unwrap_or(0);
-    while let Some(next) = rest.chars().next() {
-        let closed = pattern.len() - rest.len() < last;
-        let set = rest.strip_prefix('[').filter(|_| closed);
-        let set = set.and_then(|set| set.split_once(']'));
-        if let Some((set, after)) = set {
-            let wide = set.contains('-') || set.starts_with(['!', '^', '[']);
-            count += usize::from(!wide);
-            rest = after;
-            continue;
-        }
-        count += usize::from(!WILD.contains(&next));
-        rest = &rest[next.len_utf8()..];
-    }
-    count
-}
-
 fn could_be_any(part: &str, names: &[&str]) -> bool {
     names.iter().any(|name| overlap(part, name))
-}
-
-/// Returns whether two patterns could match the same name.
-pub(crate) fn overlap(a: &str, b: &str) -> bool {
-    if !a.contains(WILD) {
-        match b.split_once('*') {
-            None if !b.contains(WILD) => return a == b,
-            // Most names of secrets are such.
-            Some((start, end)) if !start.contains(WILD) && !end.contains(WILD) => {
-                let fits = a.len() >= start.len() + end.len();
-                return fits && a.starts_with(start) && a.ends_with(end);
-            }
-            _ => {}
-        }
-    }
-    let b: Vec<Token<'_>> = tokens(b).collect();
-    // Reachable pairs of positions, row by row. There are few rows before none
-    // can be reached, however long the pattern is.
-    let mut row = vec![false; b.len() + 1];
-    row[0] = true;
-    for j in 0..b.len() {
-        row[j + 1] = row[j] && b[j] == Token::Many;
-    }
-    let mut next = row.clone();
-    for x in tokens(a) {
-        next[0] = row[0] && x == Token::Many;
-        for (j, y) in b.iter().enumerate() {
-            next[j + 1] = match (&x, y) {
-                (Token::Many, _) => row[j + 1] || next[j] || row[j],
-                (_, Token::Many) => next[j] || row[j + 1] || row[j],
-                _ => row[j] && x.meets(y),
-            };
-        }
-        std::mem::swap(&mut row, &mut next);
-        if !row.contains(&true) {
-            return false;
-        }
-    }
-    row[b.len()]
-}
-
-/// What one place of a pattern stands for.
-#[derive(PartialEq)]
-enum Token<'a> {
-    Many,
-    One,
-    /// What is between brackets.
-    Set(&'a str),
-    Letter(char),
-}
-
-impl Token<'_> {
-    fn meets(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Token::Letter(a), Token::Letter(b)) => a == b,
-            (Token::Set(set), Token::Letter(letter)) | (Token::Letter(letter), Token::Set(set)) => {
-                in_set(set, *letter)
-            }
-            _ => true,
-        }
-    }
-}
-
-/// Reads a pattern; a `*` after another says nothing new and is left out.
-fn tokens(text: &str) -> impl Iterator<Item = Token<'_>> {
-    let mut rest = text;
-    let last = text.rfind(']').unwrap_or(0);
-    std::iter::from_fn(move || {
-        let next = rest.chars().next()?;
-        let closed = text.len() - rest.len() < last;
-        rest = &rest[next.len_utf8()..];
-        Some(match next {
-            '*' | UNKNOWN => {
-                rest = rest.trim_start_matches(['*', UNKNOWN]);
-                Token::Many
-            }
-            '?' => Token::One,
-            '[' if closed => match rest.split_once(']') {
-                Some((set, after)) => {
-                    rest = after;
-                    Token::Set(set)
-                }
-                None => Token::Letter('['),
-            },
-            letter => Token::Letter(letter),
-        })
-    })
-}
-
-/// Returns whether a letter may be in a set. In some languages `[a-z]` has
-/// capitals, and a class has more than meets the eye.
-fn in_set(set: &str, letter: char) -> bool {
-    let (set, negated) = match set.strip_prefix(['!', '^']) {
-        Some(set) => (set, true),
-        None => (set, false),
-    };
-    let many = set.len() > MAX_SET;
-    if set.is_empty() || many || set.contains(['[', '\\', UNKNOWN]) {
-        return true;
-    }
-    let letters: Vec<char> = set.chars().collect();
-    let alike = |a: char, b: char| a.eq_ignore_ascii_case(&b);
-    let ranges = letters.windows(3).filter(|range| range[1] == '-');
-    let mut ranges = ranges.map(|range| (range[0], range[2]));
-    let (lower, upper) = (letter.to_ascii_lowercase(), letter.to_ascii_uppercase());
-    let between = |(from, to)| (from..=to).contains(&lower) || (from..=to).contains(&upper);
-    match negated {
-        true => !letters.contains(&letter),
-        false => letters.iter().any(|one| alike(*one, letter)) || ranges.any(between),
-    }
 }

@@ -1,6 +1,8 @@
 //! Commands: which kind it is, and the simple ones.
 
-use crate::cursor::{COMMAND_NODES, Parser, Result, Stop, in_name, is_meta, starts_name};
+use crate::cursor::{
+    ASSIGNMENT_NODES, COMMAND_NODES, Parser, Result, Stop, in_name, is_meta, starts_name,
+};
 use crate::word::{Atoms, Rules};
 use crate::{Command, Kind, Redirection, Simple};
 
@@ -63,6 +65,7 @@ impl Parser<'_> {
                 break;
             } else if simple.words.is_empty() {
                 if let Some(assignment) = self.assignment()? {
+                    self.grow(ASSIGNMENT_NODES)?;
                     simple.assignments.push(assignment);
                 } else {
                     self.argument(&mut simple.words)?;

@@ -13,9 +13,14 @@ const MAX_DEPTH: usize = 100;
 /// and memory here and with everybody who walks through the tree.
 const MAX_NODES: usize = 60_000;
 
-/// Nodes that a command and an expansion count as, by the memory they take.
+/// Nodes that something counts as, by the time and memory it takes.
 pub(crate) const COMMAND_NODES: usize = 5;
 pub(crate) const EXPANSION_NODES: usize = 2;
+/// Beside the words that they have.
+pub(crate) const ASSIGNMENT_NODES: usize = 1;
+pub(crate) const REDIRECTION_NODES: usize = 1;
+/// A word made from braces: it was copied for each pair of them.
+pub(crate) const BRACE_WORD_NODES: usize = 3;
 
 /// Why a text cannot be read on.
 #[derive(Debug, Clone, Copy)]

@@ -1,6 +1,6 @@
 //! Redirections.
 
-use crate::cursor::{Parser, Result, Stop, starts_name};
+use crate::cursor::{Parser, REDIRECTION_NODES, Result, Stop, starts_name};
 use crate::word::Rules;
 use crate::{Fd, Piece, Redirect, Redirection, Word};
 
@@ -78,6 +78,7 @@ impl Parser<'_> {
     }
 
     fn redirect(&mut self, start: usize, fd: Option<Fd>) -> Result<Redirection> {
+        self.grow(REDIRECTION_NODES)?;
         self.peek();
         let at = self.pos;
         let found = OPERATORS.iter().find(|(sign, _)| self.operator(sign));

@@ -1,6 +1,6 @@
 //! Words: what stands between blanks and operators.
 
-use crate::cursor::{Parser, Result, Stop, is_meta};
+use crate::cursor::{BRACE_WORD_NODES, Parser, Result, Stop, is_meta};
 use crate::dollar::Quoting;
 use crate::{Piece, Word};
 
@@ -157,7 +157,10 @@ impl<'a> Parser<'a> {
         self.atoms(&mut atoms, Rules::ARGUMENT)?;
         let before = words.len();
         self.spread(start, atoms, words);
-        self.grow(words.len() - before)
+        let made = &words[before..];
+        let each = if made.len() > 1 { BRACE_WORD_NODES } else { 1 };
+        let pieces: usize = made.iter().map(|word| word.pieces.len()).sum();
+        self.grow(each * made.len() + pieces / 2)
     }
 
     /// Reads up to what ends a word.

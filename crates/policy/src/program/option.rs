@@ -5,7 +5,7 @@ use crate::argument::{Arg, UNKNOWN};
 use crate::effect::{Effect, Effects};
 use crate::knowledge::{Choice, Program, Role, Style};
 use crate::part::Given;
-use crate::paths::overlap;
+use crate::pattern::overlap;
 
 /// An option, and the name that it was given by.
 #[derive(Clone, Copy)]

@@ -18,7 +18,7 @@ use crate::{knowledge, paths};
 
 /// For what is sure to be in the text: enough for seven thousand short commands,
 /// or a script of 60 KB.
-const CERTAIN: usize = 12 << 20;
+const CERTAIN: usize = 11 << 20;
 
 /// For possible readings, so that they leave enough for what is certain:
 /// functions that call functions could be tried without end.
@@ -26,7 +26,7 @@ const POSSIBLE: usize = 5 << 20;
 
 /// For looking whether paths hold secrets: enough for fifty thousand names, or
 /// for some hundred patterns.
-const LOOKS: usize = 3 << 20;
+const LOOKS: usize = 2 << 20;
 
 /// What looking at one command costs: the state around it is copied.
 pub(super) const COMMAND: usize = 256;

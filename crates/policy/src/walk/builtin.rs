@@ -7,6 +7,7 @@ use crate::argument::Arg;
 use crate::effect::Effect;
 use crate::part::Access;
 use crate::paths;
+use crate::pattern;
 
 /// Builtins that change nothing that matters, whatever their words.
 const IDLE: &[&str] = &[
@@ -569,7 +570,7 @@ fn counts(format: &str) -> bool {
 /// are only known when they run.
 fn may_evaluate(args: &[Arg]) -> bool {
     let unknown = |arg: &Arg| arg.text.is_none() && arg.may_be_option();
-    let found = |arg: &Arg, name| arg.many && paths::overlap(&arg.shape, name);
+    let found = |arg: &Arg, name| arg.many && pattern::overlap(&arg.shape, name);
     let splits = |arg: &Arg| arg.splits || found(arg, "-v") || found(arg, "-R");
     let names = |arg: &Arg| arg.text.as_ref().is_none_or(|text| text.contains('['));
     let mut pairs = args.windows(2);

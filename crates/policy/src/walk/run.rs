@@ -9,7 +9,7 @@ use crate::effect::{Effect, Effects};
 use crate::knowledge::Program;
 use crate::part::{Part, PartKind};
 use crate::rules::pattern::quote;
-use crate::{knowledge, paths, program, variables};
+use crate::{knowledge, paths, pattern, program, variables};
 
 /// Places among the words of one command where a dangerous one is tried. Each
 /// takes time in the length of the whole; past them a person is asked.
@@ -198,8 +198,8 @@ impl Walk<'_> {
         let base = shape.rsplit('/').next().unwrap_or(shape);
         for &name in NOTORIOUS {
             // Two letters with anything between them are many a name.
-            let plain = paths::spelled(base) * 2 > name.len();
-            if plain && paths::overlap(base, name) && self.guess() {
+            let plain = pattern::spelled(base) * 2 > name.len();
+            if plain && pattern::overlap(base, name) && self.guess() {
                 let mut argv = argv.to_vec();
                 argv[0] = Arg::known(name, argv[0].span);
                 self.possibly(|walk| walk.command(argv, span));
