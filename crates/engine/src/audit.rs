@@ -27,7 +27,7 @@ impl Engine {
         let verified = tokio::task::spawn_blocking(move || engine.store.verify());
         let verified = verified.await.expect("verifying does not panic")?;
         if let Some(fault) = &verified.fault {
-            self.tell_fault(fault.seq, &fault.what).await?;
+            self.notifier.report_fault(fault.seq, &fault.what).await?;
         }
         Ok(verified)
     }

@@ -1,13 +1,13 @@
 //! The blacklist's file, `.agents/terminal.json` below the base directory.
 
 use std::fs;
-use std::io::{self, Read, Write};
-use std::os::fd::OwnedFd;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, Mode, OFlags, open, openat, renameat, unlinkat};
+use rustix::fs::{Mode, OFlags, open};
 use serde_json::json;
 use weighlock_policy::Blacklist;
+use weighlock_walls::{blacklist_path, remove_blacklist, write_blacklist};
 
 use crate::engine::Engine;
 use crate::error::Error;
@@ -32,7 +32,7 @@ pub struct BlacklistFile {
 impl Engine {
     /// Returns the blacklist in force.
     pub fn blacklist(&self) -> BlacklistFile {
-        if self.forgery.is_forged() {
+        if self.walls.blacklist().is_forged() {
             return BlacklistFile::forged(&self.config.base);
         }
         BlacklistFile::load(&self.config.base)
@@ -59,9 +59,8 @@ impl Engine {
     }
 
     fn trust(&self, saved: Option<String>) -> Result<(), Error> {
-        self.forgery
-            .trust(saved)
-            .map_err(Error::file(self.forgery.dir()))
+        let guard = self.walls.blacklist();
+        guard.trust_saved(saved).map_err(Error::file(guard.dir()))
     }
 }
 
@@ -69,7 +68,7 @@ impl BlacklistFile {
     /// Reads the list. A file that is missing or cannot be used means the
     /// built-in list: never none.
     pub(crate) fn load(base: &Path) -> Self {
-        let path = base.join(".agents/terminal.json");
+        let path = blacklist_path(base);
         let read = match read_small(&path) {
             Ok(text) => Blacklist::from_json(&text).map_err(|error| error.to_string()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -103,7 +102,7 @@ impl BlacklistFile {
 
     /// The list that is in force while there is one that a run has made.
     pub(crate) fn forged(base: &Path) -> Self {
-        let path = base.join(".agents/terminal.json");
+        let path = blacklist_path(base);
         Self {
             list: Blacklist::default(),
             warning: Some(format!(
@@ -118,61 +117,17 @@ impl BlacklistFile {
 
     /// Goes back to the built-in list.
     pub(crate) fn reset(base: &Path) -> Result<(), Error> {
-        let path = base.join(".agents/terminal.json");
-        let reset = || -> io::Result<()> {
-            Ok(unlinkat(
-                open_dir(base)?,
-                "terminal.json",
-                AtFlags::empty(),
-            )?)
-        };
-        match reset() {
-            Err(source) if source.kind() != io::ErrorKind::NotFound => {
-                Err(Error::file(&path)(source))
-            }
-            _ => Ok(()),
-        }
+        remove_blacklist(base).map_err(Error::file(&blacklist_path(base)))
     }
 
     /// Writes a list so that a reader sees the old one or the new one.
     pub(crate) fn save(base: &Path, list: &Blacklist) -> Result<(), Error> {
-        write_safely(base, &list.to_json())
-            .map_err(Error::file(&base.join(".agents/terminal.json")))
+        write_blacklist(base, &list.to_json()).map_err(Error::file(&blacklist_path(base)))
     }
 }
 
-/// Writes the file. A command may have put links in its way, to have us write
-/// somewhere else: none is followed, and nothing that is there is opened.
-pub(crate) fn write_safely(base: &Path, text: &str) -> io::Result<()> {
-    match fs::create_dir(base.join(".agents")) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-        done => done?,
-    }
-    let dir = open_dir(base)?;
-    // Nobody can know the name, and take it first.
-    let mut chance = [0; 8];
-    getrandom::fill(&mut chance).map_err(io::Error::other)?;
-    let new = format!(".terminal.json.{:016x}", u64::from_ne_bytes(chance));
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let mut file = fs::File::from(openat(&dir, &new, flags, Mode::from_raw_mode(0o644))?);
-    let written = file
-        .write_all(text.as_bytes())
-        .and_then(|()| file.sync_all());
-    let renamed = written.and_then(|()| Ok(renameat(&dir, &new, &dir, "terminal.json")?));
-    if renamed.is_err() {
-        let _ = unlinkat(&dir, &new, AtFlags::empty());
-    }
-    renamed
-}
-
-/// Opens the directory that holds the file, and no link to another.
-fn open_dir(base: &Path) -> io::Result<OwnedFd> {
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    Ok(open(base.join(".agents"), flags, Mode::empty())?)
-}
-
-/// Reads a file that whoever writes to the base directory may have made: it
-/// could be a pipe that never speaks, or endless.
+/// Reads a file that a command may have made: it could be a pipe to which
+/// nothing is written, or endless.
 fn read_small(path: &Path) -> io::Result<String> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = fs::File::from(open(path, flags, Mode::empty())?);
@@ -206,7 +161,7 @@ mod tests {
         assert_eq!((saved.list, saved.from_file), (list, true));
         assert_eq!(fs::read_dir(base.join(".agents")).unwrap().count(), 1);
 
-        fs::write(base.join(".agents/terminal.json"), "{").unwrap();
+        fs::write(blacklist_path(base), "{").unwrap();
         let broken = BlacklistFile::load(base);
         assert_eq!(broken.list, Blacklist::default());
         assert!(broken.warning.unwrap().contains("built-in"));

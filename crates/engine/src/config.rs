@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use weighlock_policy::{Preset, Settings, Times};
 use weighlock_store::Durability;
+use weighlock_walls::{PASSED_VARIABLES, Review, Sandbox, TOOLCHAIN_VARIABLES};
 
 use crate::policy::PolicyFiles;
-use crate::sandbox::{Review, Sandbox};
 use crate::session::OnClose;
 use crate::terminals::KeyboardTimes;
 use crate::traces::Traces;
@@ -67,8 +67,8 @@ pub struct Config {
     pub record_quota: u64,
     /// What becomes of changes.
     pub effects: Effects,
-    /// How people are told elsewhere of what waits.
-    pub notify: Notify,
+    /// When webhooks get messages.
+    pub notify: weighlock_notify::Config,
     /// What a crash may cost.
     pub durability: Durability,
     /// Whether what happens is counted, for whoever watches over the server.
@@ -99,28 +99,6 @@ impl Default for Effects {
             undo_bytes: 4 << 30,
             undo_age: Duration::from_secs(30 * DAY),
             draft_age: Duration::from_secs(7 * DAY),
-        }
-    }
-}
-
-/// How people are told elsewhere of what waits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Notify {
-    /// Of one agent, somebody is told at most once in this time.
-    pub collapse: Duration,
-    /// How long to wait after the first failure; twice as long after each
-    /// further one.
-    pub retry: Duration,
-    /// How long something is worth telling.
-    pub give_up: Duration,
-}
-
-impl Default for Notify {
-    fn default() -> Self {
-        Self {
-            collapse: Duration::from_secs(30),
-            retry: Duration::from_secs(5),
-            give_up: Duration::from_secs(6 * 3600),
         }
     }
 }
@@ -157,7 +135,7 @@ impl Config {
         Self {
             state_dir,
             base,
-            sandboxes: vec![crate::sandbox::built_in()],
+            sandboxes: vec![Sandbox::built_in()],
             secret_files: vec![],
             roots: vec![],
             approvals: Approvals::default(),
@@ -170,9 +148,9 @@ impl Config {
             times: None,
             // Each takes three small processes and a few descriptors.
             max_running: 1000,
-            env_allow: crate::env::ALLOWED
+            env_allow: PASSED_VARIABLES
                 .iter()
-                .chain(crate::walls::VARIABLES)
+                .chain(TOOLCHAIN_VARIABLES)
                 .map(|&name| name.into())
                 .collect(),
             login_path: true,
@@ -186,7 +164,7 @@ impl Config {
             record_age: Duration::from_secs(400 * 24 * 3600),
             record_quota: 256 * MIB,
             effects: Effects::default(),
-            notify: Notify::default(),
+            notify: weighlock_notify::Config::default(),
             durability: Durability::default(),
             metrics: false,
             traces: Traces::default(),

@@ -3,50 +3,47 @@
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64};
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_json::json;
-use tokio::sync::watch;
+use weighlock_backup::{Archiver, finish_restore};
 use weighlock_exec::{Nursery, Status};
-use weighlock_store::{Durability, Error as StoreError, Filter, Store};
+use weighlock_notify::Notifier;
+use weighlock_store::{Clock, Durability, Error as StoreError, Filter, Store};
+use weighlock_walls::{
+    DEFAULT_SANDBOX, Sandbox, WallSettings, Walls, inherit_variables, is_too_wide, resolve_home,
+};
 
 use crate::attend::Left;
-use crate::backup::finish_restore;
-use crate::clock::Clock;
 use crate::config::Config;
+use crate::directory::WebhookDirectory;
 use crate::effects::{Coming, LookedAt};
-use crate::env;
 use crate::error::Error;
-use crate::forgery::Forgery;
 use crate::id::{self, Ids};
 use crate::inbox::{Deadlines, Waiters};
 use crate::limits::Set;
 use crate::live::Lives;
-use crate::login::Asked;
 use crate::measures::Measures;
 use crate::memory::Freed;
-use crate::notify::Outbox;
 use crate::pause::Pauses;
 use crate::people::Doorbell;
 use crate::policy::Policy;
 use crate::quota::Quota;
 use crate::recordings::Making;
-use crate::sandbox::{self, Sandbox, is_too_wide};
-use crate::sandboxes::Sandboxes;
+use crate::sandboxes::{Sandboxes, private_dirs};
 use crate::session::Sessions;
 use crate::shares::Shares;
 use crate::tasks::ReadTo;
 use crate::terminals::Opening;
 use crate::traces::Spans;
-use crate::walls::{Found, home};
 
 /// The whole of weighlock below its doors.
 pub struct Engine {
     pub(crate) config: Config,
     pub(crate) clock: Clock,
-    pub(crate) store: Store,
+    pub(crate) store: Arc<Store>,
     pub(crate) nursery: Nursery,
     pub(crate) ids: Ids,
     pub(crate) lives: Lives,
@@ -62,17 +59,12 @@ pub struct Engine {
     pub(crate) aged_at: AtomicU64,
     /// Held while output is removed.
     pub(crate) tidying: tokio::sync::Mutex<()>,
-    pub(crate) server_env: Vec<(String, String)>,
-    pub(crate) login: Asked,
-    /// The server's own home directory.
-    pub(crate) home: PathBuf,
-    pub(crate) found: Found,
-    pub(crate) forgery: Arc<Forgery>,
+    pub(crate) walls: Walls,
     pub(crate) policy: Policy,
     pub(crate) limits_set: Set,
     /// The version of the server's rules; 0 where they were never saved here.
     pub(crate) rules_version: AtomicI64,
-    pub(crate) sandboxes: Sandboxes,
+    pub(crate) sandboxes: Arc<Sandboxes>,
     pub(crate) sessions: Sessions,
     pub(crate) pauses: Pauses,
     pub(crate) doorbell: Doorbell,
@@ -83,14 +75,9 @@ pub struct Engine {
     pub(crate) saving: tokio::sync::Mutex<()>,
     /// Held while changes are applied.
     pub(crate) committing: tokio::sync::Mutex<()>,
-    /// A backup is being made.
-    pub(crate) backing_up: watch::Sender<bool>,
-    /// Held by a backup while it copies what others would take from, and read
-    /// by those: whoever undoes, tries anew or throws away what is old. Taken
-    /// before `committing`.
-    pub(crate) copying: tokio::sync::RwLock<()>,
-    /// The server ends.
-    pub(crate) closing: AtomicBool,
+    /// Makes backups. [`Archiver::hold_files`] is called before `committing` is
+    /// locked.
+    pub(crate) archiver: Arc<Archiver>,
     pub(crate) coming: Coming,
     pub(crate) read_to: ReadTo,
     /// Runs that whoever waited for them has left.
@@ -101,7 +88,8 @@ pub struct Engine {
     pub(crate) opening: Opening,
     pub(crate) looked_at: LookedAt,
     pub(crate) deadlines: Arc<Deadlines>,
-    pub(crate) outbox: Outbox,
+    /// Notifies people through webhooks.
+    pub(crate) notifier: Arc<Notifier>,
     pub(crate) measures: Measures,
     pub(crate) spans: Spans,
     /// The name of the server's owner, once it is known.
@@ -112,10 +100,6 @@ pub struct Engine {
     /// Held as long as we live: one engine for one state directory.
     _lock: File,
 }
-
-/// How long an end waits for a backup that is being made. The copy of a large
-/// database is not interrupted, and nobody waits for that.
-const CLOSE_WITHIN: Duration = Duration::from_secs(10);
 
 impl Engine {
     /// Opens a state directory, makes it ready, and settles what an earlier
@@ -139,32 +123,47 @@ impl Engine {
                 "give an existing directory with --base DIR",
             )
         })?;
-        let home = home(&std::env::var("HOME").unwrap_or_default());
+        let home = resolve_home(&std::env::var("HOME").unwrap_or_default());
         config.sandboxes = resolved(config.sandboxes, &home)?;
         let policy = Policy::read(&config).map_err(|errors| Error::Rules { errors })?;
         weighlock_policy::load_knowledge();
         // Left by keepers that were killed.
         let swept = tokio::task::spawn_blocking(weighlock_confine::sweep_cgroups);
-        let store = Store::open(&config.state_dir, config.durability)?;
+        let store = Arc::new(Store::open(&config.state_dir, config.durability)?);
         let newest = store.list(&Filter {
             limit: 1,
             ..Filter::default()
         })?;
-        let server_env = env::of_server(&config.env_allow);
+        let archiver = Archiver::new(
+            config.state_dir.clone(),
+            Arc::clone(&store),
+            clock.clone(),
+            { config.settings_file.iter() }
+                .chain(&config.policy.rules)
+                .cloned()
+                .collect(),
+        );
+        let sandboxes = Arc::new(Sandboxes::new(&config.sandboxes));
+        let directory = WebhookDirectory {
+            store: Arc::clone(&store),
+            sandboxes: Arc::clone(&sandboxes),
+        };
+        let notifier = Notifier::open(
+            Arc::clone(&store),
+            clock.clone(),
+            Arc::new(directory),
+            config.notify,
+        )?;
         let engine = Arc::new(Self {
-            // Answers while the rest is made ready.
-            login: Asked::begin(config.login_path),
+            // The login shell answers while the rest is made ready.
+            walls: Walls::new(wall_settings(&config, home)),
             kept: AtomicU64::new(store.kept_bytes()?),
             aged_at: AtomicU64::new(0),
             tidying: tokio::sync::Mutex::default(),
-            server_env,
-            home,
-            found: Found::default(),
             policy,
             limits_set: Set::default(),
             rules_version: AtomicI64::new(0),
-            forgery: Forgery::new(&config.base, &config.state_dir),
-            sandboxes: Sandboxes::new(&config.sandboxes),
+            sandboxes,
             sessions: Sessions::default(),
             pauses: Pauses::default(),
             doorbell: Doorbell::default(),
@@ -172,9 +171,7 @@ impl Engine {
             finalizing: tokio::sync::Mutex::default(),
             saving: tokio::sync::Mutex::default(),
             committing: tokio::sync::Mutex::default(),
-            backing_up: watch::Sender::new(false),
-            copying: tokio::sync::RwLock::default(),
-            closing: AtomicBool::new(false),
+            archiver,
             coming: Coming::default(),
             read_to: ReadTo::default(),
             left: Left::default(),
@@ -182,7 +179,7 @@ impl Engine {
             opening: Opening::default(),
             looked_at: LookedAt::default(),
             deadlines: Arc::default(),
-            outbox: Outbox::default(),
+            notifier,
             measures: Measures::default(),
             spans: Spans::new(config.traces.on),
             owner: OnceLock::new(),
@@ -206,7 +203,6 @@ impl Engine {
         engine.note_version()?;
         engine.read_pauses()?;
         engine.read_deadlines()?;
-        engine.read_webhooks()?;
         engine.begin_counting()?;
         engine.begin_tracing();
         engine.recover().await?;
@@ -248,12 +244,8 @@ impl Engine {
 
     /// Writes down that the server ends; runs go on.
     pub async fn close(&self) -> Result<(), Error> {
-        self.forgery.rest();
-        // What is half written of a backup is removed, and not left.
-        self.closing.store(true, Ordering::Relaxed);
-        let mut backing_up = self.backing_up.subscribe();
-        let over = backing_up.wait_for(|busy| !busy);
-        let _ = tokio::time::timeout(CLOSE_WITHIN, over).await;
+        self.walls.blacklist().remove_mark();
+        self.archiver.cancel().await;
         let detail = json!({ "running": self.lives.count() });
         let entry = self.entry("server.stopped", "weighlock", None, detail);
         Ok(self.store.record(vec![entry]).await?)
@@ -281,6 +273,20 @@ fn end_unknown_runs(runs: &Path) {
     }
 }
 
+/// Returns what walls depend on.
+fn wall_settings(config: &Config, home: PathBuf) -> WallSettings {
+    WallSettings {
+        base: config.base.clone(),
+        state_dir: config.state_dir.clone(),
+        home,
+        hidden: config.hidden.clone(),
+        secret_files: config.secret_files.clone(),
+        private_dirs: private_dirs(config),
+        server_env: inherit_variables(&config.env_allow),
+        asks_login_shell: config.login_path,
+    }
+}
+
 /// Resolves the directories of sandboxes, and makes sure that there is a
 /// default one.
 fn resolved(mut all: Vec<Sandbox>, home: &Path) -> Result<Vec<Sandbox>, Error> {
@@ -305,8 +311,8 @@ fn resolved(mut all: Vec<Sandbox>, home: &Path) -> Result<Vec<Sandbox>, Error> {
         }
         *dir = found;
     }
-    if !all.iter().any(|sandbox| sandbox.name == sandbox::DEFAULT) {
-        all.insert(0, sandbox::built_in());
+    if !all.iter().any(|sandbox| sandbox.name == DEFAULT_SANDBOX) {
+        all.insert(0, Sandbox::built_in());
     }
     Ok(all)
 }

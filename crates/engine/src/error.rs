@@ -8,6 +8,7 @@ use weighlock_policy::nearest;
 use weighlock_store::{self as store, ApprovalState as State};
 
 use weighlock_effects::{Changes, CommitError, Conflict};
+use weighlock_walls::Error as WallsError;
 
 use crate::effects::conflict_info;
 use crate::inbox::ApprovalView;
@@ -888,6 +889,46 @@ impl Error {
         });
         Self::Conflicts {
             paths: told.collect(),
+        }
+    }
+}
+
+impl From<WallsError> for Error {
+    fn from(error: WallsError) -> Self {
+        let detail = error.to_string();
+        match error {
+            WallsError::File { path, source } => Self::File { path, source },
+            WallsError::BadDirectory { base, .. } => {
+                let hint = format!("give an existing directory below {}", base.display());
+                Self::invalid("bad_directory", detail, hint)
+            }
+            WallsError::OutsideBase { .. } => Self::invalid(
+                "outside_base",
+                detail,
+                "use a directory below it or another sandbox, or `weighlock serve --replace \
+                 --base DIR`",
+            ),
+            WallsError::OutsidePrivate => Self::invalid(
+                "sandbox_violation",
+                detail,
+                "use a relative path inside it, or none",
+            ),
+            WallsError::BadUser { .. } => Self::invalid(
+                "bad_user",
+                detail,
+                "name an ordinary user of this machine in the configuration",
+            ),
+            WallsError::BadSecretFiles { .. } => Self::invalid(
+                "bad_sandbox",
+                detail,
+                "mend `secret_files` in the sandbox's settings",
+            ),
+            WallsError::TooManyFiles { .. } => Self::invalid(
+                "too_many_files",
+                detail,
+                "set up a sandbox for a part of it, or take files off the list with \
+                 `secret_files` of the sandbox, all of them with `secret_files = [\"!**\"]`",
+            ),
         }
     }
 }

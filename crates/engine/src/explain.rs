@@ -7,6 +7,7 @@ use weighlock_policy::{
     Access, Allows, Facts, Grant, Link, LoadError, Part, PartKind, PlaceKind, Scope, Subject,
     TokenKind, Verdict, tokens,
 };
+use weighlock_walls::Sandbox;
 
 use crate::engine::Engine;
 use crate::error::Error;
@@ -14,7 +15,6 @@ use crate::judge::{Judged, Where};
 use crate::policy::{self, For};
 use crate::principal::{Principal, Right};
 use crate::request::Request;
-use crate::sandbox::Sandbox;
 
 /// How many parts are told of. All are judged; nobody reads more.
 const MAX_PARTS: usize = 1000;

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use serde_json::json;
 use weighlock_exec::{self as exec, Status};
+use weighlock_screen::safe_text;
 use weighlock_store::{ChangesRow, Command, Entry, State};
+use weighlock_walls::{GuardedDir, HomeLeftovers, RUN_VARIABLE};
 
 use crate::engine::Engine;
-use crate::env;
-use crate::error::{Error, Problem};
+use crate::error::{Error, Problem, brief};
 use crate::live::Live;
 use crate::view::{Detail, Reason, Run, state, stored};
-use crate::walls::Guarded;
 
 /// How often an end that could not be recorded is tried again.
 pub(crate) const RETRY_EVERY: Duration = Duration::from_secs(1);
@@ -43,7 +43,7 @@ pub(crate) async fn follow(engine: Arc<Engine>, live: Arc<Live>, mut command: Co
     match last {
         Some(status) => {
             // Before the answer: what is written after it is a person's.
-            live.guarded.iter().for_each(Guarded::release);
+            live.guarded.iter().for_each(GuardedDir::release);
             let by = live.stopper();
             engine
                 .learn(&mut command, &status, by.as_deref(), &live.end)
@@ -65,8 +65,8 @@ pub(crate) async fn follow(engine: Arc<Engine>, live: Arc<Live>, mut command: Co
     }
     live.over.send_replace(true);
     if let Some(guarded) = &live.guarded {
-        let (engine, dir) = (Arc::clone(&engine), guarded.dir.clone());
-        tokio::task::spawn_blocking(move || engine.found.repositories.look_again(&dir));
+        let (engine, dir) = (Arc::clone(&engine), guarded.dir().to_owned());
+        tokio::task::spawn_blocking(move || engine.walls.refresh_repositories(&dir));
     }
     if !live.below.is_empty() {
         engine.sweep_copies().await;
@@ -148,14 +148,16 @@ impl Engine {
         (command.state, command.exit_code, command.signal) = state(status);
         let failed = command.state == State::Failed;
         if let Some(sandbox) = &detail.sandbox {
-            // Also of what succeeded: `grep -r x . | head` does.
+            // Also for a run that succeeded: `grep -r x . | head` does.
             let mut denials = self.secret_denials(&log, sandbox, failed);
             if failed || detail.is_on_copy() {
-                let found = self.denials(&log, sandbox, &command.cwd);
-                // What succeeded was stopped by nothing that it minded; but where
-                // it tried to go is for the person who is asked.
-                let told = { found.into_iter() }.filter(|one| failed || one.code == "network");
-                denials.extend(told);
+                let found = self.wall_denials(&log, sandbox, &command.cwd);
+                // A run that succeeded minded no wall; but the person who reviews
+                // it should know which hosts it tried to reach.
+                let network = found
+                    .into_iter()
+                    .filter(|one| failed || one.code == "network");
+                denials.extend(network);
             }
             detail.denials = denials;
         }
@@ -257,15 +259,16 @@ impl Engine {
 
     /// Says what a run has made that other programs will run, outside of all
     /// walls. What decides about later runs is set aside.
-    fn warn_of_traps(&self, command: &mut Command, guarded: &Guarded) {
+    fn warn_of_traps(&self, command: &mut Command, guarded: &GuardedDir) {
         let mut detail = Run::from_command(command.clone()).detail;
-        for path in guarded.appeared() {
-            let whole = guarded.dir.join(&path);
-            if whole == self.forgery.dir() {
-                if !self.forgery.is_forged() {
+        let blacklist = self.walls.blacklist();
+        for path in guarded.find_replaced() {
+            let whole = guarded.dir().join(&path);
+            if whole == blacklist.dir() {
+                if !blacklist.is_forged() {
                     continue;
                 }
-                let Ok(aside) = self.forgery.set_aside() else {
+                let Ok(aside) = blacklist.set_aside() else {
                     continue;
                 };
                 detail.warnings.push(format!(
@@ -280,8 +283,10 @@ impl Engine {
                 path.display()
             ));
         }
-        let left = guarded.left_at_home();
-        let left = left.map(|said| self.without_secrets(&detail, &said));
+        let left = guarded
+            .home_leftovers()
+            .map(|left| warn_of_leftovers(&left));
+        let left = left.map(|warning| self.without_secrets(&detail, &warning));
         detail.warnings.extend(left);
         command.detail = stored(&detail);
     }
@@ -332,7 +337,31 @@ impl Engine {
     }
 }
 
+/// How many names a warning lists.
+const MOST_NAMED: usize = 5;
+
+/// Describes what a run created in its home directory, where a person would not
+/// find it.
+fn warn_of_leftovers(left: &HomeLeftovers) -> String {
+    let named = left.names.iter().take(MOST_NAMED).map(|name| {
+        let name = brief(&name.to_string_lossy());
+        format!("~/{}", safe_text(&name).replace('\n', " "))
+    });
+    let mut named: Vec<_> = named.collect();
+    if left.names.len() > MOST_NAMED {
+        named.push(format!("and {} more", left.names.len() - MOST_NAMED));
+    }
+    let names = named.join(", ");
+    match left.is_kept {
+        true => format!("it made {names} in the sandbox's own home directory; yours is unchanged"),
+        false => format!(
+            "what it wrote to {names} is not kept: only what a person has allowed before it runs \
+             (`--review before`) writes to the sandbox's home directory"
+        ),
+    }
+}
+
 /// What every process of a run has in its environment.
 fn tag(id: &str) -> String {
-    format!("{}={id}", env::RUN)
+    format!("{}={id}", RUN_VARIABLE)
 }

@@ -3,13 +3,12 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weighlock_store::Checkpoint;
+use weighlock_walls::{DEFAULT_SANDBOX, LoginPath, Review, format_bytes as size};
 
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::login::Answer;
-use crate::machine::PrimitiveView;
 use crate::principal::{Principal, Right};
-use crate::sandbox::{DEFAULT as DEFAULT_SANDBOX, Review};
+use crate::probe::PrimitiveView;
 use crate::view::SandboxView;
 
 /// Whether the engine serves, at a glance.
@@ -91,7 +90,7 @@ impl Engine {
         checks.push(self.check_blacklist());
         checks.push(self.check_output());
         checks.push(self.check_path().await);
-        checks.push(self.check_webhooks());
+        checks.push(self.webhooks().check_health());
         checks.extend(self.check_upkeep());
         Ok(Checks { checks, primitives })
     }
@@ -186,16 +185,16 @@ impl Engine {
 
     async fn check_path(&self) -> Check {
         let directories = self.path().await.split(':').count();
-        match self.login.answer().await {
-            Answer::Path { shell, .. } => ok(
+        match self.walls.login_path().await {
+            LoginPath::Known { shell, .. } => ok(
                 "path",
                 format!("{directories} directories, asked of {shell}"),
             ),
-            Answer::Off => ok(
+            LoginPath::Off => ok(
                 "path",
                 format!("{directories} directories, the server's own"),
             ),
-            Answer::None { why } => hint(
+            LoginPath::Unknown { why } => hint(
                 "path",
                 format!("{why}; PATH is the server's own, {directories} directories"),
                 "mend your shell's startup files and restart the server, or set \
@@ -248,16 +247,4 @@ pub(crate) fn hint(name: &str, found: String, fix: &str) -> Check {
 pub(crate) fn failed(name: &str, error: Error) -> Check {
     let told = error.problem();
     problem(name, told.detail, &told.hint)
-}
-
-/// Returns a size in words: KiB, MiB or GiB, with a decimal where it has one.
-pub fn size(bytes: u64) -> String {
-    let (unit, name) = match bytes {
-        0..1024 => return format!("{bytes} B"),
-        1024..0x10_0000 => (1024.0, "KiB"),
-        0x10_0000..0x4000_0000 => (1048576.0, "MiB"),
-        _ => (1073741824.0, "GiB"),
-    };
-    let number = format!("{:.1}", bytes as f64 / unit);
-    format!("{} {name}", number.trim_end_matches(".0"))
 }

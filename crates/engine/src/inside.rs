@@ -1,8 +1,9 @@
 //! Whether a process was started by a command that is run here: what is run
 //! does not decide what may run.
 
+use weighlock_walls::RUN_VARIABLE;
+
 use crate::engine::Engine;
-use crate::env::RUN;
 use crate::error::Error;
 use crate::principal::Principal;
 
@@ -21,7 +22,7 @@ pub fn inside_a_run(pid: u32, word: &str) -> Option<String> {
         {
             return Some(format!("process {pid} is a keeper"));
         }
-        let tag = format!("{RUN}=");
+        let tag = format!("{RUN_VARIABLE}=");
         let tagged = |entry: &Vec<u8>| entry.starts_with(tag.as_bytes());
         let found = parts(&read("environ")).into_iter().find(tagged)?;
         Some(String::from_utf8_lossy(&found).into_owned())

@@ -12,24 +12,20 @@ use weighlock_policy::{
     Blacklist, Judgement, Layer, LoadError, Place, Reader, Reason, Subject, Verdict, Who, is_loud,
     understand,
 };
-use weighlock_store::Command;
+use weighlock_store::{Clock, Command};
+use weighlock_walls::{DEFAULT_SANDBOX, Sandbox, WorkDir, inherit_variables, resolve_home};
 
 use crate::blacklist::BlacklistFile;
-use crate::clock::Clock;
 use crate::config::Config;
 use crate::engine::Engine;
-use crate::env;
 use crate::error::{Error, brief};
 use crate::explain::{Explanation, ReasonView, broken};
 use crate::people::hex;
-use crate::place;
 use crate::policy::{self, For, Policy, RuleDraft};
 use crate::principal::{Principal, Via};
 use crate::project::{self, View};
 use crate::request::{Input, Request};
-use crate::sandbox::{self, Sandbox};
 use crate::sandboxes::Known;
-use crate::walls::home;
 
 /// Judges commands by the settings and the rule files, and runs none. It keeps
 /// nothing and needs no directory of its own; what people have allowed
@@ -58,7 +54,7 @@ impl Judge {
             sandboxes,
             blacklist: BlacklistFile::load(&base),
             base,
-            home: home(&std::env::var("HOME").unwrap_or_default()),
+            home: resolve_home(&std::env::var("HOME").unwrap_or_default()),
             clock,
         })
     }
@@ -79,7 +75,7 @@ impl Judge {
 
     fn judged(&self, request: &Request) -> Result<(Judged, &Sandbox), Error> {
         request.check()?;
-        let sandbox = sandbox::find(&self.sandboxes, request.sandbox.as_deref())?;
+        let sandbox = find_sandbox(&self.sandboxes, request.sandbox.as_deref())?;
         let root = sandbox.directory.as_ref().unwrap_or(&self.base);
         let cwd = clean(&root.join(request.cwd.as_deref().unwrap_or(".")));
         let view = || {
@@ -103,6 +99,19 @@ impl Judge {
         };
         Ok((self.policy.judge(asked)?, sandbox))
     }
+}
+
+/// Returns the sandbox with this name; the default one without a name.
+fn find_sandbox<'a>(all: &'a [Sandbox], name: Option<&str>) -> Result<&'a Sandbox, Error> {
+    let name = name.unwrap_or(DEFAULT_SANDBOX);
+    let found = all.iter().find(|sandbox| sandbox.name == name);
+    found.ok_or_else(|| {
+        let known: Vec<&str> = all.iter().map(|sandbox| sandbox.name.as_str()).collect();
+        Error::NoSuchSandbox {
+            name: brief(name),
+            known: known.join(", "),
+        }
+    })
 }
 
 /// Checks the text of a rule file, which is called `file` in what is said of it.
@@ -147,7 +156,7 @@ pub(crate) struct Judged {
 /// Where a request would be run.
 pub(crate) struct Where<'a> {
     pub(crate) known: &'a Known,
-    pub(crate) place: &'a place::Place,
+    pub(crate) place: &'a WorkDir,
     /// The session, by id.
     pub(crate) session: Option<&'a str>,
 }
@@ -169,7 +178,11 @@ impl Engine {
             sandbox_id: &sandbox.id,
             layers: &known.layers,
             session: at.session,
-            place: policy::place(self.directory_of(sandbox), &at.place.path, &self.home),
+            place: policy::place(
+                self.walls.directory_of(sandbox),
+                &at.place.path,
+                self.walls.home(),
+            ),
             blacklist: self.blacklist(),
             now: self.clock.micros() / 1_000_000,
             draft,
@@ -209,7 +222,7 @@ impl Engine {
 /// Returns what a sandbox sets that changes what programs do: with it, what is
 /// known of them does not hold. Of secrets only the names are needed.
 fn set_by(sandbox: &Sandbox) -> Vec<(String, String)> {
-    let mut set = env::of_server(&sandbox.pass);
+    let mut set = inherit_variables(&sandbox.pass);
     set.extend({ sandbox.set.iter() }.map(|(name, value)| (name.clone(), value.clone())));
     set.extend(
         sandbox

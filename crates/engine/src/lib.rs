@@ -75,22 +75,19 @@
 
 mod attend;
 mod audit;
-mod backup;
+mod backups;
 mod blacklist;
-mod clock;
 mod config;
-mod denial;
+mod denials;
+mod directory;
 mod effects;
 mod engine;
-mod env;
 mod error;
 mod events;
 mod explain;
 mod external;
 mod follow;
-mod forgery;
 mod health;
-mod id;
 mod inbox;
 mod inside;
 mod judge;
@@ -98,24 +95,19 @@ mod kept;
 mod limits;
 mod listed;
 mod live;
-mod login;
 mod lookup;
-mod machine;
 mod measures;
 mod memory;
-mod notify;
 mod output;
-mod passwd;
 mod past;
 mod pause;
 mod people;
-mod place;
 mod plan;
 mod policies;
 mod policy;
 mod principal;
+mod probe;
 mod project;
-mod protect;
 mod query;
 mod quota;
 mod recordings;
@@ -124,8 +116,6 @@ mod refuse;
 mod request;
 mod retention;
 mod run;
-mod safe;
-mod sandbox;
 mod sandboxes;
 mod session;
 mod settings;
@@ -137,13 +127,14 @@ mod under_way;
 mod upkeep;
 mod view;
 mod waits;
-mod walls;
+mod webhooks;
 
-pub use backup::{BackupView, Checked, Restored, check_backup, restore};
+// Modules name it `crate::id`.
+use weighlock_store::id;
+
+pub use backups::{Backups, restore_backup, verify_backup};
 pub use blacklist::BlacklistFile;
-pub use clock::Clock;
-pub use config::{Approvals, Config, Effects, Notify};
-pub use denial::Denial;
+pub use config::{Approvals, Config, Effects};
 pub use effects::{ChangeInfo, ChangesInfo, ChangesView, ConflictInfo, Draft, DraftRun, FileDiff};
 pub use engine::Engine;
 pub use error::{Error, Kind, Problem};
@@ -153,8 +144,7 @@ pub use explain::{
     TokenView,
 };
 pub use external::Report;
-pub use health::{Check, Checks, Health, Level, size};
-pub use id::{path_hash, short as short_id};
+pub use health::{Check, Checks, Health, Level};
 pub use inbox::{
     AnswerView, ApprovalView, Decision, DecisionKind, InboxFilter, RuleChoice, RuleGroup,
     RuleProposals, ScopeView, Situation, Tried,
@@ -164,12 +154,7 @@ pub use judge::{Judge, check_rules};
 pub use kept::{Kept, KeptPart};
 pub use limits::{LimitsInForce, ServerLimits};
 pub use listed::Listed;
-pub use machine::PrimitiveView;
 pub use measures::{Counted, Gauges, Measures};
-pub use notify::{
-    Format, Item as NoticeItem, Message, NoticeView, Parcel, Posted, Quiet, Secret, Topic, Urgency,
-    WebhookSettings, WebhookView, WebhookWish, WithSecret,
-};
 pub use output::{Follow, StyledLines, Until, whole_characters};
 pub use past::PastCommand;
 pub use pause::PauseView;
@@ -180,11 +165,10 @@ pub use policies::{
 };
 pub use policy::PolicyFiles;
 pub use principal::{Principal, Role, Via};
+pub use probe::PrimitiveView;
 pub use recordings::{Recording, RecordingIndex, RecordingMark};
 pub use request::{Input, Request, Terminal};
 pub use run::Outcome;
-pub use safe::{safe_command, safe_prose, safe_text};
-pub use sandbox::{DEFAULT as DEFAULT_SANDBOX, Review, Sandbox, Source, is_label, is_whole};
 pub use sandboxes::{
     Files, Folder, FolderView, Guard, LimitsInfo, NewSandbox, SandboxInfo, SandboxPatch,
 };
@@ -202,6 +186,8 @@ pub use view::{
     TerminalDetail, Used,
 };
 pub use waits::{Kind as WaitKind, Met, Waited, Waiting, Wanted};
+pub use webhooks::Webhooks;
+pub use weighlock_backup::{BackupView, RestoreReport, VerifiedBackup};
 pub use weighlock_confine::{Access, Limits, Network, Rung};
 pub use weighlock_effects::{
     Hunk, Line as DiffLine, More, Page, Shape, Side, compare as compare_texts,
@@ -212,12 +198,23 @@ pub use weighlock_exec::{
     Excerpt, Item, LeftOut, Line, Lines, Log, Nursery, Piece, Shell, ShortPath, Size, Stream, Text,
     die_of_broken_pipes, raise_open_files, serve_nursery,
 };
+pub use weighlock_notify::{
+    Attempt, HttpClient, NoticeView, Outbound, QuietHours, Topic, WebhookFormat, WebhookPatch,
+    WebhookSettings, WebhookView, WebhookWithSecret,
+};
 pub use weighlock_policy::{
     Blacklist, Cut, Link, LoadError, PartKind, Preset, SECRET_FILES, Scope, SecretFiles, Settings,
     Times, TokenKind, Verdict, rules_schema,
 };
-pub use weighlock_screen::{Colour, Look, StyledLine, StyledSpan};
+pub use weighlock_screen::{
+    Colour, Look, StyledLine, StyledSpan, safe_command, safe_prose, safe_text,
+};
+pub use weighlock_store::id::short as short_id;
 pub use weighlock_store::{
-    ApprovalState, BOUNDS, Checkpoint, Count, Durability, EntryFilter, Error as StoreError, Fault,
-    Filter, Histogram, Risk, State, Store, Verified, verify_export,
+    ApprovalState, BOUNDS, Checkpoint, Clock, Count, Durability, EntryFilter, Error as StoreError,
+    Fault, Filter, Histogram, Risk, State, Store, Verified, verify_export,
+};
+pub use weighlock_walls::{
+    DEFAULT_SANDBOX, Denial, Review, Sandbox, SandboxSource, format_bytes as size,
+    is_complete_path, is_sandbox_name, path_hash,
 };

@@ -39,7 +39,7 @@ impl Engine {
             limit: LOOK_BACK,
             ..Filter::default()
         };
-        let past = self.commands(latest, who)?;
+        let past = self.newest(&latest, who)?.commands;
         let blocked = past.iter().filter(|command| list.blocks(&command.command));
         let blocked: Vec<_> = blocked.collect();
         Ok(Listed {

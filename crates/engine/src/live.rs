@@ -8,11 +8,11 @@ use std::time::Duration;
 use tokio::sync::watch;
 use weighlock_exec::{Job, Size};
 use weighlock_marks::Nonce;
+use weighlock_walls::GuardedDir;
 
 use crate::shares::Place;
 use crate::terminals::{Keyboard, Shown};
 use crate::view::Run;
-use crate::walls::Guarded;
 
 /// Keys that end a line.
 const LINE_ENDS: [u8; 2] = *b"\r\n";
@@ -35,7 +35,7 @@ pub(crate) struct Live {
     pub(crate) counted: AtomicBool,
     /// What is protected in the directory that it may write; not known of one
     /// that was found.
-    pub(crate) guarded: Option<Guarded>,
+    pub(crate) guarded: Option<GuardedDir>,
     /// Runs whose copies it sees.
     pub(crate) below: Vec<String>,
     /// What its terminal shows, if it has one.
@@ -71,7 +71,7 @@ impl Live {
         job: Job,
         reserved: u64,
         place: Place,
-        guarded: Option<Guarded>,
+        guarded: Option<GuardedDir>,
         below: Vec<String>,
     ) -> Self {
         Self {

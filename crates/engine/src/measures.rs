@@ -13,7 +13,6 @@ use weighlock_store::{Histogram, Recorded, State, Unanswered};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::live::lock;
-use crate::notify::Posted;
 use crate::principal::{Principal, Right};
 
 /// Entries that are read in one go where counting has fallen behind.
@@ -48,8 +47,6 @@ pub enum Counted {
     Decided,
     /// Changes, by what became of them.
     Changes,
-    /// Deliveries to webhooks, by how they went.
-    Deliveries,
 }
 
 /// How things are just now.
@@ -90,17 +87,6 @@ impl Measures {
         all.into_iter()
             .map(|((_, how), count)| (how, count))
             .collect()
-    }
-
-    pub(crate) fn posted(&self, how: &Posted) {
-        self.add(
-            Counted::Deliveries,
-            match how {
-                Posted::Taken => "taken",
-                Posted::Gone => "gone",
-                Posted::Failed { .. } => "failed",
-            },
-        );
     }
 
     /// Counts a run that is settled. One that is still to be decided about
@@ -172,7 +158,6 @@ const STATES: [&str; 9] = [
 ];
 const REFUSED: [&str; 4] = ["blocked", "rejected", "expired", "withdrawn"];
 const DECIDED: [&str; 5] = ["approved", "rejected", "expired", "withdrawn", "blocked"];
-const DELIVERIES: [&str; 3] = ["taken", "gone", "failed"];
 const CHANGES: [&str; 5] = ["held", "applied", "not_applied", "discarded", "undone"];
 
 /// Returns how a run is settled with an entry that tells of an end, if it is:
@@ -192,7 +177,6 @@ impl Counted {
             Self::Asked => &[""],
             Self::Decided => &DECIDED,
             Self::Changes => &CHANGES,
-            Self::Deliveries => &DELIVERIES,
         }
     }
 }
@@ -251,7 +235,7 @@ impl Engine {
         self.measures
             .seen
             .store(self.store.newest_seq()?, Ordering::Relaxed);
-        let last = self.last_backup()?.unwrap_or(0);
+        let last = self.archiver.last_made()?.unwrap_or(0);
         self.measures.backup.store(last, Ordering::Relaxed);
         self.hear(entries, |engine, heard| match heard {
             Ok(entry) => engine.measures.count(entry),

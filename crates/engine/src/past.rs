@@ -32,6 +32,21 @@ pub struct PastCommand {
     pub created_at: String,
 }
 
+/// Bytes of past commands that one request judges again: all of the past as
+/// people know it, and less than a second even if every text is made to be costly.
+const MAX_JUDGED: usize = 1 << 20;
+
+/// How many commands are read from the store at once: there may be no room for
+/// many long ones.
+const PAGE: usize = 50;
+
+/// The newest commands of the past.
+pub(crate) struct Newest {
+    pub(crate) commands: Vec<Command>,
+    /// There are no older ones that were asked for.
+    pub(crate) all: bool,
+}
+
 /// A command of the past, and what it did.
 pub(crate) struct Past {
     pub(crate) command: Command,
@@ -42,8 +57,43 @@ pub(crate) struct Past {
 impl Engine {
     /// Returns what somebody may see of the past, newest first.
     pub(crate) fn past(&self, filter: Filter, who: &Principal) -> Result<Vec<Past>, Error> {
-        let found = self.commands(filter, who)?.into_iter();
+        let found = self.newest(&filter, who)?.commands.into_iter();
         Ok(found.map(|command| self.read(command)).collect())
+    }
+
+    /// Returns the newest commands that one request may judge again.
+    pub(crate) fn newest(&self, filter: &Filter, who: &Principal) -> Result<Newest, Error> {
+        let (mut commands, mut bytes) = (Vec::<Command>::new(), 0);
+        while commands.len() < filter.limit {
+            let limit = PAGE.min(filter.limit - commands.len());
+            let page = Filter {
+                before: commands.last().map(|last| last.id.clone()),
+                limit,
+                ..filter.clone()
+            };
+            let page = self.commands(page, who)?;
+            let last = page.len() < limit;
+            for command in page {
+                bytes += command.command.len();
+                if bytes > MAX_JUDGED {
+                    return Ok(Newest {
+                        commands,
+                        all: false,
+                    });
+                }
+                commands.push(command);
+            }
+            if last {
+                return Ok(Newest {
+                    commands,
+                    all: true,
+                });
+            }
+        }
+        Ok(Newest {
+            commands,
+            all: false,
+        })
     }
 
     fn read(&self, command: Command) -> Past {
@@ -61,10 +111,10 @@ impl Engine {
         let sandbox = command.sandbox.as_deref().map(|id| self.sandbox_name(id));
         let sandbox = sandbox.and_then(|name| self.sandbox_called(&name));
         let root = match &sandbox {
-            Some(sandbox) => self.directory_of(sandbox),
+            Some(sandbox) => self.walls.directory_of(sandbox),
             None => self.config.base.as_path(),
         };
-        policy::place(root, command.cwd.as_ref(), &self.home)
+        policy::place(root, command.cwd.as_ref(), self.walls.home())
     }
 }
 

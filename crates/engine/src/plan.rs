@@ -7,18 +7,19 @@ use weighlock_exec::{Hidden, Limits, Spec};
 use weighlock_marks::Nonce;
 use weighlock_policy::{Permit, Times};
 use weighlock_store::{Command, Key};
+use weighlock_walls::{
+    CopyLayers, EnvironmentParts, GuardedDir, RunWalls, Sandbox, WallRequest, build_environment,
+    inherit_variables,
+};
 
-use crate::effects::{Comes, Layers};
+use crate::effects::Comes;
 use crate::engine::Engine;
-use crate::env;
 use crate::error::Error;
 use crate::request::Input;
 use crate::run::{Beginning, Case, Still};
-use crate::sandbox::Sandbox;
 use crate::shares::Place;
 use crate::terminals::{is_plain_shell, startup};
 use crate::view::{Detail, LimitsView, Run, SandboxView, TerminalDetail, stored};
-use crate::walls::{Guarded, Walls};
 
 /// What running a request takes.
 pub(crate) struct Plan {
@@ -35,7 +36,7 @@ pub(crate) struct Plan {
     /// Its sandbox as it is shown.
     pub(crate) sandbox: SandboxView,
     /// What is protected in the directory that it may write.
-    pub(crate) guarded: Option<Guarded>,
+    pub(crate) guarded: Option<GuardedDir>,
     /// Runs whose copies it sees.
     pub(crate) below: Vec<String>,
     /// Keeps them and its own there until it has begun.
@@ -65,7 +66,7 @@ impl Engine {
         let room = { &self.places }.take(&case.request.principal);
         let room = room.map_err(Error::TooMany)?;
         let mut command = self.command(&case, &permit, &beginning);
-        let mut layers = self.layers(&case, &permit, &command.id)?;
+        let (mut layers, comes) = self.layers(&case, &permit, &command.id)?;
         let (permit, doubt) = self.doubted(permit, &case, &mut layers)?;
         let narrowed = narrowed(&case.known.sandbox, &permit);
         let allowed = Allowed {
@@ -79,14 +80,21 @@ impl Engine {
         warnings.extend(doubt);
         warnings.extend(allowed.withheld());
         layers.closed = !allowed.reads_secret_files(&layers);
-        let mut walls = self.walls(allowed.sandbox, &case.place, &case.path, &mut layers)?;
+        let request = WallRequest {
+            sandbox: allowed.sandbox,
+            work_dir: &case.place,
+            path: &case.path,
+            other_dirs: &self.other_dirs(allowed.sandbox),
+        };
+        let mut walls = self.walls.build(&request, &mut layers)?;
         let tasks = self.show_tasks(&case.session, walls.for_root);
         walls.profile.files.extend(tasks);
-        let (below, comes) = (layers.below(), layers.comes.take());
-        self.keep_copy(&case, &permit, layers)?;
+        let below = layers.runs_below();
+        self.keep_copy(&case, &permit, &command.id, layers)?;
         warnings.append(&mut walls.warnings);
         let (startup, nonce) = startup(&case.request).unzip();
-        let (guarded, sandbox) = (walls.guarded.take(), walls.view.clone());
+        let sandbox = SandboxView::of_run(allowed.sandbox, &walls);
+        let guarded = walls.guarded.take();
         let spec = Spec {
             startup,
             ..allowed.spec(walls, limits, &command.id)
@@ -136,16 +144,16 @@ impl Engine {
         &self,
         permit: Permit,
         case: &Case,
-        layers: &mut Layers,
+        layers: &mut CopyLayers,
     ) -> Result<(Permit, Option<String>), Error> {
         if permit.is_unasked() || permit.person().is_some() || !layers.is_writable() {
             return Ok((permit, None));
         }
-        let doubtful = layers.is_doubtful();
+        let doubtful = layers.has_undecided();
         if !doubtful && !self.is_previewed(case)? {
             return Ok((permit, None));
         }
-        layers.doubt();
+        layers.discard_home();
         let sandbox = &case.known.sandbox;
         let has_more = sandbox.network == Network::On || !sandbox.secrets.is_empty();
         if doubtful && !has_more && !self.is_previewed(case)? {
@@ -202,7 +210,7 @@ impl Allowed<'_> {
     }
 
     /// Returns what its keeper has to know.
-    fn spec(&self, walls: Walls, limits: Limits, run: &str) -> Spec {
+    fn spec(&self, walls: RunWalls, limits: Limits, run: &str) -> Spec {
         let request = &self.case.request;
         let is_task = request.background && request.terminal().is_none();
         Spec {
@@ -236,8 +244,8 @@ impl Allowed<'_> {
     /// rules of people have allowed all of it, and it sees nothing that nobody
     /// has decided about. A shell that somebody types at runs other commands,
     /// and each of those is judged by itself.
-    fn reads_secret_files(&self, layers: &Layers) -> bool {
-        let by_rules = self.permit.by_people() && !layers.is_doubtful();
+    fn reads_secret_files(&self, layers: &CopyLayers) -> bool {
+        let by_rules = self.permit.by_people() && !layers.has_undecided();
         let is_shell = self.is_open() && is_plain_shell(&self.case.request.command);
         (self.permit.person().is_some() || by_rules) && !is_shell
     }
@@ -257,21 +265,21 @@ impl Allowed<'_> {
 
     /// Returns what the sandbox sets for it.
     fn variables(&self) -> Vec<(String, String)> {
-        let mut set = env::of_server(&self.sandbox.pass);
+        let mut set = inherit_variables(&self.sandbox.pass);
         let secrets = self.sandbox.secrets.iter().filter(|_| self.has_secrets());
         let own = self.sandbox.set.iter().chain(secrets);
         set.extend(own.map(|(name, value)| (name.clone(), value.clone())));
         set
     }
 
-    fn env(&self, walls: &Walls, run: &str) -> Vec<(String, String)> {
+    fn env(&self, walls: &RunWalls, run: &str) -> Vec<(String, String)> {
         let request = &self.case.request;
-        env::build(&env::Parts {
-            server: &self.engine.server_env,
-            person: &walls.env,
+        build_environment(&EnvironmentParts {
+            server: self.engine.walls.server_env(),
+            user: &walls.env,
             path: &self.case.path,
             sandbox: &self.variables(),
-            asked: &request.env,
+            requested: &request.env,
             cwd: &walls.profile.cwd.to_string_lossy(),
             run,
             read_only: self.sandbox.files == Access::Read,

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weighlock_store::{PrincipalRow, Visible};
+use weighlock_walls::DEFAULT_SANDBOX;
 
 use crate::error::Error;
 
@@ -110,7 +111,7 @@ impl Principal {
             name: name.into(),
             role: Role::Administrator,
             sandboxes: None,
-            default_sandbox: Some(crate::sandbox::DEFAULT.into()),
+            default_sandbox: Some(DEFAULT_SANDBOX.into()),
             via: Via::Library,
         }
     }

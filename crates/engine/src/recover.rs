@@ -9,11 +9,11 @@ use serde_json::json;
 use tokio::task::JoinSet;
 use weighlock_exec::{self as exec, Orphan, adopt};
 use weighlock_store::{Command, State};
+use weighlock_walls::SuspectRun;
 
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::follow::follow;
-use crate::forgery::Maker;
 use crate::live::Live;
 use crate::terminals::show_from;
 use crate::view::{Reason, Run};
@@ -30,7 +30,7 @@ impl Engine {
         let entry = self.entry("server.started", "weighlock", None, detail);
         self.store.record(vec![entry]).await?;
         // Runs that could make a blacklist may have, and may go on.
-        let marked = self.forgery.is_marked();
+        let marked = self.walls.blacklist().is_marked();
         let maker = marked.then(|| self.suspect()).transpose()?;
         let mut tasks = JoinSet::new();
         for command in open {
@@ -75,10 +75,9 @@ impl Engine {
         self.let_go().await
     }
 
-    fn suspect(&self) -> Result<Maker, Error> {
-        self.forgery
-            .suspect()
-            .map_err(Error::file(self.forgery.dir()))
+    fn suspect(&self) -> Result<SuspectRun, Error> {
+        let guard = self.walls.blacklist();
+        guard.suspect_run().map_err(Error::file(guard.dir()))
     }
 
     async fn find_keeper(self: Arc<Self>, mut command: Command) {
@@ -100,7 +99,7 @@ impl Engine {
                 self.look_into_diary(&live, &run);
                 let answered = live.job.status().output.bytes();
                 show_from(&self, &live, &run, answered);
-                let marked = self.forgery.is_marked();
+                let marked = self.walls.blacklist().is_marked();
                 let maker = marked.then(|| self.suspect().ok()).flatten();
                 tokio::spawn(async move {
                     follow(self, live, command).await;

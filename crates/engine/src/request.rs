@@ -8,12 +8,11 @@ use sha2::{Digest, Sha256};
 use weighlock_exec::{Limits, Shell, Size, Stdin};
 use weighlock_policy::Times;
 use weighlock_store::Key;
+use weighlock_walls::{Review, is_variable_name};
 
-use crate::env;
 use crate::error::{Error, brief};
 use crate::people::hex;
 use crate::principal::Principal;
-use crate::sandbox::Review;
 
 /// The kernel takes no longer argument (MAX_ARG_STRLEN, with its NUL).
 const MAX_COMMAND: usize = 128 * 1024 - 1;
@@ -211,7 +210,7 @@ impl Request {
     fn check_env(&self) -> Result<(), Error> {
         let mut size = 0;
         for (name, value) in &self.env {
-            if !env::is_name(name) || value.contains('\0') {
+            if !is_variable_name(name) || value.contains('\0') {
                 return Err(Error::invalid(
                     "invalid_environment",
                     format!(

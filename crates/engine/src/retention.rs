@@ -39,11 +39,10 @@ impl Engine {
     /// Removes the oldest output while there is too much of it, or it is too
     /// old. The record of the run stays.
     pub(crate) async fn tidy(&self) -> Result<(), Error> {
-        // Until the end: a backup that begins meanwhile waits for this.
-        let there = self.copying.try_read();
-        if there.is_err() || self.is_backing_up() {
+        // Held to the end: a backup that begins meanwhile waits for this.
+        let Some(_held) = self.archiver.try_hold_files() else {
             return Ok(());
-        }
+        };
         let aged = self.is_age_due();
         if aged {
             let now = self.steady_now();

@@ -8,19 +8,17 @@ use serde_json::json;
 use weighlock_exec::{self as exec, Job, Nursery, Ordered, Spec};
 use weighlock_policy::{Permit, Reason, Settled, Verdict};
 use weighlock_store::{Command, Inserted, Key, State};
+use weighlock_walls::{Review, WorkDir};
 
 use crate::engine::Engine;
-use crate::env;
 use crate::error::Error;
 use crate::explain::Explanation;
 use crate::follow::{RETRY_EVERY, follow};
 use crate::judge::{Judged, Where};
 use crate::live::Live;
-use crate::place::Place;
 use crate::plan::{Files, Plan};
 use crate::principal::{Principal, Right, Via};
 use crate::request::Request;
-use crate::sandbox::Review;
 use crate::sandboxes::Known;
 use crate::terminals::{keep_nonce, show_from};
 use crate::view::{Run, SandboxView, stored};
@@ -45,7 +43,7 @@ pub(crate) struct Case {
     pub(crate) request: Request,
     pub(crate) known: Known,
     pub(crate) session: String,
-    pub(crate) place: Place,
+    pub(crate) place: WorkDir,
     pub(crate) judged: Judged,
     /// The PATH of commands.
     pub(crate) path: String,
@@ -202,7 +200,7 @@ impl Engine {
         if request.review == Some(Review::Before)
             && judged.judgement.verdict == Verdict::Auto
             && !judged.judgement.by_people()
-            && self.has_secret_files(sandbox, &place.path)?
+            && self.walls.has_secret_files(sandbox, &place.path)?
         {
             judged.judgement.ask_first(reads_secret_files());
         }
@@ -300,7 +298,7 @@ impl Engine {
 
     /// Returns the PATH of commands, once the login shell has told its own.
     pub(crate) async fn path(&self) -> String {
-        env::path(self.login.answer().await.path(), &self.server_env)
+        self.walls.search_path().await
     }
 
     /// The record of a permitted command.

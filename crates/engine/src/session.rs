@@ -8,12 +8,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use weighlock_store::{Filter, SessionRow, State};
+use weighlock_walls::Sandbox;
 
 use crate::engine::Engine;
 use crate::error::{Error, brief};
 use crate::live::lock;
 use crate::principal::{Principal, Right};
-use crate::sandbox::Sandbox;
 use crate::view::time;
 
 /// How many sessions are remembered without asking the store.

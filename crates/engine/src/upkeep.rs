@@ -4,12 +4,12 @@
 use std::time::Duration;
 
 use rustix::process::{Resource, getrlimit};
+use weighlock_walls::{PasswdEntry, format_bytes as size};
 
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::health::{Check, failed, hint, ok, problem, size};
+use crate::health::{Check, failed, hint, ok, problem};
 use crate::measures::free_bytes;
-use crate::passwd::Entry;
 
 /// A record of this age should be in a backup, and one of these should be no
 /// older: what a week has brought is bearable to lose, as a rule.
@@ -62,7 +62,7 @@ impl Engine {
     fn check_backup(&self) -> Check {
         const FIX: &str = "`weighlock backup DIR`, where DIR is on another disk; docs/operating.md \
                            has a recipe for every night";
-        let found = || Ok::<_, Error>((self.last_backup()?, self.store.oldest_time()?));
+        let found = || Ok::<_, Error>((self.archiver.last_made()?, self.store.oldest_time()?));
         let (last, oldest) = match found() {
             Ok(found) => found,
             Err(error) => return failed("backup", error),
@@ -145,14 +145,14 @@ impl Engine {
     /// whatever that person starts outside.
     fn check_account(&self) -> Check {
         let uid = rustix::process::geteuid().as_raw();
-        let user = Entry::find(|user| user.uid == uid);
+        let user = PasswdEntry::find_user(|user| user.uid == uid);
         let name = { user.as_ref() }.map_or_else(|| format!("uid {uid}"), |user| user.name.clone());
         let people = match self.store.principals() {
             Ok(people) => people,
             Err(error) => return failed("account", error.into()),
         };
         let people = people.iter().filter(|row| row.active && !row.agent).count();
-        let shared = people > 1 && user.is_some_and(|user| user.signs_in());
+        let shared = people > 1 && user.is_some_and(|user| user.can_sign_in());
         match shared {
             false => ok("account", name),
             true => hint(

@@ -2,16 +2,18 @@
 
 mod reason;
 
-use jiff::Timestamp;
+use std::path::Path;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weighlock_confine::{Holds, Rung};
+use weighlock_confine::{Access, Holds, Network, Rung};
 use weighlock_exec::{Cause, Exit, Fate, Size, Status, Totals};
+pub(crate) use weighlock_store::timestamp as time;
 use weighlock_store::{Command, State};
+use weighlock_walls::{Denial, FileAccess, RunWalls, Sandbox};
 
 pub(crate) use self::reason::OURSELVES;
 pub use self::reason::Reason;
-use crate::denial::Denial;
 use crate::effects::ChangesView;
 use crate::id;
 use crate::request::Terminal;
@@ -185,6 +187,44 @@ pub struct SandboxView {
     pub level: Option<String>,
     /// Each wall, layer by layer.
     pub layers: Vec<LayerView>,
+}
+
+impl SandboxView {
+    /// Describes a sandbox before it is known what the kernel enforces.
+    pub(crate) fn of_sandbox(sandbox: &Sandbox, directory: &Path) -> Self {
+        Self {
+            name: sandbox.name.clone(),
+            directory: Some(directory.to_string_lossy().into_owned()),
+            files: match sandbox.files {
+                Access::Read => "read",
+                Access::Write => "write",
+            }
+            .into(),
+            network: match sandbox.network {
+                Network::Off => "off",
+                Network::On => "on",
+            }
+            .into(),
+            ..Self::default()
+        }
+    }
+
+    /// Describes the walls of one run.
+    pub(crate) fn of_run(sandbox: &Sandbox, walls: &RunWalls) -> Self {
+        let dir = walls.directory.as_ref();
+        Self {
+            directory: dir.map(|dir| dir.to_string_lossy().into_owned()),
+            files: match walls.files {
+                FileAccess::None => "none",
+                FileAccess::Read => "read",
+                FileAccess::Write => "write",
+                FileAccess::Copy => COPY,
+            }
+            .into(),
+            closed: walls.closed.clone(),
+            ..Self::of_sandbox(sandbox, Path::new(""))
+        }
+    }
 }
 
 /// What a run could use.
@@ -457,10 +497,4 @@ pub(crate) fn state(status: &Status) -> (State, Option<i32>, Option<i32>) {
         (_, Exit::Code(_)) => State::Failed,
     };
     (state, code, signal)
-}
-
-pub(crate) fn time(micros: i64) -> String {
-    Timestamp::from_microsecond(micros)
-        .unwrap_or(Timestamp::UNIX_EPOCH)
-        .to_string()
 }

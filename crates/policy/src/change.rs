@@ -69,7 +69,15 @@ pub enum ChangeKind {
 /// be copied:
 ///
 /// ```compile_fail
-/// let permit = weighlock_policy::CommitPermit { hash: "abc".into() };
+/// fn forge(permit: &mut weighlock_policy::CommitPermit) {
+///     permit.hash = "abc".into();
+/// }
+/// ```
+///
+/// ```compile_fail
+/// fn twice(permit: &weighlock_policy::CommitPermit) -> weighlock_policy::CommitPermit {
+///     weighlock_policy::CommitPermit::clone(permit)
+/// }
 /// ```
 #[derive(Debug, PartialEq, Eq)]
 pub struct CommitPermit {

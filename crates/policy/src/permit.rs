@@ -7,16 +7,21 @@
 /// runs twice on one permission:
 ///
 /// ```compile_fail
-/// // The field is private: a permit cannot be made up.
-/// let permit = weighlock_policy::Permit { command: "rm -rf /".into() };
+/// // The fields are private: no other crate can make a permit or alter one.
+/// fn forge(permit: &mut weighlock_policy::Permit) {
+///     permit.command = "rm -rf /".into();
+/// }
 /// ```
 ///
 /// ```compile_fail
 /// // A permit cannot be kept for a second run.
-/// fn twice(permit: weighlock_policy::Permit) {
-///     let spare = permit.clone();
+/// fn twice(permit: &weighlock_policy::Permit) -> weighlock_policy::Permit {
+///     weighlock_policy::Permit::clone(permit)
 /// }
 /// ```
+///
+/// Each of these compiles once the promise is broken, and not before: the tests
+/// below use the same names where they are visible.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Permit {
     command: String,
@@ -117,5 +122,19 @@ impl Permit {
     /// Returns who allowed it, if a person did.
     pub fn person(&self) -> Option<&str> {
         self.person.as_deref()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The first example above, where the field is visible: it fails there
+    /// because the field is private, and for no other reason.
+    #[test]
+    fn the_forged_permit_of_the_example_names_a_real_field() {
+        let mut permit = Permit::by_rule("ls".into(), None, true, false);
+        permit.command = "rm -rf /".into();
+        assert_eq!(permit.command(), "rm -rf /");
     }
 }

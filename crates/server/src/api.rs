@@ -13,10 +13,9 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use tower::ServiceExt;
-use weighlock_engine::{Engine, Shares};
+use weighlock_engine::{Engine, Outbound, Shares};
 
 use crate::auth::{self, Gate, Guest, no_token};
-use crate::outward::Outward;
 use crate::pages::Pages;
 use crate::problem::Problem;
 use crate::rate::Limits;
@@ -40,7 +39,7 @@ pub(crate) fn app(
     engine: Arc<Engine>,
     hosts: Vec<String>,
     pages: Pages,
-    outward: Arc<Outward>,
+    outbound: Outbound,
     within: fn(Within) -> Router,
 ) -> Router {
     let (router, document) = documented();
@@ -55,7 +54,7 @@ pub(crate) fn app(
         viewers: Shares::new("viewers", MAX_VIEWERS),
         hosts,
     });
-    let router = router.layer(axum::Extension(outward));
+    let router = router.layer(axum::Extension(Arc::new(outbound)));
     let within = within(Within(router.clone().with_state(Arc::clone(&engine))));
     router
         .route(&format!("{ROOT}/openapi.json"), described)

@@ -1,4 +1,4 @@
-//! Backups of everything that is on record.
+//! Backups of the whole record.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,13 +14,13 @@ use weighlock_engine::{BackupView, Engine};
 use crate::problem::Problem;
 use crate::system::{Optional, Who};
 
-/// What backup to make.
+/// Where to write a backup.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewBackup {
-    /// A directory on the server's machine that is new or empty; only from the
-    /// server's owner or root, over the Unix socket. In the state directory if
-    /// not given.
+    /// A new or empty directory on the server's machine; only the server's owner
+    /// or root may give one, over the Unix socket. Default: a directory in the
+    /// state directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub directory: Option<PathBuf>,
 }
@@ -30,16 +30,16 @@ pub(crate) async fn make(
     Who(who): Who,
     Optional(new): Optional<NewBackup>,
 ) -> Result<(StatusCode, Json<BackupView>), Problem> {
-    let made = engine.back_up(new.directory, &who).await?;
+    let made = engine.backups().create(new.directory, &who).await?;
     Ok((StatusCode::CREATED, Json(made)))
 }
 
 pub(crate) fn make_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("makeBackup")
-        .summary("Make a backup of everything that is on record")
+        .summary("Make a backup of the whole record")
         .description(
-            "Answers when it is whole and on record, which takes as long as copying takes. For \
-             administrators. `weighlock restore` puts it back.",
+            "Returns when the backup is complete and in the audit, which takes as long as copying \
+             takes. Only administrators may. `weighlock restore` restores it.",
         )
         .response::<201, Json<BackupView>>()
 }

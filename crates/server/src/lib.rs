@@ -17,7 +17,6 @@ mod listen;
 mod lobby;
 mod metrics;
 mod output;
-mod outward;
 mod pages;
 mod people;
 mod policies;
@@ -32,6 +31,7 @@ mod stream;
 mod system;
 mod tasks;
 mod terminals;
+mod traces;
 mod waits;
 mod webhooks;
 
@@ -48,7 +48,6 @@ pub use commands::{
 pub use cut::CutTo;
 pub use listen::{Doors, serve};
 pub use output::{FRAME_HEADER, FoundLines, Frame, LeftOutView, LineView, LinesView, SpanView};
-pub use outward::Outward;
 pub use people::{Me, PauseList, PauseRequest, PeopleList, RotateRequest, TokenRequest};
 pub use policies::{ExplainRequest, NewGrant};
 pub use problem::ProblemDocument;

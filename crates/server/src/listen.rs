@@ -26,14 +26,14 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
-use weighlock_engine::{Engine, Shares};
+use weighlock_engine::{Engine, HttpClient, Outbound, Shares};
 
 use crate::api::{Within, app};
 use crate::auth::Peer;
 use crate::lobby::{Lobby, Visit};
-use crate::outward::{Outward, deliver, traces};
 use crate::pages::Pages;
 use crate::problem::Problem;
+use crate::traces;
 
 /// How long requests under way may take once the server was asked to end.
 /// Most wait for a run, and a run goes on without us.
@@ -78,8 +78,10 @@ pub struct Doors {
     /// Where the pages are, instead of in the program: while they are
     /// developed.
     pub ui_dir: Option<PathBuf>,
-    /// The way out.
-    pub outward: Outward,
+    /// How messages to webhooks are delivered.
+    pub outbound: Outbound,
+    /// The OpenTelemetry collector that gets spans, if any.
+    pub traces: Option<String>,
     /// A further door, which reaches the service from within.
     pub within: fn(Within) -> Router,
 }
@@ -91,22 +93,25 @@ pub async fn serve(
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
     let (closing, closed) = watch::channel(false);
-    let outward = Arc::new(doors.outward);
-    let (delivering, judging) = (Arc::clone(&engine), Arc::clone(&engine));
+    let (delivering, exporting) = (Arc::clone(&engine), Arc::clone(&engine));
+    let judging = Arc::clone(&engine);
+    let client = HttpClient::new(doors.outbound.ca_file.clone());
     let host = Host {
         app: TowerToHyperService::new(app(
             Arc::clone(&engine),
             doors.hosts,
             Pages { dir: doors.ui_dir },
-            Arc::clone(&outward),
+            doors.outbound.clone(),
             doors.within,
         )),
         engine,
         closed,
     };
     let mut open = JoinSet::new();
-    open.spawn(traces::tell(Arc::clone(&delivering), Arc::clone(&outward)));
-    open.spawn(deliver(delivering, outward));
+    if let Some(endpoint) = doors.traces {
+        open.spawn(traces::export(exporting, endpoint, client));
+    }
+    open.spawn(async move { delivering.webhooks().deliver(doors.outbound).await });
     open.spawn(async move { judging.release_memory().await });
     if let Some(tcp) = doors.tcp {
         open.spawn(host.clone().open_tcp(tcp));

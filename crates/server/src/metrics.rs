@@ -35,6 +35,11 @@ pub(crate) async fn show(
     let text = blocking(move || match engine.measures(&who)? {
         Some((measures, now)) => {
             let mut page = written(measures, engine.commits(), &now);
+            let name = "weighlock_webhook_deliveries_total";
+            page.head(name, "counter", "Attempts to deliver to webhooks.");
+            for (result, count) in engine.webhooks().attempts() {
+                page.line(name, &[("result", result)], count);
+            }
             let name = "weighlock_spans_lost_total";
             page.head(name, "counter", "Spans that no collector took.");
             page.line(name, &[], engine.lost_spans());
@@ -118,7 +123,7 @@ fn written(measures: &Measures, commits: &Histogram, now: &Gauges) -> Page {
 }
 
 /// What is counted, its name, what tells the numbers apart, and what it is.
-const COUNTS: [(Counted, &str, &str, &str); 6] = [
+const COUNTS: [(Counted, &str, &str, &str); 5] = [
     (
         Counted::Started,
         "weighlock_runs_started_total",
@@ -148,12 +153,6 @@ const COUNTS: [(Counted, &str, &str, &str); 6] = [
         "weighlock_changes_total",
         "outcome",
         "What became of changes on copies.",
-    ),
-    (
-        Counted::Deliveries,
-        "weighlock_webhook_deliveries_total",
-        "result",
-        "Attempts to tell webhooks.",
     ),
 ];
 

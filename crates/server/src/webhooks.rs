@@ -1,4 +1,4 @@
-//! Webhooks: where people are told of what waits. Nothing is decided by them.
+//! Webhooks: URLs at which people are notified. Nothing is decided by them.
 
 use std::sync::Arc;
 
@@ -9,9 +9,10 @@ use axum::response::Response;
 use axum::{Extension, Json};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weighlock_engine::{Engine, NoticeView, Posted, WebhookView, WebhookWish, WithSecret};
+use weighlock_engine::{
+    Attempt, Engine, NoticeView, Outbound, WebhookPatch, WebhookView, WebhookWithSecret,
+};
 
-use crate::outward::{self, Outward};
 use crate::problem::Problem;
 use crate::system::{Body, Id, IfMatch, Who, tagged};
 
@@ -22,19 +23,19 @@ pub struct WebhookList {
     pub webhooks: Vec<WebhookView>,
 }
 
-/// What a webhook was told, and is to be told.
+/// Notices of a webhook, sent or not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NoticeList {
     /// Newest first.
     pub notices: Vec<NoticeView>,
 }
 
-/// How a test went.
+/// The result of a test.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Tested {
-    /// The receiver has taken it.
+    /// Whether the receiver accepted the message.
     pub delivered: bool,
-    /// Why not.
+    /// Why it did not.
     pub trouble: Option<String>,
 }
 
@@ -43,28 +44,28 @@ pub(crate) async fn list(
     Who(who): Who,
 ) -> Result<Json<WebhookList>, Problem> {
     Ok(Json(WebhookList {
-        webhooks: engine.webhooks(&who).await?,
+        webhooks: engine.webhooks().list(&who).await?,
     }))
 }
 
 pub(crate) fn list_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("listWebhooks")
-        .summary("The caller's webhooks; for administrators, everybody's")
+        .summary("List the caller's webhooks; for administrators, everybody's")
 }
 
 pub(crate) async fn create(
     Shared(engine): Shared<Arc<Engine>>,
     Who(who): Who,
-    Body(wish): Body<WebhookWish>,
+    Body(patch): Body<WebhookPatch>,
 ) -> Result<Response, Problem> {
-    let made = engine.add_webhook(wish, &who).await?;
+    let made = engine.webhooks().add(patch, &who).await?;
     Ok(tagged(StatusCode::CREATED, made.webhook.version, made))
 }
 
 pub(crate) fn create_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("addWebhook")
-        .summary("Be told elsewhere of what waits; a secret that is made is shown this once")
-        .response::<201, Json<WithSecret>>()
+        .summary("Add a webhook; only this answer contains a generated secret")
+        .response::<201, Json<WebhookWithSecret>>()
 }
 
 pub(crate) async fn show(
@@ -72,13 +73,13 @@ pub(crate) async fn show(
     Who(who): Who,
     Id(id): Id,
 ) -> Result<Response, Problem> {
-    let found = engine.one_webhook(&id, &who).await?;
+    let found = engine.webhooks().get(&id, &who).await?;
     Ok(tagged(StatusCode::OK, found.version, found))
 }
 
 pub(crate) fn show_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("getWebhook")
-        .summary("One webhook, without what is secret of it")
+        .summary("Show a webhook, without its secrets")
         .response::<200, Json<WebhookView>>()
 }
 
@@ -87,15 +88,15 @@ pub(crate) async fn change(
     Who(who): Who,
     Id(id): Id,
     IfMatch(version): IfMatch,
-    Body(wish): Body<WebhookWish>,
+    Body(patch): Body<WebhookPatch>,
 ) -> Result<Response, Problem> {
-    let changed = engine.change_webhook(&id, wish, version, &who).await?;
+    let changed = engine.webhooks().change(&id, patch, version, &who).await?;
     Ok(tagged(StatusCode::OK, changed.version, changed))
 }
 
 pub(crate) fn change_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("changeWebhook")
-        .summary("Change what is given; the rest stays")
+        .summary("Change a webhook; omitted fields stay")
         .response::<200, Json<WebhookView>>()
 }
 
@@ -104,53 +105,51 @@ pub(crate) async fn remove(
     Who(who): Who,
     Id(id): Id,
 ) -> Result<StatusCode, Problem> {
-    engine.remove_webhook(&id, &who).await?;
+    engine.webhooks().remove(&id, &who).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
 pub(crate) fn remove_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("removeWebhook")
-        .summary("Be told no more")
-        .response_with::<204, (), _>(|res| res.description("It is forgotten"))
+        .summary("Delete a webhook")
+        .response_with::<204, (), _>(|res| res.description("The webhook is deleted"))
 }
 
 pub(crate) async fn secret(
     Shared(engine): Shared<Arc<Engine>>,
     Who(who): Who,
     Id(id): Id,
-) -> Result<(StatusCode, Json<WithSecret>), Problem> {
-    let made = engine.new_webhook_secret(&id, &who).await?;
+) -> Result<(StatusCode, Json<WebhookWithSecret>), Problem> {
+    let made = engine.webhooks().renew_secret(&id, &who).await?;
     Ok((StatusCode::CREATED, Json(made)))
 }
 
 pub(crate) fn secret_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("renewWebhookSecret")
-        .summary("Make another secret in the place of this one; it is shown this once")
-        .response::<201, Json<WithSecret>>()
+        .summary("Replace the secret by a generated one; only this answer contains it")
+        .response::<201, Json<WebhookWithSecret>>()
 }
 
 pub(crate) async fn test(
     Shared(engine): Shared<Arc<Engine>>,
-    Extension(outward): Extension<Arc<Outward>>,
+    Extension(outbound): Extension<Arc<Outbound>>,
     Who(who): Who,
     Id(id): Id,
 ) -> Result<Json<Tested>, Problem> {
-    let parcel = engine.test_parcel(&id, &outward.address, &who).await?;
-    let how = outward::post(&parcel, &outward).await;
-    outward::note(&engine, parcel, &how).await;
+    let attempt = engine.webhooks().test(&id, &outbound, &who).await?;
     Ok(Json(Tested {
-        delivered: how == Posted::Taken,
-        trouble: match how {
-            Posted::Taken => None,
-            Posted::Gone => Some("answered 410; the webhook was switched off".into()),
-            Posted::Failed { why, .. } => Some(why),
+        delivered: attempt == Attempt::Accepted,
+        trouble: match attempt {
+            Attempt::Accepted => None,
+            Attempt::Gone => Some("answered 410; the webhook was deactivated".into()),
+            Attempt::Failed { reason, .. } => Some(reason),
         },
     }))
 }
 
 pub(crate) fn test_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("testWebhook")
-        .summary("Send a message that says that it arrives; waits at most ten seconds")
+        .summary("Send a test message and wait for the result, at most ten seconds")
 }
 
 pub(crate) async fn notices(
@@ -159,11 +158,11 @@ pub(crate) async fn notices(
     Id(id): Id,
 ) -> Result<Json<NoticeList>, Problem> {
     Ok(Json(NoticeList {
-        notices: engine.notices_of(&id, &who).await?,
+        notices: engine.webhooks().notices(&id, &who).await?,
     }))
 }
 
 pub(crate) fn notices_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("listNotices")
-        .summary("What a webhook was told lately, and is to be told: at most 50")
+        .summary("List the newest notices of a webhook, sent or not: at most 50")
 }

@@ -168,6 +168,7 @@ pub(crate) fn hash(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 
-pub(crate) fn hex(digest: &[u8]) -> String {
+/// Returns bytes as lower-case hexadecimal, as the audit writes its hashes.
+pub fn hex(digest: &[u8]) -> String {
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }

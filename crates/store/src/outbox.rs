@@ -1,65 +1,65 @@
-//! What people are to be told, until they were.
+//! Notices of webhooks, until they are delivered or dropped.
 //!
-//! Everything that is told is an entry of the audit first. What follows from
-//! the entries is put here together with how far they were read, so that a
-//! crash between the two neither forgets nor repeats anything.
+//! Every notice follows from an entry of the audit. Notices are stored in one
+//! transaction with the position up to which entries were read, so that a
+//! crash neither loses nor repeats any.
 
 use rusqlite::{Connection, Params, Row, params};
 use serde_json::Value;
 
 use crate::open::{Error, Store, all};
 
-/// One thing that a webhook is to be told.
+/// Something that a webhook is to be notified of.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Notice {
-    /// Which webhook.
+    /// The id of the webhook.
     pub webhook: String,
-    /// Names it, so that it is told once.
+    /// Identifies the notice, so that there is one per event.
     pub event: String,
-    /// What has happened, as a stable word.
+    /// What happened, as a stable word.
     pub kind: String,
     /// The approval or run it is about; may be empty.
     pub subject: String,
-    /// Whose notices are told together; may be empty.
+    /// Notices about one agent share a message; may be empty.
     pub agent: String,
-    /// What it was told with, once that was tried.
+    /// The id of its message, once an attempt was made.
     pub message: Option<String>,
     /// Microseconds since 1970.
     pub created_at: i64,
-    /// It is not told before.
+    /// The earliest time of delivery.
     pub due_at: i64,
-    /// When it was tried last.
+    /// When the last attempt was.
     pub tried_at: Option<i64>,
-    /// What has no column.
+    /// Text and data of the message.
     pub body: Value,
 }
 
-/// What became of a question that people may have been told of.
+/// An approval that no longer waits.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Closing {
-    /// Names the notice of it.
+pub struct ClosedApproval {
+    /// Identifies the notice of it.
     pub event: String,
     /// The approval.
     pub approval: String,
     /// When. Microseconds since 1970.
     pub at: i64,
-    /// What is said about it.
+    /// Text and data of the message.
     pub body: Value,
 }
 
-/// The kinds that the outbox itself knows.
+/// The kind of a notice that a question waits.
 pub const WAITING: &str = "approval.waiting";
-/// See [`WAITING`].
+/// The kind of a notice that a question no longer waits.
 pub const CLOSED: &str = "approval.closed";
 
-/// What became of a notice.
+/// How a notice ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fate {
-    /// The receiver took it.
+pub enum NoticeOutcome {
+    /// The receiver accepted it.
     Sent,
-    /// There is nothing to tell any more.
+    /// It became obsolete.
     Dropped,
-    /// It was tried for as long as is worth it.
+    /// Its attempts failed until it was too old.
     Failed,
 }
 
@@ -72,7 +72,7 @@ impl Store {
     pub async fn put_notices(
         &self,
         notices: Vec<Notice>,
-        closings: Vec<Closing>,
+        closings: Vec<ClosedApproval>,
         seen: u64,
     ) -> Result<(), Error> {
         self.writer
@@ -173,7 +173,11 @@ impl Store {
     }
 
     /// Settles notices; those that were dropped meanwhile stay so.
-    pub async fn settle_notices(&self, notices: Vec<Notice>, fate: Fate) -> Result<(), Error> {
+    pub async fn settle_notices(
+        &self,
+        notices: Vec<Notice>,
+        outcome: NoticeOutcome,
+    ) -> Result<(), Error> {
         self.writer
             .write(move |to| {
                 for notice in &notices {
@@ -184,7 +188,7 @@ impl Store {
                     .execute(params![
                         notice.webhook,
                         notice.event,
-                        fate.word()
+                        outcome.word()
                     ])?;
                 }
                 Ok(((), vec![]))
@@ -220,7 +224,7 @@ impl Store {
     }
 }
 
-impl Fate {
+impl NoticeOutcome {
     fn word(self) -> &'static str {
         match self {
             Self::Sent => "sent",
@@ -252,7 +256,7 @@ fn put(to: &Connection, notice: &Notice) -> Result<(), Error> {
 }
 
 /// Whoever may have been told that something waits is told that it does not.
-fn close(to: &Connection, closing: &Closing) -> Result<(), Error> {
+fn close(to: &Connection, closing: &ClosedApproval) -> Result<(), Error> {
     to.prepare_cached(
         "INSERT INTO outbox (webhook_id, event, kind, subject, agent, state, created_at, due_at, \
          body) SELECT webhook_id, ?1, ?2, subject, agent, 'due', ?3, ?3, ?4 FROM outbox \

@@ -27,6 +27,19 @@ pub(crate) struct Lane<'a> {
 }
 
 impl Visible {
+    /// Returns whether a reader may see something of an owner in a sandbox.
+    /// Something without an owner is the server's own, for those who see all.
+    pub fn includes(&self, owner: Option<&str>, sandbox: Option<&str>) -> bool {
+        match self {
+            Self::All => true,
+            Self::Own(name) => owner == Some(name),
+            Self::Within { name, sandboxes } => {
+                let within = |id: &str| sandboxes.iter().any(|one| one == id);
+                owner.is_some_and(|owner| owner == name || sandbox.is_some_and(within))
+            }
+        }
+    }
+
     /// Returns the parts of what is asked for that may be seen.
     pub(crate) fn lanes<'a>(&'a self, asked: Lane<'a>) -> Vec<Lane<'a>> {
         match self {

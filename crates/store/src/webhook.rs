@@ -1,4 +1,4 @@
-//! Webhooks: where people want to be told of what waits.
+//! Webhooks: URLs at which people want to be notified.
 
 use rusqlite::{Connection, Params, Row, params};
 use serde_json::Value;
@@ -12,15 +12,15 @@ use crate::writer::only_if;
 pub struct WebhookRow {
     /// Sorts by time of creation.
     pub id: String,
-    /// Who is told; empty for the server's own.
+    /// The owner; empty for the server's own.
     pub owner: String,
-    /// Where to, with everything that may be a secret in it.
+    /// The whole URL, which may contain a secret.
     pub url: String,
-    /// Signs what is sent.
+    /// Signs messages, or authenticates to the receiver.
     pub secret: String,
-    /// It is told of what happens.
+    /// Whether it gets messages.
     pub active: bool,
-    /// What has no column.
+    /// The settings, as JSON.
     pub body: Value,
     /// Counts the changes.
     pub version: i64,
@@ -28,26 +28,26 @@ pub struct WebhookRow {
     pub created_at: i64,
     /// See `created_at`.
     pub updated_at: i64,
-    /// The entry of the audit up to which it was looked at what to tell.
+    /// The last audit entry that was collected for it.
     pub since: u64,
-    /// How its deliveries go.
-    pub course: Course,
+    /// The state of its deliveries.
+    pub status: DeliveryStatus,
 }
 
-/// How the deliveries of a webhook go.
+/// The state of deliveries to a webhook.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Course {
-    /// Attempts in a row that failed.
+pub struct DeliveryStatus {
+    /// Failed attempts since the last success.
     pub failures: u32,
-    /// Nothing is tried before. Microseconds since 1970.
+    /// No attempt before this time. Microseconds since 1970.
     pub retry_at: i64,
-    /// When the receiver took something last.
+    /// When the receiver last accepted a message.
     pub told_at: Option<i64>,
-    /// Why the latest attempt failed.
+    /// Why the last attempt failed.
     pub trouble: Option<String>,
 }
 
-/// Never shows where to, or with what secret.
+/// Prints neither URL nor secret.
 impl std::fmt::Debug for WebhookRow {
     fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         to.debug_struct("WebhookRow")
@@ -61,8 +61,8 @@ const COLUMNS: &str = "webhook_id, owner, url, secret, is_active, body, version,
      updated_at, since, failures, retry_at, told_at, trouble";
 
 impl Store {
-    /// Remembers a webhook, which is told of what happens from now on; false
-    /// when its owner has as many as they may.
+    /// Adds a webhook, which gets notices of entries from now on. Returns false
+    /// if its owner has `most` already.
     pub async fn add_webhook(
         &self,
         row: WebhookRow,
@@ -98,9 +98,9 @@ impl Store {
             .await
     }
 
-    /// Changes a webhook that is still as it was read; false when it is not.
-    /// One that is switched on again is told of what happens from now on, and
-    /// has a fresh start.
+    /// Changes a webhook; returns false if its version is no longer the one that
+    /// was read. One that becomes active again gets notices of entries from now
+    /// on, and its failures are cleared.
     pub async fn change_webhook(
         &self,
         row: WebhookRow,
@@ -134,8 +134,12 @@ impl Store {
             .await
     }
 
-    /// Notes how an attempt went.
-    pub async fn note_course(&self, id: String, course: Course) -> Result<(), Error> {
+    /// Records the result of an attempt.
+    pub async fn set_delivery_status(
+        &self,
+        id: String,
+        status: DeliveryStatus,
+    ) -> Result<(), Error> {
         self.writer
             .write(move |to| {
                 to.execute(
@@ -143,10 +147,10 @@ impl Store {
                      told_at = coalesce(?4, told_at), trouble = ?5 WHERE webhook_id = ?1",
                     params![
                         id,
-                        course.failures,
-                        course.retry_at,
-                        course.told_at,
-                        course.trouble
+                        status.failures,
+                        status.retry_at,
+                        status.told_at,
+                        status.trouble
                     ],
                 )?;
                 Ok(((), vec![]))
@@ -154,7 +158,8 @@ impl Store {
             .await
     }
 
-    /// Switches a webhook off whose receiver wants no more; false when it is.
+    /// Deactivates a webhook whose receiver is gone; returns false if it was
+    /// inactive.
     pub async fn switch_off_webhook(
         &self,
         id: String,
@@ -174,7 +179,7 @@ impl Store {
             .await
     }
 
-    /// Forgets a webhook and what it was told.
+    /// Deletes a webhook and its notices.
     pub async fn remove_webhook(&self, id: String, entries: Vec<Entry>) -> Result<bool, Error> {
         self.writer
             .write(move |to| {
@@ -184,7 +189,7 @@ impl Store {
             .await
     }
 
-    /// Recalls a webhook.
+    /// Returns a webhook.
     pub fn webhook(&self, id: &str) -> Result<Option<WebhookRow>, Error> {
         Ok(self.webhooks_where("WHERE webhook_id = ?1", [id])?.pop())
     }
@@ -227,7 +232,7 @@ fn read(row: &Row<'_>) -> Result<WebhookRow, rusqlite::Error> {
         created_at: row.get(7)?,
         updated_at: row.get(8)?,
         since: row.get(9)?,
-        course: Course {
+        status: DeliveryStatus {
             failures: row.get(10)?,
             retry_at: row.get(11)?,
             told_at: row.get(12)?,

@@ -1,5 +1,5 @@
 // Which characters of a text are shown by their code, as the server decides it
-// (engine/safe.rs), whose tests make the table and the cases that this is held
+// (screen/src/safe.rs), whose tests make the table and the cases that this is held
 // to. Most texts are ASCII, so this is loaded when one is not (unicode.svelte.ts).
 import { IN_OWN_SCRIPT, IN_PROSE, NOT_IN_COMMANDS, NOWHERE } from './look-alikes';
 import type { Manner } from './safe';

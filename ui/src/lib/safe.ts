@@ -1,5 +1,5 @@
 // Takes text from anywhere apart into what can be shown and what must be
-// shown by its code, as the server does for the command line (engine/safe.rs).
+// shown by its code, as the server does for the command line (screen/src/safe.rs).
 import { characters } from './unicode.svelte';
 
 /** A piece of a text; `code` where a person would not see it for what it is. */
@@ -12,7 +12,7 @@ export interface Piece {
   aside?: boolean;
 }
 
-/** How strictly a text is looked at; see engine/safe.rs. */
+/** How strictly a text is looked at; see screen/src/safe.rs. */
 export interface Manner {
   /** It is run: nothing in it may pass for ASCII, and spaces matter. */
   command?: boolean;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use weighlock_engine::{
     Config, DEFAULT_SANDBOX, Durability, LimitsInfo, Sandbox, SecretFiles,
-    Settings as PolicySettings, Times, Traces, is_label, is_whole,
+    Settings as PolicySettings, Times, Traces, is_complete_path, is_sandbox_name,
 };
 
 use crate::client::Failure;
@@ -183,7 +183,7 @@ impl RawApprovals {
 impl RawSandbox {
     fn sandbox(self, name: String) -> Result<Sandbox, String> {
         let wrong = |what: &str| Err(format!("sandbox.{name}: {what}"));
-        if !is_label(&name) {
+        if !is_sandbox_name(&name) {
             return wrong("a name has letters, digits, `-` and `_`, and at most 64 of them");
         }
         match (&self.directory, name == DEFAULT_SANDBOX) {
@@ -192,7 +192,7 @@ impl RawSandbox {
             _ => {}
         }
         let paths = self.read.iter().chain(&self.write).chain(&self.directory);
-        if let Some(path) = { paths }.find(|path| !is_whole(path)) {
+        if let Some(path) = { paths }.find(|path| !is_complete_path(path)) {
             return wrong(&format!("`{}` is not a whole path", path.display()));
         }
         let mut sandbox = Sandbox::new(name);
@@ -257,7 +257,7 @@ fn patterns(written: Vec<String>) -> Result<Vec<String>, String> {
 
 /// A directory below which sandboxes may be made.
 fn root(path: PathBuf) -> Result<PathBuf, String> {
-    match is_whole(&path) {
+    match is_complete_path(&path) {
         true => in_home(path),
         false => Err(format!("roots: `{}` is not a whole path", path.display())),
     }
@@ -295,7 +295,7 @@ mod tests {
         let documented = read(written).unwrap();
         let mut defaults = read("").unwrap().engine;
         // But for where it says that a sandbox comes from: it is written down.
-        defaults.sandboxes[0].source = weighlock_engine::Source::Settings;
+        defaults.sandboxes[0].source = weighlock_engine::SandboxSource::Settings;
         assert_eq!(documented.engine, defaults);
         assert_eq!(documented.hosts, read("").unwrap().hosts);
         assert_eq!(

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use weighlock_engine::{BackupView, check_backup};
+use weighlock_engine::{BackupView, verify_backup};
 use weighlock_server::NewBackup;
 
 use crate::client::{Client, Failure, block_on};
@@ -99,7 +99,7 @@ fn make(directory: Option<PathBuf>, json: bool, paths: &Paths) -> Result<ExitCod
 }
 
 fn verify(directory: &Path, sha256: Option<&str>, json: bool) -> Result<ExitCode, Failure> {
-    let found = check_backup(directory, sha256)?;
+    let found = verify_backup(directory, sha256)?;
     if json {
         text::print_json(&found);
         return Ok(ExitCode::SUCCESS);

@@ -33,7 +33,7 @@ pub(crate) fn restore(args: &Args, paths: &Paths) -> Result<ExitCode, Failure> {
     ourselves::may_decide()?;
     let by = format!("uid {}", rustix::process::geteuid().as_raw());
     let put = block_on(async {
-        let put = weighlock_engine::restore(
+        let put = weighlock_engine::restore_backup(
             &args.directory,
             &paths.state_dir,
             args.sha256.as_deref(),

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::caller::{Caller, add};
-use crate::support::{Done, Home, eventually, is_alive, skip};
+use crate::support::{Done, Home, eventually, is_alive, not_as_this_user, skip};
 
 /// A server's record with some output, and a backup of it.
 struct Kept {
@@ -760,7 +760,7 @@ fn nobody_else_reads_a_backup_as_it_is_made() {
         std::os::unix::fs::chown(&open, Some(1234), None).unwrap();
         refused_at(&home, &open.join("c"), "that other users can change");
     } else {
-        skip("another owner: not root");
+        not_as_this_user("only root can give the directory another owner");
     }
     assert_eq!(server.terminate(), Some(0));
 }

@@ -4,6 +4,7 @@
 use std::process::Command;
 
 use crate::generated::{read, root};
+use crate::support::have;
 
 /// Runs an example and checks that it shows these, in this order.
 #[track_caller]
@@ -28,11 +29,6 @@ fn shows(example: &str, wanted: &[&str]) -> String {
         rest = &rest[at + text.len()..];
     }
     said
-}
-
-fn is_installed(program: &str) -> bool {
-    let found = Command::new(program).arg("--version").output();
-    found.is_ok_and(|done| done.status.success())
 }
 
 #[test]
@@ -107,7 +103,7 @@ fn tools_work() {
         &["git ", "\nwarm\n", "No such file or directory"],
     );
     assert!(!said.contains("FAILS"), "{said}");
-    if is_installed("git") {
+    if have(&["git"]) {
         assert!(said.contains("git      works: 2\n"), "{said}");
     }
 }
@@ -125,7 +121,7 @@ fn nothing_is_reached_unless_a_person_opens_it() {
             "Reaches https://example.org",
         ],
     );
-    if is_installed("curl") {
+    if have(&["curl"]) {
         assert!(
             said.contains("network is off: cannot reach example.org"),
             "{said}"
@@ -182,7 +178,7 @@ fn secrets_are_used_and_not_seen() {
             "`cat` shows keys, passwords or the like",
         ],
     );
-    if is_installed("curl") {
+    if have(&["curl"]) {
         // The hash of the secret: whoever was allowed had it.
         let signed = "bf496b76b91b82820ee599d4f83ba3d87b0c9365666694241916c40843d2a524";
         assert!(said.contains("\"secrets\":[\"SHOP_SIGN\"]\n"), "{said}");

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-use crate::support::skip;
+use crate::support::not_as_this_user;
 
 /// Copied, as somebody else would have it.
 fn copy(from: &Path, to: &Path) {
@@ -16,7 +16,7 @@ fn copy(from: &Path, to: &Path) {
 #[test]
 fn an_ordinary_user_works_in_a_clone_that_only_root_can_enter() {
     if !rustix::process::geteuid().is_root() {
-        return skip("only root becomes somebody else");
+        return not_as_this_user("only root becomes somebody else");
     }
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let closed = tempfile::tempdir().expect("a directory");

@@ -295,6 +295,7 @@ fn a_keeper_that_comes_after_the_verdict_runs_nothing() {
 
 #[test]
 fn a_server_killed_anywhere_between_record_and_start_runs_it_at_most_once() {
+    let mut hit = 0;
     for (call, nth) in [
         ("pwrite64", 1),
         ("pwrite64", 2),
@@ -312,12 +313,15 @@ fn a_server_killed_anywhere_between_record_and_start_runs_it_at_most_once() {
             return;
         };
         run_on_dying_server(&home, "echo ran >> ran");
+        hit += usize::from(!is_alive(server.child.id()));
         server.kill();
         end(strace);
         let server = home.serve(&[]);
         check_at_most_once(&home, &format!("{call} {nth}"));
         drop(server);
     }
+    println!("{hit} were killed by strace");
+    assert!(hit > 0, "strace never killed it");
 }
 
 #[test]
@@ -365,6 +369,7 @@ fn a_keeper_killed_anywhere_as_it_begins_leaves_the_truth() {
         home.assert_audit_verifies();
     }
     println!("{lost} were lost");
+    assert!(lost > 0, "strace never killed one");
 }
 
 #[test]

@@ -13,7 +13,7 @@ use std::process::{Child, Command};
 
 use serde_json::{Value, json};
 
-use crate::support::{Home, Server, skip};
+use crate::support::{Home, Server, not_as_this_user, skip};
 
 /// A machine that grants less than it could.
 #[derive(Default)]
@@ -458,7 +458,7 @@ fn no_user_namespaces() {
 #[test]
 fn roots_own_directory_without_user_namespaces() {
     if !is_root() {
-        return skip("only root lends");
+        return not_as_this_user("only root lends");
     }
     let home = Home::new();
     let refusals = [
@@ -483,7 +483,7 @@ fn roots_own_directory_without_user_namespaces() {
 #[test]
 fn root_without_the_right_to_mount() {
     if !is_root() {
-        return skip("only for root");
+        return not_as_this_user("only root has this right to lose");
     }
     check(&|_| {
         Some(Host {
@@ -639,7 +639,7 @@ fn no_cgroups() {
 #[test]
 fn cgroups_of_somebody_else() {
     if is_root() {
-        return skip("root may use all");
+        return not_as_this_user("root may use all");
     }
     check(&|_| {
         Some(Host {

@@ -13,6 +13,7 @@ use crate::caller::Caller;
 use crate::crash::{end, kill_at};
 use crate::crew::{Crew, text};
 use crate::desk::{Office, decision, races};
+use crate::support::is_alive;
 
 /// Each run of it says which one it is.
 const COMMAND: &str = "echo $WEIGHLOCK_RUN >> ran";
@@ -86,7 +87,7 @@ fn check(crew: &Crew, runs: &[Value], when: &str) -> bool {
 #[test]
 fn killed_at_any_write_between_answer_and_start_runs_each_at_most_once() {
     let mut crew = Crew::new();
-    let mut approved = 0;
+    let (mut approved, mut hit) = (0, 0);
     let points = [
         ("pwrite64", &[1, 2, 3, 4, 5, 6, 8, 10, 13, 17, 22, 30][..]),
         ("mkdir", &[1, 2, 4]),
@@ -102,13 +103,15 @@ fn killed_at_any_write_between_answer_and_start_runs_each_at_most_once() {
                 return;
             };
             ask_the_dying(&crew.call("ana"), &path, &body, || ());
+            hit += usize::from(!is_alive(crew.server().child.id()));
             crew.kill();
             end(strace);
             crew.restart();
             approved += usize::from(check(&crew, &runs, &format!("{call} {nth}")));
         }
     }
-    println!("{approved} of 22 approved before the end");
+    println!("{approved} of 22 approved before the end, {hit} killed by strace");
+    assert!(hit > 0, "strace never killed it");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use crate::support::{Home, eventually, is_installed, skip};
+use crate::support::{Home, eventually, have, not_as_this_user};
 
 /// Somebody else on this machine.
 const OTHER: u32 = 61_234;
@@ -45,8 +45,10 @@ fn heard(listener: Child) -> usize {
 
 #[test]
 fn a_stranger_on_the_socket_gets_no_token() {
-    if !rustix::process::geteuid().is_root() || !is_installed("python3") {
-        skip("only root can listen as somebody else, and python3 does here");
+    if !rustix::process::geteuid().is_root() {
+        return not_as_this_user("only root can listen as somebody else");
+    }
+    if !have(&["python3"]) {
         return;
     }
     let mut home = Home::untouched();

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Barrier;
 use weighlock_engine::{
-    ApprovalState, ApprovalView, Approvals, DecisionKind, Error, Outcome, Request, State,
+    ApprovalState, ApprovalView, Approvals, DecisionKind, Error, InboxFilter, Outcome, Request,
+    State,
 };
 
 use crate::desk::{BEGUN, Desk, Office, races};
@@ -177,6 +178,7 @@ fn an_approval_and_a_rejection_at_once_are_one_of_both() {
             approved += usize::from(by == "ana");
         }
         println!("{approved} of {times} approved");
+        assert!((1..times).contains(&approved), "one side always won");
         desk.assert_agrees();
     });
 }
@@ -252,6 +254,7 @@ fn an_approval_and_a_withdrawal_at_once_are_one_of_both() {
             }
         }
         println!("{approved} of {times} approved");
+        assert!((1..times).contains(&approved), "one side always won");
         desk.assert_agrees();
     });
 }
@@ -293,6 +296,7 @@ fn an_approval_at_the_last_moment_counts_or_has_expired() {
             }
         }
         println!("{approved} of {times} approved");
+        assert!((1..times).contains(&approved), "one side always won");
         desk.assert_agrees();
     });
 }
@@ -380,6 +384,7 @@ fn a_request_that_joins_while_the_answer_comes_is_answered_with_it_or_asked_anew
             }
         }
         println!("{joined} of {} joined in time", times * 4);
+        assert!((1..times * 4).contains(&joined), "one side always won");
         desk.assert_agrees();
     });
 }
@@ -403,6 +408,7 @@ fn what_was_approved_begins_even_if_the_approver_hangs_up() {
             approved += usize::from(now == ApprovalState::Approved);
         }
         println!("{approved} of {times} approved");
+        assert!(approved > 0, "every approver hung up too early");
         desk.assert_agrees();
     });
 }
@@ -450,6 +456,13 @@ fn what_is_asked_expires_even_if_the_requester_hangs_up() {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
         assert_eq!(desk.inbox(), []);
+        let filter = InboxFilter {
+            state: Some(ApprovalState::Expired),
+            limit: 1,
+            ..InboxFilter::default()
+        };
+        let (expired, _) = desk.engine.inbox(filter, &desk.owner()).unwrap();
+        assert_eq!(expired.len(), 1, "nothing was ever asked");
         desk.assert_agrees();
     });
 }

@@ -64,6 +64,30 @@ fn a_file_is_read_with_its_rules_and_what_they_met() {
     assert_eq!(missing["code"], "no_such_policy");
 }
 
+/// Past commands are judged again for these counts: as many as a second is
+/// enough for, however long they are.
+#[test]
+fn a_past_of_long_commands_is_counted_in_part() {
+    let (crew, _) = crew();
+    let long = format!("ls {}", "x ".repeat(60_000));
+    for _ in 0..12 {
+        crew.ask("coder", &long, json!({})).expect(200);
+    }
+    crew.ask("coder", "make deploy", json!({})).expect(200);
+    let file = crew.call("ana").get("/policies/server").expect(200);
+    let all = crew.call("ana").get("/policies?hits=true").expect(200);
+    let compared = crew.call("ana").ask(
+        "POST",
+        "/policies/server/compare",
+        &json!({ "text": RULES }),
+    );
+    for said in [&file, &all, &compared.expect(200)] {
+        assert_eq!(said["looked_at"], 9, "{said}");
+    }
+    assert_eq!(file["rules"][0]["hits"], 1);
+    assert_eq!(file["rules"][1]["unused"], false);
+}
+
 #[test]
 fn every_rule_in_force_says_what_it_is_about_and_what_it_met() {
     let (crew, _) = crew();

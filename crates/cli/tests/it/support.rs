@@ -13,6 +13,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
+pub(crate) use weighlock_testing::{
+    SYSTEM_PATH as SYSTEM, have, is_installed, not_as_this_user, skip,
+};
 
 /// One owner: a base directory, a state directory, at most one server.
 pub(crate) struct Home {
@@ -673,9 +676,6 @@ pub(crate) fn signal(pid: u32, name: &str) {
         .status();
 }
 
-/// Where the system's own tools are. What a test finds here, everyone has.
-pub(crate) const SYSTEM: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-
 /// So long that only what hangs takes longer, on the slowest machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -713,24 +713,14 @@ pub(crate) fn is_alive(pid: u32) -> bool {
         .is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
 }
 
-/// Whether a program is installed for everyone.
-pub(crate) fn is_installed(program: &str) -> bool {
-    let mut dirs = SYSTEM.split(':');
-    dirs.any(|dir| Path::new(dir).join(program).exists())
-}
-
-/// Whether programs are; says so loudly when not.
-pub(crate) fn have(programs: &[&str]) -> bool {
-    let missing = programs.iter().find(|program| !is_installed(program));
-    if let Some(program) = missing {
-        skip(&format!("{program} is not installed"));
+/// Says that the user who runs the tests has no Rust toolchain of their own.
+/// Those in a home directory are what these tests are about.
+pub(crate) fn no_toolchain(bin: &str) {
+    let why = format!("there is no cargo in {bin}");
+    match rustix::process::geteuid().is_root() {
+        true => skip(&why),
+        false => not_as_this_user(&why),
     }
-    missing.is_none()
-}
-
-/// Says loudly that something was not tried here.
-pub(crate) fn skip(why: &str) {
-    eprintln!("SKIPPED: {why}");
 }
 
 /// Tells whether a pid is a server of ours, so that no other process is hit.

@@ -18,7 +18,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::{Home, have, skip};
+use crate::support::{Home, have, not_as_this_user};
 
 /// What must not be seen.
 const CANARY: &str = "canary-8e1d";
@@ -553,7 +553,7 @@ fn a_base_that_is_swapped_is_never_mistaken() {
 #[test]
 fn root_is_never_root_inside() {
     if !is_root() {
-        return skip("only root has this to fear");
+        return not_as_this_user("only root has this to fear");
     }
     let home = Home::new();
     let _server = home.serve(&[]);
@@ -594,7 +594,7 @@ fn root_is_never_root_inside() {
 #[test]
 fn files_in_somebodys_directory_are_that_ones() {
     if !is_root() {
-        return skip("only root becomes somebody else");
+        return not_as_this_user("only root becomes somebody else");
     }
     let home = Home::new();
     let base = home.base();

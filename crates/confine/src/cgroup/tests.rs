@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{Timespec, poll};
 use rustix::process::{WaitOptions, geteuid, waitpid};
+use weighlock_testing::{not_as_this_user, skip};
 
 use super::*;
 use crate::fork::{Fork, exit, fork};
@@ -24,11 +25,21 @@ fn bounded() -> Option<Cgroup> {
         .iter()
         .any(Result::is_err);
     if missing {
-        println!("SKIPPED: no control groups to be had here: {held:?}");
+        say_why_none_is_bounded(&held);
         cgroup.remove();
         return None;
     }
     Some(cgroup)
+}
+
+/// Says that control groups are missing: on most machines, ordinary users have
+/// none.
+fn say_why_none_is_bounded(held: &Held) {
+    let why = format!("no control groups: {held:?}");
+    match geteuid().is_root() {
+        true => skip(&why),
+        false => not_as_this_user(&why),
+    }
 }
 
 /// Starts a script inside. It goes on when it is told to.
@@ -195,15 +206,14 @@ fn keepers_do_not_meet_each_other_in_one_group() {
 #[test]
 fn what_cannot_be_had_is_said_with_its_reason() {
     if geteuid().is_root() {
-        println!("SKIPPED: root may do anything");
-        return;
+        return not_as_this_user("root may make control groups");
     }
     let mut cgroup = Cgroup::prepare();
     let prepared = cgroup.held();
     assert_eq!(cgroup.bound(&BOUNDS), prepared);
     println!("{prepared:?}");
     if prepared.memory.is_ok() {
-        println!("SKIPPED: a subtree is delegated to us");
+        not_as_this_user("a subtree is delegated to this user");
     } else {
         assert_eq!(cgroup.enter(std::process::id()), prepared);
         assert_eq!(cgroup.exceeded(), Exceeded::default());

@@ -213,7 +213,7 @@ mod tests {
     #[test]
     fn a_layer_is_tried_as_a_run_would_have_it() {
         if !is_root() {
-            return eprintln!("SKIPPED: only root lends its files");
+            return weighlock_testing::not_as_this_user("only root lends its files");
         }
         let dir = std::env::temp_dir().join(format!("weighlock-lent-{}", std::process::id()));
         let layer = dir.join("layer");

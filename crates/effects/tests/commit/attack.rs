@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use rustix::fs::{CWD, FileType, Mode, RenameFlags, mknodat, renameat_with};
 use weighlock_effects::{Changes, CommitError, Place};
+use weighlock_testing::not_as_this_user;
 
 use crate::basic::mixed;
 use crate::stage::{Stage, apply, is_root, leftovers};
@@ -209,8 +210,7 @@ fn devices_and_pipes_are_refused() {
     .unwrap();
     is_refused(&stage, &stage.changes(), "pipe");
     if !is_root() {
-        eprintln!("skipped: only root makes devices");
-        return;
+        return not_as_this_user("only root makes devices");
     }
     let stage = mixed();
     let null = rustix::fs::makedev(1, 3);
@@ -228,8 +228,7 @@ fn devices_and_pipes_are_refused() {
 #[test]
 fn what_would_belong_to_others_is_refused() {
     if !is_root() {
-        eprintln!("skipped: only root gives files away");
-        return;
+        return not_as_this_user("only root gives files away");
     }
     let mut stage = mixed();
     stage.new_file("foreign", "x");

@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use rustix::fs::{XattrFlags, setxattr};
 use weighlock_effects::{Changes, Place, Recovered, recover};
+use weighlock_testing::skip;
 
 use crate::basic::mixed;
 use crate::stage::{Stage, apply, leftovers};
@@ -170,7 +171,7 @@ fn has_strace() -> bool {
         .status();
     let works = works.is_ok_and(|status| status.success());
     if !works {
-        eprintln!("skipped: strace is not here, or may not trace");
+        skip("strace is not installed, or may not trace");
     }
     works
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use weighlock_effects::CommitError;
+use weighlock_testing::{not_as_this_user, skip};
 
 use crate::stage::{Stage, apply, is_root, leftovers};
 use crate::tree::{assert_same, tree};
@@ -34,8 +35,7 @@ fn a_full_disk_leaves_everything_as_it_was() {
         return on_a_small_disk(Path::new(&small));
     }
     if !is_root() {
-        eprintln!("skipped: only root can mount a small file system");
-        return;
+        return not_as_this_user("only root can mount a small file system");
     }
     let small = tempfile::tempdir().unwrap();
     let this = std::env::current_exe().unwrap();
@@ -51,8 +51,7 @@ fn a_full_disk_leaves_everything_as_it_was() {
     let said = String::from_utf8_lossy(&done.stdout).into_owned();
     let failed = String::from_utf8_lossy(&done.stderr).into_owned();
     if failed.contains("unshare failed") || failed.contains("permission denied") {
-        eprintln!("skipped: cannot mount here: {failed}");
-        return;
+        return skip(&format!("cannot mount here: {failed}"));
     }
     assert!(done.status.success(), "{said}{failed}");
     assert!(said.contains("1 passed"), "{said}{failed}");

@@ -9,6 +9,7 @@ use std::path::Path;
 
 use rustix::fs::{Mode, OFlags, XattrFlags, mkdirat, openat, setxattr};
 use weighlock_effects::{Change, Changes, Kind, Node};
+use weighlock_testing::{not_as_this_user, skip};
 
 use crate::stage::{Stage, apply, is_root};
 use crate::tree::{assert_same, tree};
@@ -92,8 +93,7 @@ fn rights_and_attributes_change_and_come_back() {
         setxattr(path, name, value, XattrFlags::empty()).is_ok()
     };
     if !set(&stage.live().join("plain"), "user.old", b"1") {
-        eprintln!("skipped: no extended attributes here");
-        return;
+        return skip("this file system has no extended attributes");
     }
     stage.new_mode("plain", 0o640);
     stage.new_mode("dir", 0o700);
@@ -113,8 +113,7 @@ fn what_the_run_set_as_attributes_of_layers_comes_out_as_such() {
     stage.new_file("new", "n");
     let name = "user.overlay.overlay.mine";
     if setxattr(stage.upper().join("new"), name, b"1", XattrFlags::empty()).is_err() {
-        eprintln!("skipped: no extended attributes here");
-        return;
+        return skip("this file system has no extended attributes");
     }
     stage.commit().unwrap();
     let seen = &tree(&stage.live())[Path::new("new")];
@@ -167,13 +166,13 @@ fn everything_works_across_file_systems() {
 /// The live tree in memory, all else on disk.
 pub(crate) fn on_another_file_system() -> Option<Stage> {
     let Ok(other) = tempfile::tempdir_in("/dev/shm") else {
-        eprintln!("skipped: /dev/shm cannot be written");
+        skip("/dev/shm cannot be written");
         return None;
     };
     let stage = Stage::with(Some(other));
     let device = |path: &Path| fs::metadata(path).unwrap().dev();
     if device(&stage.live()) == device(&stage.upper()) {
-        eprintln!("skipped: temporary files are in memory too");
+        skip("temporary files are in memory too");
         return None;
     }
     Some(stage)
@@ -317,8 +316,7 @@ fn depth(base: &Path) -> usize {
 #[test]
 fn root_gives_files_to_their_owner_and_back() {
     if !is_root() {
-        eprintln!("skipped: only root has files of others");
-        return;
+        return not_as_this_user("only root has files of others");
     }
     let mut stage = match on_another_file_system() {
         Some(stage) => stage,

@@ -1,6 +1,8 @@
 //! One run over a live tree: each way to change something.
 
-use crate::world::{World, check, has_setfattr, said};
+use weighlock_testing::have;
+
+use crate::world::{World, check, said};
 
 #[test]
 fn a_run_that_only_reads_changes_nothing() {
@@ -209,7 +211,7 @@ fn names_are_any_bytes() {
 
 #[test]
 fn attributes_of_the_run_count_and_those_of_the_layer_do_not() {
-    if !has_setfattr() {
+    if !have(&["setfattr"]) {
         return;
     }
     check("echo 1 > f", "setfattr -n user.x -v 1 f", &["mode f"]);

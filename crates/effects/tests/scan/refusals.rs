@@ -1,8 +1,10 @@
 //! What is never applied.
 
-use std::process::Command;
+use std::process::{Command, Stdio};
 
-use crate::world::{World, has_setfattr, is_root, said, text};
+use weighlock_testing::{have, not_as_this_user};
+
+use crate::world::{World, is_root, said, text};
 
 fn refused(setup: &str, script: &str, expected: &[&str]) {
     let Some(mut world) = World::new(setup) else {
@@ -67,7 +69,7 @@ fn rights_of_others_are_refused() {
         "mkdir d/e; chmod 2700 d; touch d/e/f",
         &[],
     );
-    if is_root() && has_setfattr() {
+    if is_root() && have(&["setfattr"]) {
         let grant = "setfattr -n security.capability -v 0x0100000200040000000000000000000000000000";
         refused("", &format!("touch f; {grant} f"), &[&format!("f: {why}")]);
         refused(&format!("echo 1 > f; {grant} f"), "chmod 600 f", &[]);
@@ -77,8 +79,7 @@ fn rights_of_others_are_refused() {
 #[test]
 fn owners_that_are_not_the_sandbox_s_are_refused() {
     if !is_root() {
-        eprintln!("skipped: only root gives files away");
-        return;
+        return not_as_this_user("only root gives files away");
     }
     refused(
         "",
@@ -93,8 +94,7 @@ fn owners_that_are_not_the_sandbox_s_are_refused() {
 #[test]
 fn what_took_away_its_own_rights_is_refused_if_we_need_them() {
     if is_root() {
-        eprintln!("skipped: root reads everything");
-        return;
+        return not_as_this_user("root reads everything");
     }
     let why = "cannot be read: its rights forbid it";
     refused("", "echo 1 > f; chmod 000 f", &[&format!("f: {why}")]);
@@ -111,18 +111,26 @@ const INSIDE: &str = "WEIGHLOCK_TEST_INSIDE";
 #[test]
 fn mount_points_are_left_alone() {
     if !is_root() {
-        eprintln!("skipped: only root mounts without becoming another user");
-        return;
+        return not_as_this_user("only root mounts without becoming another user");
     }
     if std::env::var_os(INSIDE).is_none() {
         let again = Command::new("unshare")
             .arg("-m")
             .arg(std::env::current_exe().unwrap())
-            .args(["--exact", "refusals::mount_points_are_left_alone"])
+            .args([
+                "--exact",
+                "refusals::mount_points_are_left_alone",
+                "--nocapture",
+            ])
             .env(INSIDE, "1")
+            .stderr(Stdio::inherit())
             .output()
             .unwrap();
-        assert!(again.status.success(), "{again:?}");
+        let said = String::from_utf8_lossy(&again.stdout);
+        assert!(
+            again.status.success() && said.contains("1 passed"),
+            "{said}"
+        );
         return;
     }
     let why = "is where another file system is mounted";
@@ -134,7 +142,7 @@ fn mount_points_are_left_alone() {
 
 #[test]
 fn what_would_be_a_mark_of_layers_outside_is_refused() {
-    if !has_setfattr() {
+    if !have(&["setfattr"]) {
         return;
     }
     let Some(mut world) = World::new("echo 1 > old") else {

@@ -4,9 +4,11 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::OnceLock;
 
 use weighlock_confine::{FileId, Identity};
 use weighlock_effects::{Changes, Layer, Raw, Root, Source, Time};
+use weighlock_testing::skip;
 
 /// A temporary directory with all of it.
 pub(crate) struct World {
@@ -15,7 +17,8 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// Makes a live tree with a script; `None`, loudly, where nobody may mount.
+    /// Makes a live tree with a script. Skips and returns `None` where nobody may
+    /// mount.
     pub(crate) fn new(setup: &str) -> Option<Self> {
         let dir = tempfile::tempdir().unwrap();
         let world = Self {
@@ -25,11 +28,7 @@ impl World {
         fs::create_dir(world.live()).unwrap();
         fs::create_dir(world.path("mnt")).unwrap();
         world.in_live(setup);
-        if !world.can_mount() {
-            eprintln!("skipped: this kernel lets us mount no overlay");
-            return None;
-        }
-        Some(world)
+        world.can_mount_or_skips().then_some(world)
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -95,6 +94,19 @@ impl World {
     fn below(&self) -> Vec<PathBuf> {
         let earlier = self.layers.iter().rev().skip(1);
         earlier.map(|layer| layer.join("upper")).collect()
+    }
+
+    /// Says once for each test, however many worlds it makes, that none can be
+    /// mounted.
+    fn can_mount_or_skips(&self) -> bool {
+        static CAN_MOUNT: OnceLock<bool> = OnceLock::new();
+        *CAN_MOUNT.get_or_init(|| {
+            let can = self.can_mount();
+            if !can {
+                skip("this kernel lets us mount no overlay");
+            }
+            can
+        })
     }
 
     fn can_mount(&self) -> bool {
@@ -197,15 +209,6 @@ pub(crate) fn check(setup: &str, script: &str, expected: &[&str]) {
     assert_eq!(said(&changes), expected, "after `{script}` on `{setup}`");
     assert!(changes.entries.iter().all(|change| !change.overtaken));
     assert_eq!(changes.conflicts().unwrap(), []);
-}
-
-/// Whether programs in a layer can set extended attributes; if not, loudly.
-pub(crate) fn has_setfattr() -> bool {
-    let has = Command::new("setfattr").arg("--version").output().is_ok();
-    if !has {
-        eprintln!("skipped: there is no setfattr here");
-    }
-    has
 }
 
 fn done(script: &str, output: Output) {

@@ -50,7 +50,7 @@ impl Engine {
                 let root = changes.roots.get(change.root)?;
                 Some((root.live.clone(), change.path.path().to_owned()))
             });
-            self.found.secrets.remember(made);
+            self.walls.remember_created(made);
         }
         Ok(applied)
     }

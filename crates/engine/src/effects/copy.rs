@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
-use weighlock_confine::{Access, FileId, Identity, Inodes, Mount, Network, Writes, is_root};
+use weighlock_confine::{Access, Inodes, Network, is_root};
 use weighlock_effects::{Layer, Root, Source, Time};
 use weighlock_policy::Permit;
+use weighlock_walls::{CopyLayers, LowerCopy, Review, Sandbox};
 
 use super::COPIED;
 use super::keep::Comes;
@@ -18,11 +19,6 @@ use crate::error::Error;
 use crate::inbox::{Kept, card_of};
 use crate::principal::Right;
 use crate::run::Case;
-use crate::sandbox::{Review, Sandbox};
-use crate::walls::is_roots;
-
-/// The layer over the home directory, beside those that have numbers.
-const HOME: &str = "home";
 
 /// How many held changes of a session are seen by its next run. The kernel
 /// takes 500 layers, and each costs a few tens of microseconds.
@@ -71,117 +67,6 @@ enum Manner {
     Copy,
 }
 
-/// The layers of one run.
-pub(crate) struct Layers {
-    /// Where new ones are made; none where nothing can be written.
-    dir: Option<PathBuf>,
-    /// Copies of earlier runs, the newest first.
-    below: Vec<(String, Copied)>,
-    roots: Vec<Root>,
-    /// Whether what is written to the home directory stays there.
-    home_stays: bool,
-    /// Where that is kept meanwhile otherwise.
-    home: Option<PathBuf>,
-    /// Keeps all of them there until the run has begun.
-    pub(crate) comes: Option<Comes>,
-    /// The run cannot read secret files.
-    pub(crate) closed: bool,
-}
-
-impl Layers {
-    /// Returns the mount that shows a directory through layers.
-    pub(crate) fn over(&mut self, at: &Path, owner: Identity, lent: bool) -> io::Result<Mount> {
-        let meta = at.symlink_metadata()?;
-        let is = FileId::from(&meta);
-        let below = self.below.iter().filter_map(|(_, copy)| copy.upper(at));
-        let below: Vec<PathBuf> = below.collect();
-        let mut layer = None;
-        if let Some(dir) = &self.dir {
-            let dir = dir.join(self.roots.len().to_string());
-            let made = Layer::make(&dir, at)?;
-            self.roots.push(Root {
-                live: at.to_owned(),
-                is,
-                owner: match lent {
-                    true => Identity { uid: 0, gid: 0 },
-                    false => owner,
-                },
-                source: Source::Upper(made.upper()),
-                below: below.clone(),
-            });
-            layer = Some(dir);
-        }
-        Ok(Mount::Layered {
-            from: at.to_owned(),
-            at: at.to_owned(),
-            is: Some(is),
-            lent,
-            below,
-            layer,
-        })
-    }
-
-    /// Returns what becomes of what is written to the home directory, which
-    /// is kept at `home`. What is `shared` is seen in a layer.
-    pub(crate) fn over_home(
-        &mut self,
-        home: &Path,
-        shared: impl FnOnce() -> io::Result<Vec<(PathBuf, PathBuf)>>,
-    ) -> io::Result<Writes> {
-        if self.home_stays {
-            return Ok(Writes::Kept);
-        }
-        let Some(dir) = &self.dir else {
-            return Ok(Writes::Refused);
-        };
-        let layer = dir.join(HOME);
-        self.home = Some(Layer::make(&layer, home)?.upper());
-        let below = self.below.iter().filter_map(|(_, copy)| copy.home.clone());
-        Ok(Writes::Layered {
-            below: below.collect(),
-            layer,
-            shared: shared()?,
-        })
-    }
-
-    /// Returns where it is kept, if it is to be thrown away.
-    pub(crate) fn home(&self) -> Option<&Path> {
-        self.home.as_deref()
-    }
-
-    /// Lets nothing stay that the run writes to the home directory.
-    pub(crate) fn doubt(&mut self) {
-        self.home_stays = false;
-    }
-
-    /// Returns whether something is seen that nobody has decided about, nor a
-    /// rule beforehand: whoever asks may have written what is run.
-    pub(crate) fn is_doubtful(&self) -> bool {
-        self.below.iter().any(|(_, copy)| !copy.allowed)
-    }
-
-    /// Returns the layers over a directory that earlier runs have written to
-    /// which could read secret files.
-    pub(crate) fn with_secrets(&self, at: &Path) -> Vec<PathBuf> {
-        let open = self.below.iter().filter(|(_, copy)| !copy.closed);
-        open.filter_map(|(_, copy)| copy.upper(at)).collect()
-    }
-
-    /// Returns whether anything of it is to be seen.
-    pub(crate) fn is_wanted(&self) -> bool {
-        self.dir.is_some() || !self.below.is_empty()
-    }
-
-    pub(crate) fn is_writable(&self) -> bool {
-        self.dir.is_some()
-    }
-
-    /// Returns the runs whose held changes are seen.
-    pub(crate) fn below(&self) -> Vec<String> {
-        self.below.iter().map(|(run, _)| run.clone()).collect()
-    }
-}
-
 impl Copied {
     pub(super) fn load(dir: &Path) -> io::Result<Option<Self>> {
         match fs::read(dir.join(COPIED)) {
@@ -213,12 +98,14 @@ impl Copied {
         })
     }
 
-    /// Where it has what was written to a directory.
-    fn upper(&self, live: &Path) -> Option<PathBuf> {
-        let root = self.roots.iter().find(|root| root.live == live)?;
-        match &root.source {
-            Source::Upper(dir) => Some(dir.clone()),
-            Source::Images(_) | Source::Live(_) => None,
+    /// Returns what a later run sees of it.
+    fn lower_copy(&self, run: String) -> LowerCopy {
+        LowerCopy {
+            run,
+            uppers: self.uppers().collect(),
+            home: self.home.clone(),
+            allowed: self.allowed,
+            closed: self.closed,
         }
     }
 }
@@ -310,40 +197,31 @@ impl Engine {
         })
     }
 
-    /// Puts together the layers of a run.
-    pub(crate) fn layers(&self, case: &Case, permit: &Permit, run: &str) -> Result<Layers, Error> {
+    /// Puts together the layers of a run, and announces that it comes: that
+    /// keeps the layers which it sees until it has begun.
+    pub(crate) fn layers(
+        &self,
+        case: &Case,
+        permit: &Permit,
+        run: &str,
+    ) -> Result<(CopyLayers, Option<Comes>), Error> {
         let manner = self.manner(case, permit)?;
-        let mut layers = Layers {
-            dir: None,
-            below: vec![],
-            roots: vec![],
-            // What nobody has allowed must not leave settings for what somebody
-            // will allow.
-            home_stays: !permit.is_unasked() || permit.on_copy() && self.is_reviewed_never(case),
-            home: None,
-            comes: None,
-            closed: false,
-        };
+        // What nobody has allowed must not leave settings for what somebody
+        // will allow.
+        let keeps_home = !permit.is_unasked() || permit.on_copy() && self.is_reviewed_never(case);
+        let mut layers = CopyLayers::direct(keeps_home);
         if let Manner::Direct = manner {
-            return Ok(layers);
+            return Ok((layers, None));
         }
+        let mut below = vec![];
         let comes = self.coming.announce(run, || {
-            let held = self.store.held_changes(Some(&case.session))?;
-            // One that is tried again sees what it saw before.
-            for row in held.into_iter().filter(|row| *row.run < *run) {
-                let dir = self.copy_dir(&row.run);
-                if let Ok(Some(copy)) = Copied::load(&dir) {
-                    layers.below.push((row.run, copy));
-                }
-            }
-            Ok::<_, Error>(layers.below())
+            below = self.copies_below(&case.session, run)?;
+            Ok::<_, Error>(below.iter().map(|copy| copy.run.clone()).collect())
         })?;
-        layers.comes = Some(comes);
-        if layers.below.len() > MAX_BELOW {
-            return Err(Error::TooManyDrafts {
-                held: layers.below.len(),
-            });
+        if below.len() > MAX_BELOW {
+            return Err(Error::TooManyDrafts { held: below.len() });
         }
+        layers.show_below(below);
         if let Manner::Copy = manner {
             let dir = self.copy_dir(run);
             if let Some(inodes) = Inodes::of(&self.config.state_dir)
@@ -351,11 +229,22 @@ impl Engine {
             {
                 return Err(Error::FewInodes { inodes });
             }
-            let made = fs::create_dir_all(&dir);
-            made.map_err(Error::file(&dir))?;
-            layers.dir = Some(dir);
+            fs::create_dir_all(&dir).map_err(Error::file(&dir))?;
+            layers.write_to(dir);
         }
-        Ok(layers)
+        Ok((layers, Some(comes)))
+    }
+
+    /// Returns the undecided changes of a session that a run sees, the newest
+    /// first. A run that is tried again sees those that it saw before.
+    fn copies_below(&self, session: &str, run: &str) -> Result<Vec<LowerCopy>, Error> {
+        let held = self.store.held_changes(Some(session))?;
+        let older = held.into_iter().filter(|row| *row.run < *run);
+        let copies = older.filter_map(|row| {
+            let copied = Copied::load(&self.copy_dir(&row.run)).ok().flatten()?;
+            Some(copied.lower_copy(row.run))
+        });
+        Ok(copies.collect())
     }
 
     /// Writes down what is known about a copy before anything runs on it.
@@ -363,23 +252,26 @@ impl Engine {
         &self,
         case: &Case,
         permit: &Permit,
-        layers: Layers,
+        run: &str,
+        layers: CopyLayers,
     ) -> Result<(), Error> {
-        let below = layers.below();
-        let Some(dir) = layers.dir else {
+        if !layers.is_writable() {
             return Ok(());
-        };
+        }
+        let dir = self.copy_dir(run);
+        let (below, closed) = (layers.runs_below(), layers.closed);
+        let (roots, home) = layers.into_roots();
         let judgement = &case.judged.judgement;
         let sandbox = &case.known.sandbox;
         let online = !permit.on_copy() && sandbox.network == Network::On;
         let copied = Copied {
-            roots: layers.roots,
-            home: layers.home,
+            roots,
+            home,
             below,
             since: now(),
             request: Kept::from(case).to_json(),
             allowed: !permit.on_copy() || self.is_reviewed_never(case),
-            closed: layers.closed,
+            closed,
             ask_all: case.request.preview,
             for_question: case.for_question,
             network: online.then(|| hosts(judgement)),
@@ -395,24 +287,18 @@ impl Engine {
 
     /// Returns why a directory cannot be shown as a copy, if it cannot.
     pub(crate) fn why_no_copy(&self, sandbox: &Sandbox, cwd: &Path) -> Option<String> {
-        let dir = self.territory(sandbox, cwd, &self.home)?;
-        let lent = is_root() && sandbox.user.is_none() && is_roots(&dir);
-        let copies = match lent {
-            true => &self.found.lent_copies,
-            false => &self.found.copies,
-        };
-        copies.get(&dir, || {
-            mounted_below(&dir).or_else(|| self.try_copy(&dir, lent))
-        })
+        let try_copy = |dir: &Path, lent| self.try_copy(dir, lent);
+        self.walls.why_no_copy(sandbox, cwd, try_copy)
     }
 
     /// Returns the same for a sandbox as such. One that is as many projects as
     /// there are directories has none at hand, and an empty one stands for them.
     pub(crate) fn why_no_copies(&self, sandbox: &Sandbox) -> Option<String> {
         let base = &self.config.base;
-        if self.territory(sandbox, base, &self.home).is_some() {
+        if self.walls.usable_directory(sandbox, base).is_some() {
             return self.why_no_copy(sandbox, base);
         }
+        // A server that is root owns the empty directory.
         let lent = is_root() && sandbox.user.is_none();
         let why = self.try_layer(lent, |place| {
             let empty = place.join("live");
@@ -457,19 +343,6 @@ pub(super) fn no_copy(why: &str) -> Error {
         format!("{why}; nothing was run"),
         "set `review = \"before\"` for this sandbox, or see `weighlock doctor`",
     )
-}
-
-/// What is mounted below a directory is not seen through a layer.
-pub(crate) fn mounted_below(dir: &Path) -> Option<String> {
-    let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
-    let points = mounts.lines().filter_map(|line| line.split(' ').nth(4));
-    let point = { points }.find(|point| {
-        let point = Path::new(point);
-        point != dir && point.starts_with(dir)
-    })?;
-    Some(format!(
-        "{point} is mounted below the directory, and would not be seen on a copy"
-    ))
 }
 
 /// The hosts that a command names.

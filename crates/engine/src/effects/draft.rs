@@ -11,6 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weighlock_effects::{Change, Changes, Kind, Page, Raw, Root, Source};
 use weighlock_store::ChangesRow;
+use weighlock_walls::{Sandbox, WorkDir};
 
 use super::copy::Copied;
 use super::list::{ChangesInfo, FileDiff, Looking};
@@ -19,10 +20,8 @@ use super::{CHANGES, apart};
 use crate::engine::Engine;
 use crate::error::{Error, brief};
 use crate::judge::clean;
-use crate::place::Place;
 use crate::principal::Principal;
 use crate::project::View;
-use crate::sandbox::Sandbox;
 use crate::view::{Run, time};
 
 /// The undecided changes of one session.
@@ -98,8 +97,8 @@ impl Engine {
         sandbox: &Sandbox,
         asked: Option<&str>,
         session: &str,
-    ) -> Result<Option<Place>, Error> {
-        let whole = self.directory_of(sandbox);
+    ) -> Result<Option<WorkDir>, Error> {
+        let whole = self.walls.directory_of(sandbox);
         let path = clean(&whole.join(asked.unwrap_or(".")));
         if !path.starts_with(whole) || path.to_str().is_none() {
             return Ok(None);
@@ -109,7 +108,7 @@ impl Engine {
             let roots = copied.map_or(vec![], |copied| copied.roots);
             let found = roots.iter().find_map(|root| open_upper(root, &path));
             if let Some(fd) = found {
-                return Ok(Some(Place { path, fd }));
+                return Ok(Some(WorkDir { path, fd }));
             }
         }
         Ok(None)
@@ -122,11 +121,11 @@ impl Engine {
         cwd: &Path,
         session: Option<&str>,
     ) -> Result<View, Error> {
-        let root = self.territory(sandbox, cwd, &self.home);
-        let homes = self.homes_of(&sandbox.id);
+        let root = self.walls.usable_directory(sandbox, cwd);
+        let homes = self.walls.homes_of(&sandbox.id);
         let mut layers: Vec<_> = homes
             .iter()
-            .map(|at| (self.home.clone(), at.clone()))
+            .map(|at| (self.walls.home().to_owned(), at.clone()))
             .collect();
         if let Some(session) = session {
             for row in self.store.held_changes(Some(session))? {

@@ -43,11 +43,11 @@ impl Engine {
         };
         let in_force = self.policy.current();
         let live = changes.roots.iter().map(|root| &root.live);
-        let run = live.flat_map(|dir| self.protected(dir, &known.sandbox.unprotected));
+        let run = live.flat_map(|dir| self.walls.protected_paths(dir, &known.sandbox.unprotected));
         Ok(Judge {
             rules: self.policy.rules(&in_force, None, &who, None),
             run: run.collect(),
-            home: self.home.clone(),
+            home: self.walls.home().to_owned(),
         })
     }
 }

@@ -24,7 +24,6 @@ mod words;
 
 use std::path::PathBuf;
 
-pub(crate) use self::copy::{Layers, mounted_below};
 pub use self::draft::{Draft, DraftRun};
 pub(crate) use self::keep::{Comes, Coming};
 pub use self::list::{ChangeInfo, ChangesInfo, ConflictInfo, FileDiff};

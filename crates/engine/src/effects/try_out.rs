@@ -58,7 +58,7 @@ impl Engine {
                 ));
             }
         };
-        let there = self.copying.read().await;
+        let there = self.archiver.hold_files().await;
         self.forget_try(&command.id).await?;
         drop(there);
         let beginning = Beginning::Tried {
@@ -85,7 +85,7 @@ impl Engine {
     /// since it or another text is to run for real. Its request stays, so that
     /// it begins even if this server ends now.
     pub(crate) async fn discard_try(&self, command: &Command, by: &str) -> Result<(), Error> {
-        let _there = self.copying.read().await;
+        let _there = self.archiver.hold_files().await;
         let _one = self.committing.lock().await;
         for row in self.built_on(&command.id)? {
             self.throw_one(row, by, Some(&command.id)).await?;

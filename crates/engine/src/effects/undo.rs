@@ -88,7 +88,7 @@ impl Engine {
         changes: &Changes,
         who: &Principal,
     ) -> Result<Run, Error> {
-        let _there = self.copying.read().await;
+        let _there = self.archiver.hold_files().await;
         let _one = self.committing.lock().await;
         let command = self.record_undo(&row, who).await?;
         let permit = ChangeQuestion::about(&changes.hash()).approved_by(who.name());

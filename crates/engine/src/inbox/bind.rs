@@ -44,8 +44,8 @@ impl Engine {
             request,
             parts: &judged.judgement.facts.parts,
             cwd: &place.path,
-            home: &self.home,
-            homes: self.homes_of(&known.sandbox.id),
+            home: self.walls.home(),
+            homes: self.walls.homes_of(&known.sandbox.id),
             path,
         };
         let files = looked.files();
@@ -60,7 +60,7 @@ impl Engine {
             [&request.in_terminal, &request.shell_dir],
             sandbox.id,
             Guard::of(sandbox),
-            identity(self.directory_of(sandbox), &mut read),
+            identity(self.walls.directory_of(sandbox), &mut read),
             identity(&place.path, &mut read),
             path,
             files,

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use weighlock_policy::{Access, Effect, Part, PlaceKind, Verdict};
+use weighlock_screen::hidden_characters;
 use weighlock_store::{Answer, Approval, ApprovalState, Risk, State};
 
 use crate::effects::{ChangesView, ConflictInfo};
@@ -13,7 +14,6 @@ use crate::explain::{Explanation, ReasonView};
 use crate::id;
 use crate::request::Input;
 use crate::run::Case;
-use crate::safe;
 use crate::view::time;
 
 /// How many of the runs that share a question are named.
@@ -236,7 +236,7 @@ fn reasons(case: &Case) -> Vec<ReasonView> {
         span: None,
     };
     let mut reasons = case.judged.reasons();
-    let hidden = safe::hidden(&case.request.command);
+    let hidden = hidden_characters(&case.request.command);
     if hidden > 0 {
         let text = format!("contains hidden or look-alike characters ({hidden})");
         reasons.push(own("hidden_characters", text));

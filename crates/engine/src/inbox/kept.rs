@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 use weighlock_exec::Shell;
+use weighlock_walls::Review;
 
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::principal::{Principal, Role, Via};
 use crate::request::{Input, Request, Terminal};
 use crate::run::Case;
-use crate::sandbox::Review;
 
 /// Everything that running it takes. It may hold secrets, and is removed from
 /// the store as soon as it is settled.

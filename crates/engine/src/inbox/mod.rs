@@ -422,11 +422,6 @@ impl Case {
     }
 }
 
-/// Returns whether a question still waits.
-pub(crate) fn is_pending(approval: &Approval) -> bool {
-    approval.state == ApprovalState::Pending
-}
-
 /// Returns whether a question is about changes that a command made on a copy.
 pub(crate) fn is_about_changes(approval: &Approval) -> bool {
     approval.body.get("effect").is_some()

@@ -8,15 +8,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use weighlock_store::PrincipalRow;
+use weighlock_walls::{DEFAULT_SANDBOX, PasswdEntry};
 
 pub(crate) use self::secret::hex;
 pub(crate) use self::signin::Doorbell;
 pub use self::token::{NewToken, TokenInfo};
 use crate::engine::Engine;
 use crate::error::{Error, brief};
-use crate::passwd;
 use crate::principal::{Extra, Principal, Right, Role, Via};
-use crate::sandbox::DEFAULT;
 use crate::view::time;
 
 /// Names that the record uses for others than people and agents.
@@ -99,7 +98,7 @@ impl Engine {
             let _ = self.owner.set(row.name);
             return Ok(());
         }
-        let user = passwd::Entry::find(|user| user.uid == uid);
+        let user = PasswdEntry::find_user(|user| user.uid == uid);
         let named = user
             .map(|user| user.name)
             .filter(|name| check_name(name).is_ok());
@@ -118,7 +117,7 @@ impl Engine {
             active: true,
             body: extra(&Extra {
                 sandboxes: None,
-                default_sandbox: Some(DEFAULT.into()),
+                default_sandbox: Some(DEFAULT_SANDBOX.into()),
             }),
             version: 1,
             created_at: now,

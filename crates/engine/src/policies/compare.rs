@@ -64,7 +64,7 @@ impl Engine {
             limit: LOOK_BACK,
             ..Filter::default()
         };
-        let past = self.commands(latest, who)?;
+        let past = self.newest(&latest, who)?.commands;
         let mut compared = Compared {
             looked_at: past.len(),
             ..Compared::default()

@@ -19,11 +19,12 @@ pub use self::save::Save;
 use crate::engine::Engine;
 use crate::error::{Error, brief};
 use crate::explain::RuleInForce;
+use crate::past::Newest;
 use crate::policy::{RuleDraft, RuleFile};
 use crate::principal::{Principal, Right};
 use crate::view::time;
 
-/// How many commands hits are counted in. Judging so many takes a blink.
+/// In how many commands hits are counted at most. Judging so many takes a blink.
 const COUNTED: usize = 1000;
 
 /// How far back hits are counted, in microseconds.
@@ -293,7 +294,7 @@ impl Engine {
         }
         let now = self.clock.micros();
         let past = self.lately(file.sandbox.clone(), now, who)?;
-        let hits = self.hits(&past, now, |judgement| {
+        let hits = self.hits(&past.commands, now, |judgement| {
             let met = judgement.met(file.kind());
             met.into_iter().map(str::to_owned).collect()
         });
@@ -304,10 +305,10 @@ impl Engine {
             }
         }
         // Where there were more commands than were looked at, nobody knows.
-        if past.len() < COUNTED {
+        if past.all {
             self.mark_unused(file, rules, now - MONTH)?;
         }
-        Ok(of_the_week(&past, now))
+        Ok(of_the_week(&past.commands, now))
     }
 
     /// The same for rules of any origin.
@@ -318,7 +319,7 @@ impl Engine {
     ) -> Result<usize, Error> {
         let now = self.clock.micros();
         let past = self.lately(None, now, who)?;
-        let hits = self.hits(&past, now, |judgement| {
+        let hits = self.hits(&past.commands, now, |judgement| {
             let met = judgement.tried().into_iter().filter(|rule| rule.matched);
             met.map(|rule| (rule.layer, rule.name)).collect()
         });
@@ -332,7 +333,7 @@ impl Engine {
             *counted = Some(met.map_or(0, |(count, _)| *count));
             *last_hit = met.map(|(_, last)| time(*last));
         }
-        Ok(of_the_week(&past, now))
+        Ok(of_the_week(&past.commands, now))
     }
 
     /// Returns the newest commands of the last days.
@@ -341,14 +342,14 @@ impl Engine {
         sandbox: Option<String>,
         now: i64,
         who: &Principal,
-    ) -> Result<Vec<Command>, Error> {
+    ) -> Result<Newest, Error> {
         let latest = Filter {
             sandbox,
             since: Some(now - MONTH),
             limit: COUNTED,
             ..Filter::default()
         };
-        self.commands(latest, who)
+        self.newest(&latest, who)
     }
 
     /// Judges commands again, and counts the rules that each has met: how often

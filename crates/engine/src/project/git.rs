@@ -1,18 +1,19 @@
 //! The settings of git repositories.
 //!
 //! Unknown keys count as dangerous: extensions of git, and git itself, keep
-//! learning new ones. What [`crate::env`] sets for runs that only read wins over
-//! a few more (`core.hooksPath`), and those are harmless here, too, unless the
-//! command takes that away (`env -i`).
+//! learning new ones. What [`build_environment`](weighlock_walls::build_environment)
+//! sets for runs that only read wins over a few more (`core.hooksPath`), and
+//! those are harmless here, too, unless the command takes that away (`env -i`).
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use weighlock_walls::{GitSetting, join_lexically, parse_git_config};
+
 use super::index::submodules;
 use super::view::View;
-use crate::protect::{Setting, lexical, settings};
 
 /// Repositories that are looked at for one part: submodules, and those above.
 const MAX_REPOSITORIES: usize = 64;
@@ -310,10 +311,11 @@ impl Look<'_> {
     /// Looks at the files with the settings of a repository, whose own files are
     /// at `work`.
     fn configs(&self, files: &[PathBuf], work: Option<&Path>) -> Result<(), String> {
-        let mut found: Vec<(&Path, Setting)> = vec![];
+        let mut found: Vec<(&Path, GitSetting)> = vec![];
         for file in files {
             for text in self.view.read(file)? {
-                found.extend(settings(&text).into_iter().map(|it| (file.as_path(), it)));
+                let settings = parse_git_config(&text).into_iter();
+                found.extend(settings.map(|it| (file.as_path(), it)));
             }
         }
         let fetches = { found.iter() }.any(|(_, it)| FETCHES.contains(&&*it.plain_name()));
@@ -322,7 +324,7 @@ impl Look<'_> {
         harmful.map_or(Ok(()), |(file, setting)| {
             Err(format!(
                 "`{}` in {} can have git run other code",
-                setting.name(),
+                setting.full_name(),
                 self.view.name(file)
             ))
         })
@@ -330,7 +332,7 @@ impl Look<'_> {
 
     fn is_harmless(
         &self,
-        setting: &Setting,
+        setting: &GitSetting,
         file: &Path,
         work: Option<&Path>,
         fetches: bool,
@@ -342,7 +344,7 @@ impl Look<'_> {
             (_, "core.fsmonitor") => matches!(&*setting.value, b"true" | b"false" | b""),
             (_, "core.worktree") => {
                 let from = file.parent().unwrap_or(file);
-                let tree = lexical(from, Path::new(OsStr::from_bytes(&setting.value)));
+                let tree = join_lexically(from, Path::new(OsStr::from_bytes(&setting.value)));
                 work == Some(&*tree)
             }
             (_, name) if FOR_FETCHING.contains(&name) => !fetches,
@@ -355,5 +357,5 @@ impl Look<'_> {
 /// Returns where a file with a path leads, as git reads it.
 fn pointed_to(from: &Path, text: &[u8]) -> PathBuf {
     let path = text.strip_prefix(b"gitdir:").unwrap_or(text).trim_ascii();
-    lexical(from, Path::new(OsStr::from_bytes(path)))
+    join_lexically(from, Path::new(OsStr::from_bytes(path)))
 }

@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use crate::protect::read_small;
+use weighlock_walls::read_small_file;
 
 /// Far more than anybody writes by hand, or git for them.
 const MAX_SETTINGS: u64 = 256 * 1024;
@@ -83,7 +83,7 @@ impl View {
         let found = self.versions(path)?.into_iter();
         found
             .map(|(version, _)| {
-                read_small(&version, most)
+                read_small_file(&version, most)
                     .ok_or_else(|| format!("{} cannot be read", self.name(path)))
             })
             .collect()

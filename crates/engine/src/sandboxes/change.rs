@@ -8,15 +8,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use weighlock_confine::FileId;
 use weighlock_store::{Changed, SandboxRow};
+use weighlock_walls::{
+    PasswdEntry, RUN_VARIABLE, SandboxSource, is_complete_path, is_sandbox_name, is_too_wide,
+    is_variable_name,
+};
 
 use super::guard::{Guard, merged};
-use super::{Known, SandboxInfo, is_called};
+use super::{Known, SandboxInfo, is_called, private_dirs};
 use crate::engine::Engine;
-use crate::env;
 use crate::error::{Error, brief};
-use crate::passwd;
 use crate::principal::{Principal, Right};
-use crate::sandbox::{Source, is_label, is_too_wide, is_whole};
 
 /// A sandbox to be made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -205,9 +206,11 @@ impl Engine {
         who.check(Right::Administer)?;
         let name = known.sandbox.name.clone();
         match known.sandbox.source {
-            Source::Store => {}
-            Source::BuiltIn => return Err(Error::BuiltIn { name }),
-            Source::Settings | Source::Private => return Err(Error::InSettings { name }),
+            SandboxSource::Store => {}
+            SandboxSource::BuiltIn => return Err(Error::BuiltIn { name }),
+            SandboxSource::Settings | SandboxSource::Private => {
+                return Err(Error::InSettings { name });
+            }
         }
         match version {
             Some(version) if version != known.version => Err(Error::Stale),
@@ -242,18 +245,18 @@ impl Engine {
     /// Refuses what cannot be kept.
     fn check_guard(&self, label: &str, guard: &Guard) -> Result<(), Error> {
         let paths = guard.read.iter().chain(&guard.write).chain(&guard.hidden);
-        if let Some(path) = { paths }.find(|path| !is_whole(path)) {
+        if let Some(path) = { paths }.find(|path| !is_complete_path(path)) {
             let path = brief(&path.to_string_lossy());
             return Err(bad(format!("{path} is not a whole path")));
         }
         let patterns = guard.secret_files.iter().map(String::as_str);
         weighlock_policy::SecretFiles::new(patterns).map_err(|why| bad(brief(&why)))?;
         check_variables(guard.set.iter())?;
-        if let Some(name) = { guard.pass.iter() }.find(|name| !env::is_name(name)) {
+        if let Some(name) = { guard.pass.iter() }.find(|name| !is_variable_name(name)) {
             return Err(not_a_variable(name));
         }
         if let Some(user) = &guard.user
-            && passwd::Entry::ordinary(user).is_none()
+            && PasswdEntry::find_ordinary(user).is_none()
         {
             let user = brief(user);
             return Err(bad(format!("`{user}` does not exist, or is root")));
@@ -283,7 +286,7 @@ impl Engine {
         if { dir.to_string_lossy() }.contains(char::is_control) {
             return Err(wrong("has characters that cannot be shown"));
         }
-        if is_too_wide(&dir, &self.home) {
+        if is_too_wide(&dir, self.walls.home()) {
             return Err(wrong(
                 "is, or holds, a part of the system or the home directory",
             ));
@@ -295,7 +298,7 @@ impl Engine {
         if { ours }.any(|ours| dir.starts_with(&ours) || ours.starts_with(&dir)) {
             return Err(wrong("is, or holds, what weighlock keeps for itself"));
         }
-        if let Some(private) = self.private_dirs()
+        if let Some(private) = private_dirs(&self.config)
             && dir.starts_with(&private)
             && !dir.starts_with(private.join(owner))
         {
@@ -323,7 +326,10 @@ fn check_variables<'a>(
     mut variables: impl Iterator<Item = (&'a String, &'a String)>,
 ) -> Result<(), Error> {
     let wrong = |(name, value): &(&String, &String)| {
-        !env::is_name(name) || *name == env::RUN || value.contains('\0') || value.len() > MOST_VALUE
+        !is_variable_name(name)
+            || *name == RUN_VARIABLE
+            || value.contains('\0')
+            || value.len() > MOST_VALUE
     };
     match variables.find(wrong) {
         Some((name, _)) => Err(not_a_variable(name)),
@@ -340,7 +346,7 @@ fn not_a_variable(name: &str) -> Error {
 
 /// Refuses names that could not be typed or addressed.
 fn check_label(label: &str) -> Result<(), Error> {
-    match is_label(label) {
+    match is_sandbox_name(label) {
         true => Ok(()),
         false => Err(bad(
             "a name has letters, digits, `-` and `_`, and at most 64 of them".into(),

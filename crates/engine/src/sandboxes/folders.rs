@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use weighlock_walls::PasswdEntry;
 
 use crate::engine::Engine;
 use crate::error::{Error, brief};
-use crate::passwd;
 use crate::principal::{Principal, Right};
 
 /// Directories that are listed; who has more types the name.
@@ -101,7 +101,8 @@ fn text(path: &Path) -> String {
 }
 
 fn owner(uid: u32) -> String {
-    passwd::Entry::find(|user| user.uid == uid).map_or_else(|| uid.to_string(), |entry| entry.name)
+    let entry = PasswdEntry::find_user(|user| user.uid == uid);
+    entry.map_or_else(|| uid.to_string(), |entry| entry.name)
 }
 
 /// Lists the directories in another. A link is none: what it leads to has a

@@ -7,10 +7,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weighlock_confine::{Access, Network, Rung};
 use weighlock_policy::Preset;
+use weighlock_walls::{DEFAULT_HIDDEN, Review, Sandbox};
 
 use super::change::bad;
 use crate::error::{Error, brief};
-use crate::sandbox::{HIDDEN, Review, Sandbox};
 
 /// How a sandbox is guarded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -107,7 +107,7 @@ impl Default for Guard {
             network: Network::Off,
             read: vec![],
             write: vec![],
-            hidden: HIDDEN.iter().map(PathBuf::from).collect(),
+            hidden: DEFAULT_HIDDEN.iter().map(PathBuf::from).collect(),
             secret_files: vec![],
             pass: vec![],
             set: BTreeMap::new(),

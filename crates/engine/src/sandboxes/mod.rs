@@ -15,19 +15,21 @@ use serde::{Deserialize, Serialize};
 use weighlock_confine::{Access, FileId};
 use weighlock_policy::{Layer, Preset};
 use weighlock_store::SandboxRow;
+use weighlock_walls::{
+    DEFAULT_SANDBOX, Error as WallsError, Review, Sandbox, SandboxSource, WorkDir, is_too_wide,
+};
 
 use self::change::{Body, bad};
 pub use self::change::{NewSandbox, SandboxPatch};
 pub use self::folders::{Folder, FolderView};
 pub use self::guard::{Files, Guard, LimitsInfo};
+use crate::config::Config;
 use crate::engine::Engine;
 use crate::error::{Error, brief};
 use crate::live::lock;
-use crate::place::{self, Place};
 use crate::policy;
 use crate::principal::Principal;
-use crate::sandbox::{DEFAULT, Review, Sandbox, Source, is_too_wide};
-use crate::view::{SandboxView, time};
+use crate::view::{Detail, SandboxView, time};
 
 /// What holds the private directories, below the base directory.
 const PRIVATE: &str = "user_data";
@@ -81,6 +83,13 @@ pub struct SandboxInfo {
 }
 
 impl Sandboxes {
+    /// Returns the name of a sandbox; its id if it is gone.
+    pub(crate) fn name_of(&self, id: &str) -> String {
+        let all = self.all();
+        let known = all.iter().find(|known| is_called(known, id));
+        known.map_or_else(|| id.to_owned(), |known| known.sandbox.name.clone())
+    }
+
     pub(crate) fn new(settings: &[Sandbox]) -> Self {
         let known = settings.iter().map(Known::of_settings);
         Self(Mutex::new(Arc::new(known.collect())))
@@ -93,9 +102,12 @@ impl Sandboxes {
     /// Puts what the store has behind what the settings have.
     fn set(&self, stored: impl Iterator<Item = Known>) {
         let mut all = lock(&self.0);
-        let settings = all
-            .iter()
-            .filter(|known| matches!(known.sandbox.source, Source::Settings | Source::BuiltIn));
+        let settings = all.iter().filter(|known| {
+            matches!(
+                known.sandbox.source,
+                SandboxSource::Settings | SandboxSource::BuiltIn
+            )
+        });
         *all = Arc::new(settings.cloned().chain(stored).collect());
     }
 }
@@ -138,7 +150,7 @@ impl Engine {
         let sandbox = Sandbox {
             id: row.id,
             name: row.label,
-            source: Source::Store,
+            source: SandboxSource::Store,
             owner: Some(row.owner),
             active: row.active,
             agents: guard.agents,
@@ -195,7 +207,7 @@ impl Engine {
     /// Finds the sandbox that a request means: the one it names, or its
     /// principal's default. Nobody else picks one.
     pub(crate) fn workplace(&self, name: Option<&str>, who: &Principal) -> Result<Known, Error> {
-        let private = self.private_dirs().filter(|_| !who.is_administrator());
+        let private = private_dirs(&self.config).filter(|_| !who.is_administrator());
         let known = match name.or(who.default_sandbox()) {
             Some(name) => self.known_to(name, who)?,
             None if let Some(above) = private => private_to(who, &above)?,
@@ -220,7 +232,7 @@ impl Engine {
 
     /// Finds a sandbox that somebody may use, by id or name.
     fn known_to(&self, name: &str, who: &Principal) -> Result<Known, Error> {
-        if let Some(above) = self.private_dirs()
+        if let Some(above) = private_dirs(&self.config)
             && name == private_id(who)
         {
             return private_to(who, &above);
@@ -252,7 +264,7 @@ impl Engine {
         let Some(pin) = sandbox.pin else {
             return Ok(());
         };
-        let dir = self.directory_of(sandbox);
+        let dir = self.walls.directory_of(sandbox);
         let swapped = |why: String| Error::Swapped {
             name: sandbox.name.clone(),
             dir: dir.to_owned(),
@@ -269,38 +281,32 @@ impl Engine {
     }
 
     /// Resolves the working directory of a request.
-    pub(crate) fn place(&self, sandbox: &Sandbox, cwd: Option<&str>) -> Result<Place, Error> {
-        let whole = self.directory_of(sandbox);
-        let place = place::resolve(whole, cwd);
-        if sandbox.source == Source::Private {
+    pub(crate) fn place(&self, sandbox: &Sandbox, cwd: Option<&str>) -> Result<WorkDir, Error> {
+        let whole = self.walls.directory_of(sandbox);
+        let place = WorkDir::open(whole, cwd);
+        if sandbox.source == SandboxSource::Private {
             // Its owner is told no more than that.
-            return place.map_err(|_| place::violation());
+            return place.map_err(|_| WallsError::OutsidePrivate.into());
         }
         let place = place?;
-        match self.private_dirs() {
+        match private_dirs(&self.config) {
             // No run sees it from here.
             Some(above) if place.path.starts_with(&above) && !whole.starts_with(&above) => {
-                Err(place::violation())
+                Err(WallsError::OutsidePrivate.into())
             }
             _ => Ok(place),
         }
-    }
-
-    /// Returns what holds the private directories, with preset `multi-user`.
-    pub(crate) fn private_dirs(&self) -> Option<PathBuf> {
-        let any = self.config.presets.contains(&Preset::MultiUser);
-        any.then(|| self.config.base.join(PRIVATE))
     }
 
     /// Returns whether somebody may use a sandbox. What holds the private
     /// directories, as the default sandbox does, is for administrators and
     /// those for whom they name it: others would leave their own by asking.
     fn is_open(&self, sandbox: &Sandbox, who: &Principal) -> bool {
-        let holds = |above: PathBuf| above.starts_with(self.directory_of(sandbox));
-        sandbox.is_open_to(who)
+        let holds = |above: PathBuf| above.starts_with(self.walls.directory_of(sandbox));
+        is_open_to(sandbox, who)
             && (who.is_administrator()
-                || !self.private_dirs().is_some_and(holds)
-                || sandbox.is_named_for(who))
+                || !private_dirs(&self.config).is_some_and(holds)
+                || is_named_for(sandbox, who))
     }
 
     fn is_seen(&self, sandbox: &Sandbox, who: &Principal) -> bool {
@@ -320,12 +326,26 @@ impl Engine {
         seen.map(|known| self.view(&known.sandbox)).collect()
     }
 
-    /// Tells whether a path is in another sandbox.
-    pub(crate) fn is_in_another(&self, path: &Path, sandbox: &Sandbox) -> bool {
+    /// Returns the directories of all other sandboxes.
+    pub(crate) fn other_dirs(&self, sandbox: &Sandbox) -> Vec<PathBuf> {
         let all = self.sandboxes.all();
         let others = all.iter().filter(|other| other.sandbox.id != sandbox.id);
-        { others.filter_map(|other| other.sandbox.directory.as_ref()) }
-            .any(|dir| path.starts_with(dir))
+        others
+            .filter_map(|other| other.sandbox.directory.clone())
+            .collect()
+    }
+
+    /// Returns a sandbox as doors show it with a run.
+    pub(crate) fn view(&self, sandbox: &Sandbox) -> SandboxView {
+        SandboxView::of_sandbox(sandbox, self.walls.directory_of(sandbox))
+    }
+
+    /// Replaces the secrets of a run's sandbox in a text that the run chose.
+    pub(crate) fn without_secrets(&self, detail: &Detail, text: &str) -> String {
+        let sandbox = detail.sandbox.as_ref();
+        let sandbox = sandbox.and_then(|view| self.sandbox_called(&view.name));
+        let secrets = sandbox.iter().flat_map(|sandbox| sandbox.secrets.values());
+        weighlock_exec::hide(text, &secrets.cloned().collect::<Vec<_>>())
     }
 
     /// Returns one sandbox, by id or name.
@@ -358,24 +378,23 @@ impl Engine {
 
     /// Returns the name of a sandbox; its id where it is gone.
     pub(crate) fn sandbox_name(&self, id: &str) -> String {
-        let known = self.sandbox_called(id);
-        known.map_or_else(|| id.to_owned(), |sandbox| sandbox.name.clone())
+        self.sandboxes.name_of(id)
     }
 
     /// Returns what is to be known about the default sandbox before it is used.
     pub fn default_warning(&self) -> Option<String> {
-        self.too_wide(&*self.sandbox_called(DEFAULT)?)
+        self.too_wide(&*self.sandbox_called(DEFAULT_SANDBOX)?)
     }
 
     /// Returns why commands of a sandbox may not see their directory, if it is
     /// too wide to be shown.
     fn too_wide(&self, sandbox: &Sandbox) -> Option<String> {
-        let dir = self.directory_of(sandbox);
-        let what = match dir == self.home {
+        let dir = self.walls.directory_of(sandbox);
+        let what = match dir == self.walls.home() {
             true => "is the home directory",
             false => "holds more than a project",
         };
-        is_too_wide(dir, &self.home).then(|| {
+        is_too_wide(dir, self.walls.home()).then(|| {
             format!(
                 "{} {what}, so that commands which are not in a directory below it run in an \
                  empty one. Set up a sandbox for a project: weighlock sandbox add NAME DIR",
@@ -386,18 +405,22 @@ impl Engine {
 
     fn info(&self, known: &Known) -> SandboxInfo {
         let sandbox = &known.sandbox;
-        let stored = sandbox.source == Source::Store;
+        let stored = sandbox.source == SandboxSource::Store;
         SandboxInfo {
             sandbox_id: sandbox.id.clone(),
             owner_principal_id: sandbox.owner.clone(),
             label: sandbox.name.clone(),
-            path: self.directory_of(sandbox).to_string_lossy().into_owned(),
+            path: self
+                .walls
+                .directory_of(sandbox)
+                .to_string_lossy()
+                .into_owned(),
             is_active: sandbox.active,
             source: match sandbox.source {
-                Source::Settings => "settings",
-                Source::BuiltIn => "built-in",
-                Source::Store => "store",
-                Source::Private => "private",
+                SandboxSource::Settings => "settings",
+                SandboxSource::BuiltIn => "built-in",
+                SandboxSource::Store => "store",
+                SandboxSource::Private => "private",
             }
             .into(),
             warning: self.too_wide(sandbox),
@@ -407,6 +430,32 @@ impl Engine {
             updated_at: stored.then(|| time(known.updated_at)),
         }
     }
+}
+
+/// Returns whether the settings of a sandbox let a principal use it. Only those
+/// who may use one know of it.
+fn is_open_to(sandbox: &Sandbox, who: &Principal) -> bool {
+    let is_named = |names: &Vec<String>| names.iter().any(|name| name == who.name());
+    match sandbox.source {
+        SandboxSource::Private => sandbox.owner.as_deref() == Some(who.name()),
+        _ if who.is_administrator() => true,
+        _ => who.reaches(&sandbox.id) && sandbox.agents.as_ref().is_none_or(is_named),
+    }
+}
+
+/// Returns whether a sandbox or a principal names the other.
+fn is_named_for(sandbox: &Sandbox, who: &Principal) -> bool {
+    let has = |names: &[String], name: &str| names.iter().any(|one| one == name);
+    let by_sandbox = sandbox.agents.as_ref();
+    who.default_sandbox() == Some(&sandbox.id)
+        || who.sandboxes().is_some_and(|ids| has(ids, &sandbox.id))
+        || by_sandbox.is_some_and(|names| has(names, who.name()))
+}
+
+/// Returns what holds the private directories, with preset `multi-user`.
+pub(crate) fn private_dirs(config: &Config) -> Option<PathBuf> {
+    let any = config.presets.contains(&Preset::MultiUser);
+    any.then(|| config.base.join(PRIVATE))
 }
 
 fn is_called(known: &Known, name: &str) -> bool {
@@ -428,7 +477,7 @@ fn private_to(who: &Principal, above: &Path) -> Result<Known, Error> {
     }
     Ok(Known::of_settings(&Sandbox {
         id: private_id(who),
-        source: Source::Private,
+        source: SandboxSource::Private,
         owner: Some(who.name().to_owned()),
         directory: Some(dir),
         ..Sandbox::new(private_id(who))
@@ -444,6 +493,6 @@ fn make_private(dir: &Path, mode: u32) -> Result<bool, Error> {
     // A link in its place would lead somewhere else.
     match dir.canonicalize().is_ok_and(|real| real == dir) {
         true => Ok(made),
-        false => Err(place::violation()),
+        false => Err(WallsError::OutsidePrivate.into()),
     }
 }

@@ -3,9 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weighlock_exec::{Cause, Exceeded, Exit, MANY_PROCESSES};
+use weighlock_walls::format_bytes as size;
 
 use super::Detail;
-use crate::health::size;
 
 /// Who has stopped what nobody waited for any more.
 pub(crate) const OURSELVES: &str = "weighlock";

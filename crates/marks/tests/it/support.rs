@@ -15,6 +15,7 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcgetpgrp, tcsetwinsize};
 use tempfile::TempDir;
 use weighlock_marks::{Integration, Nonce, Shell, Span, Spans};
+use weighlock_testing::have;
 
 /// How long a shell may take, on a machine that does other things too.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -46,17 +47,6 @@ pub(crate) fn ran(command: &str, output: &str, exit: i32) -> Ran {
         output: output.into(),
         exit: Some(exit),
     }
-}
-
-/// Whether all these programs are here; says so loudly if not.
-pub(crate) fn have(programs: &[&str]) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let found = |name: &str| std::env::split_paths(&path).any(|dir| dir.join(name).is_file());
-    let missing = programs.iter().find(|name| !found(name));
-    if let Some(name) = missing {
-        eprintln!("SKIPPED: {name} is not installed");
-    }
-    missing.is_none()
 }
 
 impl Terminal {

@@ -321,3 +321,15 @@ fn reasons_are_told_once_for_each_rule() {
         ]
     );
 }
+
+/// The first example of [`CommitPermit`], where the field is visible: it fails
+/// there because the field is private, and for no other reason.
+#[test]
+fn the_forged_commit_permit_of_the_example_names_a_real_field() {
+    let mut permit = CommitPermit {
+        hash: String::new(),
+        person: None,
+    };
+    permit.hash = "abc".into();
+    assert_eq!(permit.hash, "abc");
+}

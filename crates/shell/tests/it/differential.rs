@@ -20,8 +20,7 @@ const CASES: usize = 3000;
 /// not be so: what is unknown is merely asked about.
 #[test]
 fn understood_means_that_bash_accepts() {
-    if !has_bash() {
-        eprintln!("skipped: bash is missing, and so there is nothing to compare with");
+    if !weighlock_testing::have(&["bash"]) {
         return;
     }
     let mut random = Random(26);
@@ -43,8 +42,7 @@ fn understood_means_that_bash_accepts() {
 /// What is said to be plain text is what bash makes of it.
 #[test]
 fn literal_words_are_what_bash_makes_of_them() {
-    if !has_bash() {
-        eprintln!("skipped: bash is missing, and so there is nothing to compare with");
+    if !weighlock_testing::have(&["bash"]) {
         return;
     }
     let mut random = Random(6);
@@ -108,14 +106,6 @@ fn run(lines: &str) -> String {
         .stdin(Stdio::null());
     let output = bash.args(["-c", lines]).output().expect("bash starts");
     String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
-fn has_bash() -> bool {
-    let mut bash = Command::new("bash");
-    bash.arg("--version")
-        .stdout(Stdio::null())
-        .status()
-        .is_ok_and(|status| status.success())
 }
 
 /// Changes a line in one to three places.

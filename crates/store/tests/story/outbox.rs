@@ -2,7 +2,8 @@
 
 use serde_json::json;
 use weighlock_store::{
-    CLOSED, Closing, Course, Durability, Fate, Notice, Store, WAITING, WebhookRow,
+    CLOSED, ClosedApproval, DeliveryStatus, Durability, Notice, NoticeOutcome, Store, WAITING,
+    WebhookRow,
 };
 
 use crate::{entry, open};
@@ -19,7 +20,7 @@ fn webhook(id: &str) -> WebhookRow {
         created_at: 1,
         updated_at: 1,
         since: 0,
-        course: Course::default(),
+        status: DeliveryStatus::default(),
     }
 }
 
@@ -38,8 +39,8 @@ fn waiting(webhook: &str, event: &str, approval: &str) -> Notice {
     }
 }
 
-fn closing(event: &str, approval: &str) -> Closing {
-    Closing {
+fn closing(event: &str, approval: &str) -> ClosedApproval {
+    ClosedApproval {
         event: event.into(),
         approval: approval.into(),
         at: 50,
@@ -149,7 +150,7 @@ async fn who_may_have_been_told_hears_that_it_is_over_once() {
     }
     // It was under way meanwhile, and has arrived: too late to count.
     store
-        .settle_notices(tried.clone(), Fate::Sent)
+        .settle_notices(tried.clone(), NoticeOutcome::Sent)
         .await
         .unwrap();
     let dropped = [

@@ -8,7 +8,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use serde_json::json;
-use weighlock_engine::{Format, Quiet, Topic, WebhookView, WebhookWish, WithSecret};
+use weighlock_engine::{
+    QuietHours, Topic, WebhookFormat, WebhookPatch, WebhookView, WebhookWithSecret,
+};
 use weighlock_server::{NoticeList, Tested, WebhookList};
 
 use crate::client::{Client, Failure, block_on, escape};
@@ -69,7 +71,7 @@ struct Add {
     #[arg(long)]
     server: bool,
     #[command(flatten)]
-    wish: Wish,
+    options: WebhookOptions,
 }
 
 #[derive(clap::Args)]
@@ -91,17 +93,17 @@ struct Edit {
     #[arg(long, conflicts_with = "sandboxes")]
     everywhere: bool,
     #[command(flatten)]
-    wish: Wish,
+    options: WebhookOptions,
 }
 
 #[derive(clap::Args)]
-struct Wish {
+struct WebhookOptions {
     /// What it is for
     #[arg(long)]
     label: Option<String>,
     /// `json` with a signature, `ntfy` or `chat` [default: json]
-    #[arg(long, value_parser = word::<Format>)]
-    format: Option<Format>,
+    #[arg(long, value_parser = word::<WebhookFormat>)]
+    format: Option<WebhookFormat>,
     /// How long a question waits before it is told [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = text::parse_patience)]
     delay: Option<Duration>,
@@ -170,12 +172,12 @@ async fn list(client: &mut Client, json: bool) -> Result<(), Failure> {
 }
 
 async fn add(client: &mut Client, add: Add, json: bool) -> Result<(), Failure> {
-    let wish = WebhookWish {
+    let patch = WebhookPatch {
         url: Some(add.url),
         server: add.server.then_some(true),
-        ..add.wish.wish()?
+        ..add.options.patch()?
     };
-    let made: WithSecret = client.post("/webhooks", &wish).await?;
+    let made: WebhookWithSecret = client.post("/webhooks", &patch).await?;
     secret(&made, json);
     if !json {
         let id = weighlock_engine::short_id(&made.webhook.webhook_id);
@@ -185,16 +187,16 @@ async fn add(client: &mut Client, add: Add, json: bool) -> Result<(), Failure> {
 }
 
 async fn edit(client: &mut Client, edit: Edit, json: bool) -> Result<(), Failure> {
-    let wish = WebhookWish {
+    let patch = WebhookPatch {
         url: edit.url,
         is_active: (edit.on || edit.off).then_some(edit.on),
         never_quiet: edit.never_quiet.then_some(true),
         everywhere: edit.everywhere.then_some(true),
-        ..edit.wish.wish()?
+        ..edit.options.patch()?
     };
     let there: WebhookView = client.get(&address(&edit.id)).await?;
     let changed: WebhookView = client
-        .patch(&address(&edit.id), there.version, &wish)
+        .patch(&address(&edit.id), there.version, &patch)
         .await?;
     match json {
         true => print_json(&changed),
@@ -228,7 +230,7 @@ async fn test(client: &mut Client, id: &str, json: bool) -> Result<ExitCode, Fai
 }
 
 /// The secret alone is the result; what is said about it is not.
-fn secret(made: &WithSecret, json: bool) {
+fn secret(made: &WebhookWithSecret, json: bool) {
     match (&made.secret, json) {
         (_, true) => print_json(made),
         (Some(secret), false) => {
@@ -243,9 +245,9 @@ fn address(id: &str) -> String {
     format!("/webhooks/{}", escape(id))
 }
 
-impl Wish {
-    fn wish(self) -> Result<WebhookWish, Failure> {
-        Ok(WebhookWish {
+impl WebhookOptions {
+    fn patch(self) -> Result<WebhookPatch, Failure> {
+        Ok(WebhookPatch {
             label: self.label,
             format: self.format,
             delay_seconds: self.delay.map(|time| whole(time, 1)),
@@ -259,7 +261,7 @@ impl Wish {
             secret: { self.secret_file.as_deref() }
                 .map(read_secret)
                 .transpose()?,
-            ..WebhookWish::default()
+            ..WebhookPatch::default()
         })
     }
 }
@@ -269,12 +271,12 @@ fn whole(time: Duration, unit: u64) -> u32 {
     u32::try_from(time.as_secs().div_ceil(unit)).unwrap_or(u32::MAX)
 }
 
-fn quiet(hours: &str, zone: Option<String>) -> Result<Quiet, Failure> {
+fn quiet(hours: &str, zone: Option<String>) -> Result<QuietHours, Failure> {
     let Some((from, to)) = hours.split_once('-') else {
         let said = format!("`{}` are no hours; nothing was changed", safe(hours));
         return Err(Failure::new(said, "write --quiet 22:00-07:00"));
     };
-    Ok(Quiet {
+    Ok(QuietHours {
         from: from.trim().into(),
         to: to.trim().into(),
         zone,

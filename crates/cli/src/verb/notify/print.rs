@@ -1,6 +1,6 @@
 //! Webhooks for people's eyes.
 
-use weighlock_engine::{Format, NoticeView, Topic, WebhookView, short_id};
+use weighlock_engine::{NoticeView, Topic, WebhookFormat, WebhookView, short_id};
 
 use crate::names::Names;
 use crate::text::{self, columns, one_line, safe};
@@ -106,11 +106,11 @@ fn told(notice: &NoticeView) -> String {
     )
 }
 
-fn format(format: Format) -> &'static str {
+fn format(format: WebhookFormat) -> &'static str {
     match format {
-        Format::Json => "json",
-        Format::Ntfy => "ntfy",
-        Format::Chat => "chat",
+        WebhookFormat::Json => "json",
+        WebhookFormat::Ntfy => "ntfy",
+        WebhookFormat::Chat => "chat",
     }
 }
 

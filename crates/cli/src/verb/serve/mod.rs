@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use tokio::net::TcpListener;
 use tokio::signal::unix::SignalKind;
-use weighlock_engine::{Clock, Engine, Nursery};
-use weighlock_server::{Doors, Outward};
+use weighlock_engine::{Clock, Engine, Nursery, Outbound};
+use weighlock_server::Doors;
 
 use crate::client::Failure;
 use crate::config::{self, Settings};
@@ -139,11 +139,11 @@ async fn run(
     doors::note_address(paths, tcp.as_ref());
     announce(&args, &engine, paths, tcp.as_ref()).await?;
     let open = Doors {
-        outward: Outward {
-            address: address.unwrap_or_else(|| doors::link_base(&hosts, tcp.as_ref())),
+        outbound: Outbound {
+            public_url: address.unwrap_or_else(|| doors::link_base(&hosts, tcp.as_ref())),
             ca_file,
-            traces,
         },
+        traces,
         socket,
         tcp,
         hosts,

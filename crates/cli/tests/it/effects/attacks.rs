@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{Place, is_root};
 use crate::crew::text;
-use crate::support::{Home, SYSTEM, eventually, is_installed, skip};
+use crate::support::{Home, SYSTEM, eventually, have};
 
 /// One that waits on a socket for a file of somebody else's and writes to it.
 const RECEIVER: &str = r#"
@@ -33,8 +33,8 @@ const BIND: &str = "python3 -c 'import socket; socket.socket(socket.AF_UNIX).bin
 
 #[test]
 fn one_run_cannot_hand_its_files_to_another() {
-    if !is_installed("python3") {
-        return skip("there is no python3");
+    if !have(&["python3"]) {
+        return;
     }
     for home in homes() {
         let place = Place::at(home, "");
@@ -51,8 +51,8 @@ fn one_run_cannot_hand_its_files_to_another() {
 
 #[test]
 fn only_a_directory_that_holds_the_home_has_no_sockets() {
-    if !is_installed("python3") {
-        return skip("there is no python3");
+    if !have(&["python3"]) {
+        return;
     }
     for (home, refuses) in homes().into_iter().zip([true, false]) {
         let place = Place::at(home, "");
@@ -132,8 +132,8 @@ fn a_grant_does_not_count_for_what_nobody_has_decided_about() {
 
 #[test]
 fn caches_of_tries_are_no_place_to_meet() {
-    if !is_installed("python3") {
-        return skip("there is no python3");
+    if !have(&["python3"]) {
+        return;
     }
     for home in homes() {
         let place = Place::at(home, "");

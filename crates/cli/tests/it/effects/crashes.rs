@@ -13,7 +13,7 @@ use crate::caller::Caller;
 use crate::crash::{end, kill_at};
 use crate::crew::text;
 use crate::desk::races;
-use crate::support::eventually;
+use crate::support::{eventually, is_alive};
 
 /// Asks a server that dies meanwhile; whether it answered is not known.
 fn ask_the_dying(caller: &Caller, path: &str, body: &Value, meanwhile: impl FnOnce()) {
@@ -71,7 +71,7 @@ fn changes_of_a_run_that_ends_without_a_server_are_asked_about() {
         .expect(202);
     let keeper = place.home.keeper(&text(&run, "command_id"));
     place.kill();
-    eventually("its keeper is gone", || !crate::support::is_alive(keeper));
+    eventually("its keeper is gone", || !is_alive(keeper));
     place.restart();
     let run = place.until(&run, "waiting");
     assert_eq!(run["changes"]["paths"], json!(["A x", "A y"]), "{run}");
@@ -301,6 +301,7 @@ fn killed_at_any_write_while_applying_applies_all_or_nothing() {
     place.write("file", "one\n");
     place.write("gone", "one\n");
     let before = place.tree();
+    let mut hit = 0;
     let points = [
         ("pwrite64", &[1, 2, 4, 8][..]),
         ("renameat2", &[1, 2, 3, 4]),
@@ -318,6 +319,7 @@ fn killed_at_any_write_while_applying_applies_all_or_nothing() {
                 return;
             };
             ask_the_dying(&place.ana(), &path, &body, || ());
+            hit += usize::from(!is_alive(place.server().child.id()));
             place.kill();
             end(strace);
             place.restart();
@@ -327,4 +329,6 @@ fn killed_at_any_write_while_applying_applies_all_or_nothing() {
             assert_eq!(place.tree(), before, "{call} {nth}");
         }
     }
+    println!("{hit} killed by strace");
+    assert!(hit > 0, "strace never killed it");
 }

@@ -10,7 +10,7 @@ use super::tree::Tree;
 use super::{SYSTEM, is_root};
 use crate::caller::Caller;
 use crate::crew::text;
-use crate::support::{Home, Server, eventually, skip};
+use crate::support::{Home, Server, eventually, not_as_this_user, skip};
 
 /// How long there is no room for what wants to be recorded.
 const FULL_FOR: Duration = Duration::from_millis(300);
@@ -19,7 +19,7 @@ const FULL_FOR: Duration = Duration::from_millis(300);
 /// there.
 fn small(mebibytes: u32) -> Option<(Home, Server)> {
     if !is_root() {
-        skip("only root can mount a small disk for the state directory");
+        not_as_this_user("only root can mount a small disk for the state directory");
         return None;
     }
     let mut home = Home::untouched();
@@ -195,7 +195,7 @@ fn an_undo_is_all_or_nothing_however_little_room_there_is() {
 /// A server whose state is on a disk that can take so many files.
 fn few_files(inodes: u64) -> Option<(Home, Server)> {
     if !is_root() {
-        skip("only root can mount a disk for few files");
+        not_as_this_user("only root can mount a disk for few files");
         return None;
     }
     let mut home = Home::untouched();

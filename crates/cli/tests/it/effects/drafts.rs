@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{Place, sh};
 use crate::crew::text;
-use crate::support::{eventually, is_installed, skip};
+use crate::support::{eventually, have};
 
 /// Runs that were built on one another, in one session.
 fn stacked(place: &Place) -> Vec<Value> {
@@ -224,8 +224,8 @@ fn an_expired_question_keeps_the_changes() {
 
 #[test]
 fn a_draft_is_a_patch_that_git_applies() {
-    if !is_installed("git") {
-        return skip("git is not installed");
+    if !have(&["git"]) {
+        return;
     }
     let place = Place::new();
     place.write("text", "one\ntwo\nthree\n");

@@ -9,7 +9,7 @@ use super::Place;
 use super::tree::Tree;
 use crate::caller::sandbox;
 use crate::crew::text;
-use crate::support::{Home, is_installed, skip};
+use crate::support::{Home, have};
 
 #[test]
 fn whatever_deletes_the_home_directory_deletes_nothing_real() {
@@ -95,8 +95,8 @@ fn with_a_network_what_uses_it_is_asked_before_and_the_rest_is_tried_offline() {
     assert_eq!(run["changes"], Value::Null, "{run}");
     assert_eq!(run["started_at"], Value::Null, "{run}");
     place.decide(&place.card(&run), "reject").expect(200);
-    if !is_installed("python3") {
-        return skip("python3 is not installed");
+    if !have(&["python3"]) {
+        return;
     }
     // What is tried has no network, whatever it does.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::Place;
 use crate::caller::audit;
 use crate::crew::text;
-use crate::support::{is_installed, skip};
+use crate::support::have;
 
 #[test]
 fn rules_on_changes_reject_ask_and_apply() {
@@ -112,11 +112,10 @@ fn what_would_be_dangerous_as_a_file_is_never_applied() {
     place.write("plain", "one\n");
     let before = place.tree();
     let mut cases = vec!["mkfifo pipe; echo x > plain"];
-    match is_installed("python3") {
-        true => cases.push(
+    if have(&["python3"]) {
+        cases.push(
             "python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind(\"sock\")'; echo x > plain",
-        ),
-        false => skip("python3 is not installed"),
+        );
     }
     for command in cases {
         let run = place.ask(command, Value::Null).json();

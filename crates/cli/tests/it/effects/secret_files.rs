@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::Place;
 use crate::crew::text;
-use crate::support::{Home, is_installed, skip};
+use crate::support::{Home, have};
 
 /// What must not be seen, in whatever is told of a run.
 const SECRET: &str = "hunter2-correct-horse";
@@ -338,8 +338,8 @@ fn a_server_says_which_files_are_secret_everywhere() {
 
 #[test]
 fn without_mounts_it_is_said_that_they_can_be_read() {
-    if !is_installed("setpriv") {
-        return skip("there is no setpriv");
+    if !have(&["setpriv"]) {
+        return;
     }
     let home = Home::strict();
     home.put("base/.env", SECRET);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::{SYSTEM, check, check_with, desk};
-use crate::support::{Home, have, skip};
+use crate::support::{Home, have, no_toolchain};
 
 /// Two crates, one beside the other and one vendored.
 const CRATES: &[(&str, &str)] = &[
@@ -100,7 +100,7 @@ fn rust_desk() -> Option<(Home, PathBuf)> {
     let real = PathBuf::from(std::env::var_os("HOME")?);
     let bin = real.join(".cargo/bin");
     if fs::metadata(bin.join("cargo")).is_err() {
-        skip(&format!("no cargo can be had in {}", bin.display()));
+        no_toolchain(&bin.display().to_string());
         return None;
     }
     let mut home = desk();
@@ -183,7 +183,6 @@ fn programs_are_compiled_run_and_debugged() {
         "base/X.java",
         "class X { public static void main(String[] a) { System.out.println(42); } }\n",
     );
-    home.put("base/x.go", "package main\nfunc main() { println(42) }\n");
     home.put(
         "base/CMakeLists.txt",
         "cmake_minimum_required(VERSION 3.10)\nproject(x C)\nadd_executable(x x.c)\n",
@@ -203,7 +202,6 @@ fn programs_are_compiled_run_and_debugged() {
                 "cmake -B build > /dev/null && cmake --build build > /dev/null && build/x",
                 "42",
             ),
-            ("go", "go run x.go 2>&1", "42"),
             ("java", "java X.java", "42"),
         ],
     );

@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::process::Command;
 
 use super::desk;
-use crate::support::{Done, Home, have, skip};
+use crate::support::{Done, Home, have, not_as_this_user};
 
 #[test]
 fn each_sandbox_shows_what_it_says() {
@@ -106,6 +106,7 @@ fn a_look_changes_nothing_and_runs_nothing() {
     ] {
         let done = home.run(&["-q"], command);
         assert_ne!(done.code, Some(0), "{command}: {done:?}");
+        assert!(done.err.contains("Read-only"), "{command}: {done:?}");
     }
     // It still has a home and somewhere for temporary files.
     let done = home.run(
@@ -141,7 +142,7 @@ fn the_network_is_the_hosts_only_where_it_is_on() {
 #[test]
 fn names_are_looked_up_where_the_host_does() {
     if !rustix::process::geteuid().is_root() {
-        return skip("only root can put another /etc in its place");
+        return not_as_this_user("only root can put another /etc in its place");
     }
     let home = desk();
     let base = home.base();
@@ -170,7 +171,7 @@ fn names_are_looked_up_where_the_host_does() {
 #[test]
 fn every_user_is_known_inside() {
     if !rustix::process::geteuid().is_root() {
-        return skip("only root can be several users");
+        return not_as_this_user("only root can be several users");
     }
     let said = "1234\n1234 1234 1\nmine\n";
     let command = "id -u; echo $(cat /proc/self/uid_map); echo mine > f && cat f";

@@ -311,10 +311,17 @@ fn a_command_cannot_come_back_in_as_its_owner() {
     let home = Home::new();
     let _server = home.serve(&[]);
     let agent = Client::stdio(&home, &[]);
-    let inside = format!(
-        "{} mcp --session x < /dev/null",
-        env!("CARGO_BIN_EXE_weighlock")
-    );
-    let said = agent.call("run", json!({ "command": inside, "timeout": 30 }));
-    assert_ne!(said.data["exit_code"], Value::from(0), "{said:?}");
+    // Where the run can start it.
+    let ours = home.base().join("weighlock");
+    std::fs::copy(env!("CARGO_BIN_EXE_weighlock"), &ours).unwrap();
+    for hidden in ["", "env -u WEIGHLOCK_RUN "] {
+        let state = home.state();
+        let inside = format!(
+            "{hidden}./weighlock --state-dir {} mcp --session x < /dev/null",
+            state.display()
+        );
+        let said = agent.call("run", json!({ "command": inside, "timeout": 30 }));
+        assert_eq!(said.data["exit_code"], 1, "{said:?}");
+        assert!(said.text.contains("the server does not start"), "{said:?}");
+    }
 }

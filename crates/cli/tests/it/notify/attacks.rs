@@ -181,14 +181,22 @@ fn an_agent_sets_up_no_webhook_and_sees_none() {
 fn a_run_sets_up_no_webhook_with_its_owners_name() {
     let home = Home::new();
     let _server = home.serve_with("[sandbox.default]\nnetwork = \"on\"\n");
-    let ours = env!("CARGO_BIN_EXE_weighlock");
+    // Where the run can start it.
+    let ours = home.base().join("weighlock");
+    std::fs::copy(env!("CARGO_BIN_EXE_weighlock"), &ours).unwrap();
     let state = home.state();
-    let command = format!(
-        "env -u WEIGHLOCK_RUN {ours} --state-dir {} notify add https://evil.example/x",
+    let add = format!(
+        "./weighlock --state-dir {} notify add https://evil.example/x",
         state.display()
     );
-    let done = home.run(&[], &command);
-    assert_ne!(done.code, Some(0), "{done:?}");
+    for (hidden, refusal) in [
+        ("", "inside a run"),
+        ("env -u WEIGHLOCK_RUN ", "is a keeper"),
+    ] {
+        let done = home.run(&[], &format!("{hidden}{add}"));
+        assert_eq!(done.code, Some(1), "{done:?}");
+        assert!(done.err.contains(refusal), "{done:?}");
+    }
     let (_, list) = home.api("GET", "/webhooks", &Value::Null);
     assert_eq!(list["webhooks"], json!([]));
 }
@@ -253,7 +261,11 @@ fn secrets_are_in_no_answer_no_record_and_no_log() {
     }
     desk.server.take().unwrap().terminate();
     all.push(std::fs::read_to_string(&log).unwrap());
-    assert!(all.last().unwrap().contains("a webhook was not told"));
+    assert!(
+        all.last()
+            .unwrap()
+            .contains("a delivery to a webhook failed")
+    );
     for text in &all {
         for secret in secrets {
             assert!(!text.contains(secret), "{secret} in {text}");

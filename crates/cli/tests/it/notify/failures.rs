@@ -143,7 +143,7 @@ fn of_an_answer_only_as_much_is_read_as_counts() {
     let tested = desk.test(&made);
     assert_eq!(tested["delivered"], false);
     let why = tested["trouble"].as_str().unwrap();
-    assert!(why.starts_with("no proper answer"), "{why}");
+    assert!(why.starts_with("invalid answer"), "{why}");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::Desk;
 use super::receiver::{Answer, Receiver};
-use crate::support::skip;
+use crate::support::have;
 
 #[test]
 fn a_phone_is_told_in_the_form_of_ntfy() {
@@ -56,11 +56,8 @@ fn a_chat_is_told_in_its_form_and_an_agent_writes_no_links_into_it() {
 
 #[test]
 fn the_guide_checks_signatures_as_they_are_made() {
-    let python = std::process::Command::new("python3")
-        .arg("--version")
-        .output();
-    if python.is_err() {
-        return skip("there is no python3");
+    if !have(&["python3"]) {
+        return;
     }
     let guide = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/notifications.md");
     let guide = std::fs::read_to_string(guide).unwrap();

@@ -11,7 +11,7 @@ use super::unjudged::direct;
 use super::watcher::Watcher;
 use super::{Desk, have};
 use crate::crew::text;
-use crate::support::{eventually, skip};
+use crate::support::{eventually, not_as_this_user, skip};
 
 impl Desk {
     fn signal(&self, name: &str, signal: &str) {
@@ -118,8 +118,19 @@ fn answers_of_the_terminal_do_not_get_into_a_line() {
 #[test]
 fn a_program_that_asks_and_does_not_listen_holds_up_nobody() {
     let desk = Desk::lenient();
+    desk.open("other", "cat");
     desk.open("asks", "yes \"$(printf '\\033[6n')\"");
     eventually("full", || desk.rows("asks").contains('\n'));
+    // Meanwhile others are served: a terminal, and a run.
+    for count in 0..5 {
+        let line = format!("line {count}");
+        desk.send("other", json!({ "text": format!("{line}\n") }));
+        // Once as it is typed, and once by `cat`.
+        desk.shows("other", &line, |rows| rows.matches(&line).count() == 2);
+        let (_, run) = desk.home.ask(&format!("echo {count}"), json!({}));
+        assert_eq!(run["stdout"], format!("{count}\n"), "{run}");
+    }
+    assert_ne!(desk.status("asks"), "closed", "it still asks");
     desk.send("asks", json!({ "keys": ["C-c"] }));
     let opened = desk.told("asks");
     desk.ended(&opened);
@@ -129,9 +140,12 @@ fn a_program_that_asks_and_does_not_listen_holds_up_nobody() {
 fn a_shell_is_found_when_pids_begin_anew() {
     let desk = direct("bash");
     let first = desk.told("shell")["pid"].clone();
+    if !rustix::process::geteuid().is_root() {
+        return not_as_this_user("only root can have pids begin anew");
+    }
     // The next processes have smaller numbers than the shell.
     if fs::write("/proc/sys/kernel/ns_last_pid", "400").is_err() {
-        return skip("who is not root cannot have pids begin anew");
+        return skip("this kernel does not let pids begin anew");
     }
     fs::create_dir(desk.home.base().join("in")).unwrap();
     desk.exec_approved("touch mark; (cd / && sleep 1000 &)");

@@ -1,5 +1,5 @@
 // What a form holds, and what the server is asked for.
-import type { Topic, WebhookFormat, WebhookView, WebhookWish } from '../../../api/schema';
+import type { Topic, WebhookFormat, WebhookView, WebhookPatch } from '../../../api/schema';
 
 export interface Draft {
   url: string;
@@ -39,7 +39,7 @@ export function draft(there?: WebhookView): Draft {
 }
 
 /** What is wished for; quiet hours are by the clock of whoever sets them. */
-export function wish(from: Draft, zone: string): Partial<WebhookWish> {
+export function wish(from: Draft, zone: string): Partial<WebhookPatch> {
   return {
     ...(from.url.trim() && { url: from.url.trim() }),
     ...(from.format === 'ntfy' && from.token.trim() && { secret: from.token.trim() }),
