@@ -11,16 +11,19 @@ use weighlock_store::{Clock, Durability, Entry, Store};
 /// A state directory with one audit entry and one file of a task.
 async fn state(dir: &Path) -> Arc<Archiver> {
     let state_dir = dir.join("state");
-    fs::create_dir_all(state_dir.join("tasks")).unwrap();
-    fs::create_dir(state_dir.join("backups")).unwrap();
-    fs::write(state_dir.join("tasks/one.out"), "output").unwrap();
-    let store = Store::open(&state_dir, Durability::Process).unwrap();
+    fs::create_dir_all(state_dir.join("tasks")).expect("a temporary directory can be written");
+    fs::create_dir(state_dir.join("backups")).expect("a temporary directory can be written");
+    fs::write(state_dir.join("tasks/one.out"), "output")
+        .expect("a temporary directory can be written");
+    let store =
+        Store::open(&state_dir, Durability::Process).expect("a temporary directory can be written");
     let entry = Entry {
         kind: "server.started",
         actor: "weighlock".into(),
         ..Entry::default()
     };
-    store.record(vec![entry]).await.unwrap();
+    let recorded = store.record(vec![entry]).await;
+    recorded.expect("the entry is stored");
     Archiver::new(state_dir, Arc::new(store), Clock::system(), vec![])
 }
 

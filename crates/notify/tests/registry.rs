@@ -24,9 +24,10 @@ impl Directory for Everybody {
 }
 
 fn open(dir: &tempfile::TempDir) -> Arc<Notifier> {
-    let store = Arc::new(Store::open(dir.path(), Durability::Process).unwrap());
+    let store = Arc::new(Store::open(dir.path(), Durability::Process).expect("a new store opens"));
     let directory = Arc::new(Everybody);
-    Notifier::open(store, Clock::system(), directory, Config::default()).unwrap()
+    Notifier::open(store, Clock::system(), directory, Config::default())
+        .expect("a new notifier opens")
 }
 
 fn person(name: &str) -> Actor<'_> {

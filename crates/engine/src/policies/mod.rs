@@ -337,12 +337,7 @@ impl Engine {
     }
 
     /// Returns the newest commands of the last days.
-    fn lately(
-        &self,
-        sandbox: Option<String>,
-        now: i64,
-        who: &Principal,
-    ) -> Result<Newest, Error> {
+    fn lately(&self, sandbox: Option<String>, now: i64, who: &Principal) -> Result<Newest, Error> {
         let latest = Filter {
             sandbox,
             since: Some(now - MONTH),
