@@ -180,17 +180,26 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
-        let read = Json::from_request(request, state);
-        match tokio::time::timeout(BODY_WITHIN, read).await {
-            Ok(Ok(Json(body))) => Ok(Self(body)),
-            Ok(Err(rejection)) => Err(refuse_body(&rejection)),
-            Err(_) => Err(Problem::new(
-                StatusCode::REQUEST_TIMEOUT,
-                "slow_body",
-                "the body did not come in time; nothing was done".into(),
-                "send it whole; what is to be read later goes to `…/stdin`",
-            )),
-        }
+        read_body(request, state, BODY_WITHIN).await
+    }
+}
+
+/// Reads a body that arrives whole within some time.
+async fn read_body<T: DeserializeOwned, S: Send + Sync>(
+    request: Request,
+    state: &S,
+    within: Duration,
+) -> Result<Body<T>, Problem> {
+    let read = Json::from_request(request, state);
+    match tokio::time::timeout(within, read).await {
+        Ok(Ok(Json(body))) => Ok(Body(body)),
+        Ok(Err(rejection)) => Err(refuse_body(&rejection)),
+        Err(_) => Err(Problem::new(
+            StatusCode::REQUEST_TIMEOUT,
+            "slow_body",
+            "the body did not come in time; nothing was done".into(),
+            "send it whole; what is to be read later goes to `…/stdin`",
+        )),
     }
 }
 
@@ -462,14 +471,14 @@ mod tests {
 
     use super::*;
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn a_body_that_dribbles_in_is_given_up() {
         let pieces = stream::iter([Ok::<_, io::Error>("{")]).chain(stream::pending());
         let request = Request::builder()
             .header("content-type", "application/json")
             .body(axum::body::Body::from_stream(pieces))
             .unwrap();
-        let refused = Body::<serde_json::Value>::from_request(request, &()).await;
+        let refused = read_body::<serde_json::Value, _>(request, &(), Duration::ZERO).await;
         let status = refused.err().unwrap().into_response().status();
         assert_eq!(status, StatusCode::REQUEST_TIMEOUT);
     }

@@ -69,7 +69,7 @@ fn a_file_is_read_with_its_rules_and_what_they_met() {
 #[test]
 fn a_past_of_long_commands_is_counted_in_part() {
     let (crew, _) = crew();
-    let long = format!("ls {}", "x ".repeat(60_000));
+    let long = format!("echo {}", "x".repeat(120_000));
     for _ in 0..12 {
         crew.ask("coder", &long, json!({})).expect(200);
     }
