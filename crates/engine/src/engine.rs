@@ -11,17 +11,18 @@ use serde_json::json;
 use weighlock_backup::{Archiver, finish_restore};
 use weighlock_exec::{Nursery, Status};
 use weighlock_notify::Notifier;
-use weighlock_store::{Clock, Durability, Error as StoreError, Filter, Store};
+use weighlock_store::{Clock, Durability, Error as StoreError, Store};
 use weighlock_walls::{
     DEFAULT_SANDBOX, Sandbox, WallSettings, Walls, inherit_variables, is_too_wide, resolve_home,
 };
 
 use crate::attend::Left;
+use crate::audit::Audit;
 use crate::config::Config;
+use crate::core::Core;
 use crate::directory::WebhookDirectory;
 use crate::effects::{Coming, LookedAt};
 use crate::error::Error;
-use crate::id::{self, Ids};
 use crate::inbox::{Deadlines, Waiters};
 use crate::limits::Set;
 use crate::live::Lives;
@@ -30,27 +31,22 @@ use crate::memory::Freed;
 use crate::pause::Pauses;
 use crate::people::Doorbell;
 use crate::policy::Policy;
-use crate::quota::Quota;
 use crate::recordings::Making;
 use crate::sandboxes::{Sandboxes, private_dirs};
 use crate::session::Sessions;
 use crate::shares::Shares;
 use crate::tasks::ReadTo;
 use crate::terminals::Opening;
-use crate::traces::Spans;
+use crate::traces::Tracer;
 
 /// The whole of weighlock below its doors.
 pub struct Engine {
-    pub(crate) config: Config,
-    pub(crate) clock: Clock,
-    pub(crate) store: Arc<Store>,
+    pub(crate) core: Arc<Core>,
+    audit: Audit,
     pub(crate) nursery: Nursery,
-    pub(crate) ids: Ids,
     pub(crate) lives: Lives,
     /// One for each run that there may be at once.
     pub(crate) places: Arc<Shares>,
-    /// How much of the record each principal may fill.
-    pub(crate) quota: Quota,
     /// Memory that can be given back.
     pub(crate) freed: Freed,
     /// Bytes of output on disk, of runs that have ended.
@@ -90,8 +86,8 @@ pub struct Engine {
     pub(crate) deadlines: Arc<Deadlines>,
     /// Notifies people through webhooks.
     pub(crate) notifier: Arc<Notifier>,
-    pub(crate) measures: Measures,
-    pub(crate) spans: Spans,
+    pub(crate) measures: Arc<Measures>,
+    pub(crate) tracer: Arc<Tracer>,
     /// The name of the server's owner, once it is known.
     pub(crate) owner: OnceLock<String>,
     pub(crate) began: Instant,
@@ -130,10 +126,6 @@ impl Engine {
         // Left by keepers that were killed.
         let swept = tokio::task::spawn_blocking(weighlock_confine::sweep_cgroups);
         let store = Arc::new(Store::open(&config.state_dir, config.durability)?);
-        let newest = store.list(&Filter {
-            limit: 1,
-            ..Filter::default()
-        })?;
         let archiver = Archiver::new(
             config.state_dir.clone(),
             Arc::clone(&store),
@@ -154,10 +146,12 @@ impl Engine {
             Arc::new(directory),
             config.notify,
         )?;
+        let core = Arc::new(Core::new(config, clock, store)?);
+        let config = &core.config;
         let engine = Arc::new(Self {
             // The login shell answers while the rest is made ready.
-            walls: Walls::new(wall_settings(&config, home)),
-            kept: AtomicU64::new(store.kept_bytes()?),
+            walls: Walls::new(wall_settings(config, home)),
+            kept: AtomicU64::new(core.store.kept_bytes()?),
             aged_at: AtomicU64::new(0),
             tidying: tokio::sync::Mutex::default(),
             policy,
@@ -179,21 +173,18 @@ impl Engine {
             opening: Opening::default(),
             looked_at: LookedAt::default(),
             deadlines: Arc::default(),
+            audit: Audit::new(Arc::clone(&core), Arc::clone(&notifier)),
             notifier,
-            measures: Measures::default(),
-            spans: Spans::new(config.traces.on),
+            measures: Arc::default(),
+            tracer: Arc::new(Tracer::new(Arc::clone(&core))),
             owner: OnceLock::new(),
             places: Shares::new("runs", config.max_running),
-            quota: Quota::new(config.record_quota),
             freed: Freed::default(),
-            config,
-            began_at: clock.micros(),
-            clock,
-            store,
+            began_at: core.clock.micros(),
             nursery,
-            ids: Ids::after(newest.first().map(|command| command.id.as_str())),
             lives: Lives::default(),
             began: Instant::now(),
+            core,
             _lock: lock,
         });
         engine.policy.set_grants(engine.stored_grants()?);
@@ -204,7 +195,7 @@ impl Engine {
         engine.read_pauses()?;
         engine.read_deadlines()?;
         engine.begin_counting()?;
-        engine.begin_tracing();
+        engine.tracer.begin();
         engine.recover().await?;
         engine.put_away_left();
         engine.forget_unrecorded();
@@ -239,7 +230,26 @@ impl Engine {
 
     /// Returns what the engine was told at its start, resolved.
     pub fn config(&self) -> &Config {
-        &self.config
+        &self.core.config
+    }
+
+    /// Returns the part of the engine that reads the audit.
+    pub fn audit(&self) -> &Audit {
+        &self.audit
+    }
+
+    /// Returns the part of the engine that makes spans for traces.
+    pub fn tracer(&self) -> &Tracer {
+        &self.tracer
+    }
+
+    /// Begins to count, if the settings say so.
+    fn begin_counting(&self) -> Result<(), Error> {
+        if !self.core.config.metrics {
+            return Ok(());
+        }
+        let last_backup = self.archiver.last_made()?;
+        self.measures.begin(&self.core.store, last_backup)
     }
 
     /// Writes down that the server ends; runs go on.
@@ -247,17 +257,8 @@ impl Engine {
         self.walls.blacklist().remove_mark();
         self.archiver.cancel().await;
         let detail = json!({ "running": self.lives.count() });
-        let entry = self.entry("server.stopped", "weighlock", None, detail);
-        Ok(self.store.record(vec![entry]).await?)
-    }
-
-    /// The directory of a run's files.
-    pub(crate) fn dir_of(&self, id: &str) -> PathBuf {
-        self.config
-            .state_dir
-            .join("runs")
-            .join(id::day(id).to_string())
-            .join(id)
+        let entry = self.core.entry("server.stopped", "weighlock", None, detail);
+        Ok(self.core.store.record(vec![entry]).await?)
     }
 }
 

@@ -247,7 +247,7 @@ impl Engine {
     pub fn policy(&self, hits: bool, who: &Principal) -> Result<PolicyView, Error> {
         who.check(Right::Look)?;
         let in_force = self.policy.current();
-        let config = &self.config;
+        let config = &self.core.config;
         let asker = For {
             agent: None,
             sandbox: "",
@@ -294,8 +294,8 @@ impl Engine {
                 false => "rules.broken",
             };
             let detail = json!({ "files": news.files, "broken": news.broken });
-            let entry = self.entry(kind, "weighlock", None, detail);
-            self.store.record(vec![entry]).await?;
+            let entry = self.core.entry(kind, "weighlock", None, detail);
+            self.core.store.record(vec![entry]).await?;
         }
         Ok(())
     }
@@ -318,7 +318,7 @@ impl Engine {
         by: &Principal,
     ) -> Result<Grant, Error> {
         by.check(Right::Decide)?;
-        let approvals = &self.config.approvals;
+        let approvals = &self.core.config.approvals;
         if approvals.four_eyes || approvals.two_for_high_risk {
             // What one allows beforehand, nobody else looks at any more.
             by.check(Right::Administer)?;
@@ -332,8 +332,8 @@ impl Engine {
         if let Some(id) = &scope.session {
             self.session(id, by)?;
         }
-        let now = self.clock.micros();
-        let id = self.ids.next_as("g", now);
+        let now = self.core.clock.micros();
+        let id = self.core.ids.next_as("g", now);
         let grant = Grant {
             id: format!("g_{}", &id[id.len() - 6..]),
             allows: Allows::Pattern(pattern.to_owned()),
@@ -359,12 +359,20 @@ impl Engine {
         by: &Principal,
     ) -> Result<GrantView, Error> {
         if by.is_agent() {
-            return Err(self.never_agents("allow anything", Some(pattern), by).await);
+            return Err(self
+                .core
+                .refuse_agent("allow anything", Some(pattern), by)
+                .await);
         }
         let grant = self.check_grant(pattern, &scope, until, by)?;
         let body = serde_json::to_string(&grant).expect("a grant is plain data");
-        let entry = self.entry("grant.given", by.name(), None, json!({ "grant": grant }));
-        self.store.add_grant(grant.id.clone(), body, entry).await?;
+        let entry = self
+            .core
+            .entry("grant.given", by.name(), None, json!({ "grant": grant }));
+        self.core
+            .store
+            .add_grant(grant.id.clone(), body, entry)
+            .await?;
         self.policy.set_grants(self.stored_grants()?);
         Ok(grant_view(grant))
     }
@@ -373,7 +381,7 @@ impl Engine {
     pub async fn revoke(&self, id: &str, by: &Principal) -> Result<(), Error> {
         if by.is_agent() {
             let what = "take back what was allowed";
-            return Err(self.never_agents(what, Some(id), by).await);
+            return Err(self.core.refuse_agent(what, Some(id), by).await);
         }
         by.check(Right::Decide)?;
         let mut grants = self.policy.grants().into_iter();
@@ -388,14 +396,16 @@ impl Engine {
     }
 
     pub(crate) async fn take_back(&self, id: &str, by: &str) -> Result<(), Error> {
-        let entry = self.entry("grant.taken_back", by, None, json!({ "id": id }));
-        self.store.remove_grant(id.to_owned(), entry).await?;
+        let entry = self
+            .core
+            .entry("grant.taken_back", by, None, json!({ "id": id }));
+        self.core.store.remove_grant(id.to_owned(), entry).await?;
         self.policy.set_grants(self.stored_grants()?);
         Ok(())
     }
 
     pub(crate) fn stored_grants(&self) -> Result<Vec<Grant>, Error> {
-        let bodies = self.store.grants()?;
+        let bodies = self.core.store.grants()?;
         let grants = bodies.iter().map(|body| serde_json::from_str(body));
         Ok(grants.filter_map(Result::ok).collect())
     }

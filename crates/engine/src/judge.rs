@@ -20,7 +20,7 @@ use crate::config::Config;
 use crate::engine::Engine;
 use crate::error::{Error, brief};
 use crate::explain::{Explanation, ReasonView, broken};
-use crate::people::hex;
+use crate::hex::hex;
 use crate::policy::{self, For, Policy, RuleDraft};
 use crate::principal::{Principal, Via};
 use crate::project::{self, View};
@@ -184,7 +184,7 @@ impl Engine {
                 self.walls.home(),
             ),
             blacklist: self.blacklist(),
-            now: self.clock.micros() / 1_000_000,
+            now: self.core.clock.micros() / 1_000_000,
             draft,
             set: set_by(sandbox),
         })
@@ -197,7 +197,7 @@ impl Engine {
         draft: Option<&RuleDraft>,
     ) -> Result<Judged, Error> {
         self.freed.judged(&command.command);
-        let row = self.store.principal(&command.requested_by)?;
+        let row = self.core.store.principal(&command.requested_by)?;
         let who = row.and_then(|row| Principal::from_row(&row, Via::Record));
         let who = who.unwrap_or_else(|| Principal::library(command.requested_by.clone()));
         let known = command.sandbox.as_deref();
@@ -212,7 +212,7 @@ impl Engine {
             session: command.session.as_deref(),
             place: self.place_of(command),
             blacklist: self.blacklist(),
-            now: self.clock.micros() / 1_000_000,
+            now: self.core.clock.micros() / 1_000_000,
             draft,
             set: sandbox.map_or_else(Vec::new, |sandbox| set_by(sandbox)),
         })

@@ -10,7 +10,7 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::limits::{ServerLimits, bytes, days};
 use crate::principal::{Principal, Right};
-use crate::view::time;
+use crate::time;
 
 /// How many runs that can be undone are looked at: there is room for no more.
 const LOOKED_AT: i64 = 1_000_000;
@@ -56,7 +56,7 @@ impl Engine {
         who.check(Right::Review)?;
         let now = self.steady_now();
         let old = |age: std::time::Duration| now - age.as_micros() as i64;
-        let outputs = { self.store.kept_sizes()?.into_iter() }
+        let outputs = { self.core.store.kept_sizes()?.into_iter() }
             .map(|(at, bytes)| Thing { at, bytes })
             .collect();
         let mut outputs = part(
@@ -66,12 +66,12 @@ impl Engine {
         );
         // What is being written counts, too.
         outputs.bytes = self.kept.load(Ordering::Relaxed) + self.lives.used();
-        let images = self.store.oldest_images(LOOKED_AT)?;
+        let images = self.core.store.oldest_images(LOOKED_AT)?;
         let images = images.iter().map(|row| Thing {
             at: row.updated_at,
             bytes: row.bytes,
         });
-        let held = self.store.held_changes(None)?;
+        let held = self.core.store.held_changes(None)?;
         let held = held.iter().map(|row| Thing {
             at: row.updated_at,
             bytes: row.bytes,
@@ -93,7 +93,7 @@ impl Engine {
     }
 
     fn kept_recordings(&self) -> KeptPart {
-        let dir = self.config.state_dir.join("recordings");
+        let dir = self.core.config.state_dir.join("recordings");
         let files = fs::read_dir(dir).into_iter().flatten().flatten();
         let files = files.filter_map(|file| file.metadata().ok());
         files.fold(KeptPart::default(), |kept, file| KeptPart {

@@ -68,8 +68,8 @@
 //! What finds or changes something takes the [`Principal`] that asks, and what
 //! they may not see is not there for them ([`Kind::NotFound`]); what only reads
 //! takes the [`Run`] that was found. An agent never decides, whatever it calls.
-//! [`Engine::events`] tells what happens, [`Engine::inbox`] what waits,
-//! [`Engine::verify`] whether the record is whole.
+//! [`Audit::events`] tells what happens, [`Engine::inbox`] what waits,
+//! [`Audit::verify`] whether the record is whole.
 
 #![warn(missing_docs)]
 
@@ -78,6 +78,7 @@ mod audit;
 mod backups;
 mod blacklist;
 mod config;
+mod core;
 mod denials;
 mod directory;
 mod effects;
@@ -87,7 +88,9 @@ mod events;
 mod explain;
 mod external;
 mod follow;
+mod gauges;
 mod health;
+mod hex;
 mod inbox;
 mod inside;
 mod judge;
@@ -98,6 +101,7 @@ mod live;
 mod lookup;
 mod measures;
 mod memory;
+mod mutex;
 mod output;
 mod past;
 mod pause;
@@ -129,9 +133,10 @@ mod view;
 mod waits;
 mod webhooks;
 
-// Modules name it `crate::id`.
-use weighlock_store::id;
+// Modules name them `crate::id` and `crate::time`.
+use weighlock_store::{id, timestamp as time};
 
+pub use audit::Audit;
 pub use backups::{Backups, restore_backup, verify_backup};
 pub use blacklist::BlacklistFile;
 pub use config::{Approvals, Config, Effects};
@@ -180,7 +185,7 @@ pub use terminals::{
     ControlView, CursorView, Hand, KeyboardTimes, ScreenView, Sent, Sight, TerminalView, Typed,
     Viewer, is_plain_shell,
 };
-pub use traces::{Span, Traces};
+pub use traces::{Span, Tracer, Traces};
 pub use view::{
     Detail, LayerView, LeftRunning, LimitsView, Load, OutputView, Reason, Run, SandboxView,
     TerminalDetail, Used,

@@ -12,7 +12,7 @@ use weighlock_policy::Times;
 use crate::config::Config;
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::live::lock;
+use crate::mutex::lock;
 use crate::principal::{Principal, Right};
 
 /// Whose settings these are in the store; no principal can be called so.
@@ -70,7 +70,7 @@ impl Set {
 impl Engine {
     /// Reads what administrators have set before.
     pub(crate) fn read_limits(&self) -> Result<(), Error> {
-        let text = self.store.settings(NAME)?;
+        let text = self.core.store.settings(NAME)?;
         let kept = text.and_then(|text| serde_json::from_str(&text).ok());
         *lock(&self.limits_set.0) = Arc::new(kept.unwrap_or_default());
         Ok(())
@@ -80,7 +80,7 @@ impl Engine {
     pub fn server_limits(&self, who: &Principal) -> Result<LimitsInForce, Error> {
         who.check(Right::Look)?;
         let set = self.limits_set.now();
-        let file = ServerLimits::of(&self.config);
+        let file = ServerLimits::of(&self.core.config);
         Ok(LimitsInForce {
             now: set.over(&file),
             set: ServerLimits::clone(&set),
@@ -95,24 +95,29 @@ impl Engine {
         who: &Principal,
     ) -> Result<LimitsInForce, Error> {
         if who.is_agent() {
-            return Err(self.never_agents("change limits", None, who).await);
+            return Err(self.core.refuse_agent("change limits", None, who).await);
         }
         who.check(Right::Administer)?;
-        limits.over(&ServerLimits::of(&self.config)).check()?;
+        limits.over(&ServerLimits::of(&self.core.config)).check()?;
         let text = serde_json::to_string(&limits).expect("limits are plain data");
         let detail = json!({ "limits": limits, "origin": who.origin() });
-        let entry = self.entry("settings.changed", who.name(), None, detail);
+        let entry = self
+            .core
+            .entry("settings.changed", who.name(), None, detail);
         // What cannot be recorded is not in force.
-        self.store.record(vec![entry]).await?;
-        let now = self.clock.micros();
-        self.store.save_settings(NAME.into(), text, now).await?;
+        self.core.store.record(vec![entry]).await?;
+        let now = self.core.clock.micros();
+        self.core
+            .store
+            .save_settings(NAME.into(), text, now)
+            .await?;
         *lock(&self.limits_set.0) = Arc::new(limits);
         self.server_limits(who)
     }
 
     pub(crate) fn answer_time(&self) -> Duration {
         let set = self.limits_set.now().expire_seconds;
-        set.map_or(self.config.approvals.expire, Duration::from_secs)
+        set.map_or(self.core.config.approvals.expire, Duration::from_secs)
     }
 
     /// Returns whether people may allow commands beforehand.
@@ -121,7 +126,7 @@ impl Engine {
     }
 
     pub(crate) fn times(&self) -> Times {
-        let (set, file) = (self.limits_set.now(), self.config.times());
+        let (set, file) = (self.limits_set.now(), self.core.config.times());
         let max = { set.timeout_max_seconds }.map_or(file.max, Duration::from_secs);
         let default = { set.timeout_default_seconds }.map_or(file.default, Duration::from_secs);
         Times {
@@ -131,25 +136,31 @@ impl Engine {
     }
 
     pub(crate) fn output_age(&self) -> Duration {
-        days(self.limits_set.now().output_days, self.config.output_age)
+        days(
+            self.limits_set.now().output_days,
+            self.core.config.output_age,
+        )
     }
 
     pub(crate) fn output_total(&self) -> u64 {
-        bytes(self.limits_set.now().output_mib, self.config.output_total)
+        bytes(
+            self.limits_set.now().output_mib,
+            self.core.config.output_total,
+        )
     }
 
     pub(crate) fn undo_age(&self) -> Duration {
-        let file = self.config.effects.undo_age;
+        let file = self.core.config.effects.undo_age;
         days(self.limits_set.now().undo_days, file)
     }
 
     pub(crate) fn undo_bytes(&self) -> u64 {
-        let file = self.config.effects.undo_bytes;
+        let file = self.core.config.effects.undo_bytes;
         bytes(self.limits_set.now().undo_mib, file)
     }
 
     pub(crate) fn draft_age(&self) -> Duration {
-        let file = self.config.effects.draft_age;
+        let file = self.core.config.effects.draft_age;
         days(self.limits_set.now().draft_days, file)
     }
 }

@@ -35,7 +35,7 @@ impl Engine {
     pub fn blacklist_meets(&self, list: &Blacklist, who: &Principal) -> Result<Listed, Error> {
         who.check(Right::Look)?;
         let latest = Filter {
-            since: Some(self.clock.micros() - WEEK),
+            since: Some(self.core.clock.micros() - WEEK),
             limit: LOOK_BACK,
             ..Filter::default()
         };

@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::id;
 use crate::policy;
 use crate::principal::Principal;
-use crate::view::time;
+use crate::time;
 
 /// A command of the past, in a few words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -71,7 +71,7 @@ impl Engine {
                 limit,
                 ..filter.clone()
             };
-            let page = self.commands(page, who)?;
+            let page = self.core.list_visible(page, who)?;
             let last = page.len() < limit;
             for command in page {
                 bytes += command.command.len();
@@ -112,7 +112,7 @@ impl Engine {
         let sandbox = sandbox.and_then(|name| self.sandbox_called(&name));
         let root = match &sandbox {
             Some(sandbox) => self.walls.directory_of(sandbox),
-            None => self.config.base.as_path(),
+            None => self.core.config.base.as_path(),
         };
         policy::place(root, command.cwd.as_ref(), self.walls.home())
     }

@@ -10,9 +10,9 @@ use weighlock_store::{PauseRow, State};
 
 use crate::engine::Engine;
 use crate::error::{Error, brief};
-use crate::live::lock;
+use crate::mutex::lock;
 use crate::principal::{Principal, Right};
-use crate::view::time;
+use crate::time;
 
 /// A pause that is in force.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -42,7 +42,7 @@ impl Pauses {
 
 impl Engine {
     pub(crate) fn read_pauses(&self) -> Result<(), Error> {
-        *lock(&self.pauses.0) = self.store.pauses()?;
+        *lock(&self.pauses.0) = self.core.store.pauses()?;
         Ok(())
     }
 
@@ -68,12 +68,14 @@ impl Engine {
         let row = PauseRow {
             principal: name.unwrap_or_default().to_owned(),
             by: who.name().to_owned(),
-            since: self.clock.micros(),
+            since: self.core.clock.micros(),
             reason: reason.map(|reason| brief(&reason)),
         };
         let detail = json!({ "principal": name, "reason": row.reason });
-        let entry = self.entry("principal.paused", who.name(), None, detail);
-        self.store.pause(row, vec![entry]).await?;
+        let entry = self
+            .core
+            .entry("principal.paused", who.name(), None, detail);
+        self.core.store.pause(row, vec![entry]).await?;
         self.read_pauses()?;
         Ok(self.pauses(who))
     }
@@ -86,9 +88,11 @@ impl Engine {
     ) -> Result<Vec<PauseView>, Error> {
         self.may_pause(name, who).await?;
         let detail = json!({ "principal": name });
-        let entry = self.entry("principal.resumed", who.name(), None, detail);
+        let entry = self
+            .core
+            .entry("principal.resumed", who.name(), None, detail);
         let key = name.unwrap_or_default().to_owned();
-        self.store.resume(key, vec![entry]).await?;
+        self.core.store.resume(key, vec![entry]).await?;
         self.read_pauses()?;
         self.let_go_soon();
         Ok(self.pauses(who))
@@ -106,11 +110,11 @@ impl Engine {
 
     async fn may_pause(&self, name: Option<&str>, who: &Principal) -> Result<(), Error> {
         if who.is_agent() {
-            return Err(self.never_agents("pause or resume", name, who).await);
+            return Err(self.core.refuse_agent("pause or resume", name, who).await);
         }
         who.check(Right::Operate)?;
         match name {
-            Some(name) => self.person(name, who).map(drop),
+            Some(name) => self.core.find_person(name, who).map(drop),
             None if who.is_everywhere() => Ok(()),
             None => Err(Error::Forbidden {
                 name: who.name().into(),
@@ -122,7 +126,7 @@ impl Engine {
 
     /// Goes on with what is held no more.
     pub(crate) async fn let_go(self: &Arc<Self>) -> Result<(), Error> {
-        for (command, request) in self.store.unbegun()? {
+        for (command, request) in self.core.store.unbegun()? {
             if command.state == State::Held && self.pauses.of(&command.requested_by).is_none() {
                 self.go_on(command, request).await;
             }

@@ -14,7 +14,7 @@ use weighlock_policy::{
 };
 
 use crate::config::Config;
-use crate::live::lock;
+use crate::mutex::lock;
 
 /// Far more than anyone writes by hand.
 const MAX_FILE: u64 = 4 * 1024 * 1024;

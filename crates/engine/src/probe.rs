@@ -67,7 +67,7 @@ impl Engine {
     /// the sandboxes of the settings. Returns no primitives, and the reason as a
     /// check, where they could not be tried.
     pub(crate) async fn probe(self: &Arc<Self>) -> (Vec<PrimitiveView>, Vec<Check>) {
-        self.probe_for(&self.config.sandboxes).await
+        self.probe_for(&self.core.config.sandboxes).await
     }
 
     async fn probe_for(

@@ -80,7 +80,7 @@ impl Engine {
 
     /// Reads `24h` (ago), `2026-01-15`, or a time with its zone.
     fn moment(&self, text: &str) -> Result<i64, Error> {
-        let now = self.clock.micros();
+        let now = self.core.clock.micros();
         let ago = ago(text).and_then(|ago| now.checked_sub(ago));
         let time = || {
             text.parse::<Timestamp>()

@@ -11,7 +11,7 @@ use weighlock_store::Key;
 use weighlock_walls::{Review, is_variable_name};
 
 use crate::error::{Error, brief};
-use crate::people::hex;
+use crate::hex::hex;
 use crate::principal::Principal;
 
 /// The kernel takes no longer argument (MAX_ARG_STRLEN, with its NUL).

@@ -12,9 +12,9 @@ use weighlock_walls::Sandbox;
 
 use crate::engine::Engine;
 use crate::error::{Error, brief};
-use crate::live::lock;
+use crate::mutex::lock;
 use crate::principal::{Principal, Right};
-use crate::view::time;
+use crate::time;
 
 /// How many sessions are remembered without asking the store.
 const REMEMBERED: usize = 10_000;
@@ -69,7 +69,7 @@ impl Engine {
     ) -> Result<String, Error> {
         let label = named.unwrap_or_default();
         if label.starts_with("s_")
-            && let Some(row) = self.store.session(label)?
+            && let Some(row) = self.core.store.session(label)?
             && row.principal == who.name()
         {
             return match row.closed_at {
@@ -86,9 +86,9 @@ impl Engine {
         if let Some(id) = lock(&self.sessions.0).get(&key) {
             return Ok(id.clone());
         }
-        let now = self.clock.micros();
+        let now = self.core.clock.micros();
         let row = SessionRow {
-            id: self.ids.next_as("s", now),
+            id: self.core.ids.next_as("s", now),
             principal: key.0.clone(),
             sandbox: key.1.clone(),
             label: key.2.clone(),
@@ -97,7 +97,7 @@ impl Engine {
             updated_at: now,
             closed_at: None,
         };
-        let row = self.store.open_session(row, vec![]).await?;
+        let row = self.core.store.open_session(row, vec![]).await?;
         {
             let mut known = lock(&self.sessions.0);
             if known.len() >= REMEMBERED {
@@ -113,7 +113,7 @@ impl Engine {
     }
 
     fn is_closed(&self, session: &str) -> Result<bool, Error> {
-        let row = self.store.session(session)?;
+        let row = self.core.store.session(session)?;
         Ok(row.is_some_and(|row| row.closed_at.is_some()))
     }
 
@@ -130,7 +130,7 @@ impl Engine {
         who: &Principal,
     ) -> Result<(), Error> {
         if self.is_closed(session)?
-            && let Some(command) = self.store.named(command)?.pop()
+            && let Some(command) = self.core.store.named(command)?.pop()
         {
             self.withdraw_command(command, who).await?;
         }
@@ -144,7 +144,7 @@ impl Engine {
         limit: usize,
         who: &Principal,
     ) -> Result<(Vec<SessionView>, Option<String>), Error> {
-        let (rows, next) = self.store.sessions(&who.visible(), cursor, limit)?;
+        let (rows, next) = self.core.store.sessions(&who.visible(), cursor, limit)?;
         Ok((rows.into_iter().map(SessionView::from).collect(), next))
     }
 
@@ -158,13 +158,14 @@ impl Engine {
     ) -> Result<Option<SessionView>, Error> {
         let sandbox = self.workplace(sandbox, who)?.sandbox.id.clone();
         let row = match name.starts_with("s_") {
-            true => self.store.session(name)?,
+            true => self.core.store.session(name)?,
             false => None,
         };
         let own = |row: &SessionRow| row.principal == who.name();
         let row = match row.filter(own) {
             Some(row) => Some(row).filter(|row| row.closed_at.is_none() && row.sandbox == sandbox),
             None => self
+                .core
                 .store
                 .session_called(who.name(), &sandbox, &brief(name))?,
         };
@@ -173,7 +174,7 @@ impl Engine {
 
     /// Returns one session.
     pub fn session(&self, id: &str, who: &Principal) -> Result<SessionView, Error> {
-        let row = self.store.session(id)?;
+        let row = self.core.store.session(id)?;
         let seen = |row: &SessionRow| who.sees(&row.principal, Some(&row.sandbox));
         row.filter(seen)
             .map(SessionView::from)
@@ -192,12 +193,12 @@ impl Engine {
         if session.principal_id != who.name() {
             who.check(Right::Operate)?;
         }
-        let on_close = on_close.unwrap_or(self.config.on_close);
+        let on_close = on_close.unwrap_or(self.core.config.on_close);
         let detail = json!({ "session": session.session_id, "runs": on_close });
-        let entry = self.entry("session.closed", who.name(), None, detail);
-        let now = self.clock.micros();
+        let entry = self.core.entry("session.closed", who.name(), None, detail);
+        let now = self.core.clock.micros();
         let id = session.session_id.clone();
-        self.store.close_session(id, now, vec![entry]).await?;
+        self.core.store.close_session(id, now, vec![entry]).await?;
         self.forget(&session.session_id);
         // Whoever hangs up now has closed it nevertheless.
         let (engine, whom, whose) = (Arc::clone(self), session.clone(), who.clone());
@@ -220,7 +221,7 @@ impl Engine {
                 limit: usize::MAX >> 1,
                 ..Filter::default()
             };
-            for command in self.store.list(&filter)? {
+            for command in self.core.store.list(&filter)? {
                 if state != State::Running {
                     let _ = self.withdraw_command(command, who).await?;
                 } else if on_close == OnClose::Stop

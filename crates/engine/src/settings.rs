@@ -48,7 +48,7 @@ impl Engine {
     /// Returns what somebody may do, and what there is.
     pub fn features(&self, who: &Principal) -> Features {
         let may = |right| who.check(right).is_ok();
-        let (approvals, times) = (&self.config.approvals, self.times());
+        let (approvals, times) = (&self.core.config.approvals, self.times());
         let strict = approvals.four_eyes || approvals.two_for_high_risk;
         Features {
             run: may(Right::Run),
@@ -65,7 +65,7 @@ impl Engine {
             expire_seconds: self.answer_time().as_secs(),
             timeout_default_seconds: times.default.as_secs(),
             timeout_max_seconds: times.max.as_secs(),
-            output_chars: match self.config.manners().cut() {
+            output_chars: match self.core.config.manners().cut() {
                 Cut::Head(most) | Cut::Tail(most) | Cut::Ends(most) => most,
             },
         }
@@ -73,7 +73,7 @@ impl Engine {
 
     /// Returns what somebody has set for themselves; nothing at first.
     pub fn settings(&self, who: &Principal) -> Result<Value, Error> {
-        let text = self.store.settings(who.name())?;
+        let text = self.core.store.settings(who.name())?;
         let kept = text.and_then(|text| serde_json::from_str(&text).ok());
         Ok(kept.unwrap_or_else(|| serde_json::json!({})))
     }
@@ -92,8 +92,9 @@ impl Engine {
                 "leave something out",
             ));
         }
-        let now = self.clock.micros();
-        self.store
+        let now = self.core.clock.micros();
+        self.core
+            .store
             .save_settings(who.name().to_owned(), text, now)
             .await?;
         Ok(settings)

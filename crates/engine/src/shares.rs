@@ -10,7 +10,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use crate::live::lock;
+use crate::mutex::lock;
 use crate::principal::Principal;
 
 /// The part of the places that agents leave to people.

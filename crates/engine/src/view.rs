@@ -8,7 +8,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weighlock_confine::{Access, Holds, Network, Rung};
 use weighlock_exec::{Cause, Exit, Fate, Size, Status, Totals};
-pub(crate) use weighlock_store::timestamp as time;
 use weighlock_store::{Command, State};
 use weighlock_walls::{Denial, FileAccess, RunWalls, Sandbox};
 
@@ -17,6 +16,7 @@ pub use self::reason::Reason;
 use crate::effects::ChangesView;
 use crate::id;
 use crate::request::Terminal;
+use crate::time;
 
 /// One run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

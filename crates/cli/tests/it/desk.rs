@@ -233,7 +233,7 @@ impl Desk {
 
     /// What the audit says became of a run, in order.
     pub(crate) fn told(&self, id: &str) -> Vec<String> {
-        let entries = self.engine.entries_of(&self.run(id)).unwrap();
+        let entries = self.engine.audit().entries_of(&self.run(id)).unwrap();
         let kind = |entry: &Value| entry["kind"].as_str().expect("a kind").to_owned();
         let kinds = entries.iter().map(kind);
         kinds.filter(|kind| kind.starts_with("run.")).collect()

@@ -22,7 +22,8 @@ use crate::error::{Error, brief};
 use crate::judge::clean;
 use crate::principal::Principal;
 use crate::project::View;
-use crate::view::{Run, time};
+use crate::time;
+use crate::view::Run;
 
 /// The undecided changes of one session.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -58,8 +59,8 @@ impl Engine {
     /// Lists the undecided changes that somebody may see, by session.
     pub fn drafts(&self, session: Option<&str>, who: &Principal) -> Result<Vec<Draft>, Error> {
         let mut drafts: BTreeMap<String, Draft> = BTreeMap::new();
-        for row in self.store.held_changes(session)?.into_iter().rev() {
-            let Some(command) = self.store.named(&row.run)?.pop() else {
+        for row in self.core.store.held_changes(session)?.into_iter().rev() {
+            let Some(command) = self.core.store.named(&row.run)?.pop() else {
                 continue;
             };
             if !who.sees(&command.requested_by, command.sandbox.as_deref()) {
@@ -103,7 +104,7 @@ impl Engine {
         if !path.starts_with(whole) || path.to_str().is_none() {
             return Ok(None);
         }
-        for row in self.store.held_changes(Some(session))? {
+        for row in self.core.store.held_changes(Some(session))? {
             let copied = Copied::load(&self.copy_dir(&row.run)).ok().flatten();
             let roots = copied.map_or(vec![], |copied| copied.roots);
             let found = roots.iter().find_map(|root| open_upper(root, &path));
@@ -128,7 +129,7 @@ impl Engine {
             .map(|at| (self.walls.home().to_owned(), at.clone()))
             .collect();
         if let Some(session) = session {
-            for row in self.store.held_changes(Some(session))? {
+            for row in self.core.store.held_changes(Some(session))? {
                 let dir = self.copy_dir(&row.run);
                 let copied = Copied::load(&dir).map_err(Error::file(&dir))?;
                 layers.extend(copied.iter().flat_map(Copied::uppers));

@@ -47,11 +47,11 @@ async fn apart<T: Send + 'static>(deed: impl FnOnce() -> T + Send + 'static) -> 
 impl Engine {
     /// Where a run's copy is.
     fn copy_dir(&self, run: &str) -> PathBuf {
-        self.config.state_dir.join("layers").join(run)
+        self.core.config.state_dir.join("layers").join(run)
     }
 
     /// Where is what taking a run's changes back needs.
     fn undo_dir(&self, run: &str) -> PathBuf {
-        self.config.state_dir.join("undo").join(run)
+        self.core.config.state_dir.join("undo").join(run)
     }
 }

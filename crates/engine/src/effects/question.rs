@@ -22,10 +22,10 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::explain::{ReasonView, reason_view};
 use crate::follow::RETRY_EVERY;
+use crate::hex::hex;
 use crate::id;
 use crate::inbox::{Tried, of_the_request};
 use crate::measures::SETTLED;
-use crate::people::hex;
 use crate::view::{Reason, Run, stored};
 
 /// What a question about changes has of them.
@@ -101,7 +101,9 @@ impl Engine {
         let told = json!({ "hash": view.hash, "summary": view.summary, "paths": view.paths,
                            "exit_code": command.exit_code, "risk": approval.risk,
                            "fingerprint": approval.fingerprint });
-        let asked = self.entry_of("changes.held", "weighlock", command, told);
+        let asked = self
+            .core
+            .entry_of("changes.held", "weighlock", command, told);
         let ended_as = command.state;
         detail.changes = Some(view);
         command.state = State::Waiting;
@@ -115,6 +117,7 @@ impl Engine {
         let held = loop {
             let (told, mut asked, ended) = (detail.clone(), asked.clone(), entry.clone());
             let held = self
+                .core
                 .store
                 .hold_changes(hold.clone(), move |command, question| {
                     let mut told = told;
@@ -195,7 +198,7 @@ impl Engine {
             view,
             conflicts,
         } = *asked;
-        let now = self.clock.micros();
+        let now = self.core.clock.micros();
         let risk = risk(&found.changes, &found.judgement);
         let about = Body {
             summary: summary(view),
@@ -223,7 +226,7 @@ impl Engine {
             body.extend(about);
         }
         Approval {
-            id: self.ids.next_as("ap", now),
+            id: self.core.ids.next_as("ap", now),
             state: ApprovalState::Pending,
             fingerprint: fingerprint(&found.changes, conflicts),
             requested_by: command.requested_by.clone(),
@@ -243,15 +246,15 @@ impl Engine {
     /// Looks at the changes behind a question once more.
     pub(crate) async fn look_at_changes(&self, of: &Approval) -> Result<Looked, Error> {
         let gone = || Error::NoSuchApproval { id: of.id.clone() };
-        let runs = self.store.runs_of(&of.id)?;
+        let runs = self.core.store.runs_of(&of.id)?;
         let (run, _) = runs.first().ok_or_else(gone)?;
-        let command = self.store.named(run)?.pop().ok_or_else(gone)?;
+        let command = self.core.store.named(run)?.pop().ok_or_else(gone)?;
         self.look_at_held(&command).await
     }
 
     /// Looks at the changes that a run holds.
     pub(super) async fn look_at_held(&self, command: &Command) -> Result<Looked, Error> {
-        let row = self.store.changes(&command.id)?;
+        let row = self.core.store.changes(&command.id)?;
         let row = row.filter(|row| row.state == ChangesState::Held);
         let row = row.ok_or_else(|| Error::NoChanges {
             id: id::short(&command.id),

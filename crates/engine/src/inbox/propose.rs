@@ -116,7 +116,7 @@ impl Engine {
 
     /// Says why nothing can be allowed beforehand.
     fn never_always(&self, approval: &Approval, case: &Case, who: &Principal) -> Option<String> {
-        let approvals = &self.config.approvals;
+        let approvals = &self.core.config.approvals;
         if !self.allows_always() {
             return Some("Administrators have switched this off.".into());
         }

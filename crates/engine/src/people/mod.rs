@@ -10,13 +10,12 @@ use serde_json::json;
 use weighlock_store::PrincipalRow;
 use weighlock_walls::{DEFAULT_SANDBOX, PasswdEntry};
 
-pub(crate) use self::secret::hex;
 pub(crate) use self::signin::Doorbell;
 pub use self::token::{NewToken, TokenInfo};
 use crate::engine::Engine;
 use crate::error::{Error, brief};
 use crate::principal::{Extra, Principal, Right, Role, Via};
-use crate::view::time;
+use crate::time;
 
 /// Names that the record uses for others than people and agents.
 const RESERVED: &[&str] = &["clock", "doctor", "everyone", "policy", "root", "weighlock"];
@@ -94,7 +93,7 @@ impl Engine {
     /// Makes sure that the server's owner is known, as an administrator.
     pub(crate) async fn know_owner(&self) -> Result<(), Error> {
         let uid = rustix::process::geteuid().as_raw();
-        if let Some(row) = self.store.principal_of_uid(uid)? {
+        if let Some(row) = self.core.store.principal_of_uid(uid)? {
             let _ = self.owner.set(row.name);
             return Ok(());
         }
@@ -103,12 +102,13 @@ impl Engine {
             .map(|user| user.name)
             .filter(|name| check_name(name).is_ok());
         let free = |name: &String| {
-            self.store
+            self.core
+                .store
                 .principal(name)
                 .is_ok_and(|found| found.is_none())
         };
         let name = named.filter(free).unwrap_or_else(|| format!("uid-{uid}"));
-        let now = self.clock.micros();
+        let now = self.core.clock.micros();
         let row = PrincipalRow {
             name: name.clone(),
             agent: false,
@@ -123,13 +123,13 @@ impl Engine {
             created_at: now,
             updated_at: now,
         };
-        let entry = self.entry(
+        let entry = self.core.entry(
             "person.added",
             "weighlock",
             None,
             json!({ "name": name, "uid": uid }),
         );
-        self.store.add_principal(row, vec![entry]).await?;
+        self.core.store.add_principal(row, vec![entry]).await?;
         let _ = self.owner.set(name);
         Ok(())
     }
@@ -138,7 +138,7 @@ impl Engine {
     /// they were not added. Root is somebody everywhere.
     pub fn user(&self, uid: u32, pid: Option<u32>) -> Result<Option<Principal>, Error> {
         let via = Via::Socket { uid, pid };
-        match self.store.principal_of_uid(uid)? {
+        match self.core.store.principal_of_uid(uid)? {
             Some(row) => Ok(Principal::from_row(&row, via)),
             None if uid == 0 => Ok(Some(Principal::root(via))),
             None => Ok(None),
@@ -151,7 +151,7 @@ impl Engine {
             return Ok(who.clone());
         }
         who.check(Right::Look)?;
-        let row = self.person(name, who)?;
+        let row = self.core.find_person(name, who)?;
         let known = Principal::from_row(&row, who.via().clone());
         known.ok_or_else(|| Error::NoSuchPerson { name: brief(name) })
     }
@@ -164,7 +164,7 @@ impl Engine {
     /// Lists people and agents.
     pub fn people(&self, who: &Principal) -> Result<Vec<PersonView>, Error> {
         who.check(Right::Look)?;
-        let rows = self.store.principals()?;
+        let rows = self.core.store.principals()?;
         let seen = rows.into_iter().filter(|row| {
             who.is_administrator() || who.sandboxes().is_none() || row.name == who.name()
         });
@@ -173,25 +173,15 @@ impl Engine {
 
     /// Returns one of them.
     pub fn one_of_the_people(&self, name: &str, who: &Principal) -> Result<PersonView, Error> {
-        let row = self.person(name, who)?;
+        let row = self.core.find_person(name, who)?;
         self.person_view(row, who)
-    }
-
-    /// Finds somebody who may be known of.
-    pub(crate) fn person(&self, name: &str, who: &Principal) -> Result<PrincipalRow, Error> {
-        let known = name == who.name() || !who.is_agent() && who.sandboxes().is_none();
-        let row = match known || who.is_administrator() {
-            true => self.store.principal(name)?,
-            false => None,
-        };
-        row.ok_or_else(|| Error::NoSuchPerson { name: brief(name) })
     }
 
     fn person_view(&self, row: PrincipalRow, who: &Principal) -> Result<PersonView, Error> {
         let extra: Extra = serde_json::from_value(row.body).unwrap_or_default();
         // Tokens are for those who make them, and for their owners.
         let tokens = match who.is_administrator() || who.name() == row.name {
-            true => self.store.tokens_of(&row.name)?,
+            true => self.core.store.tokens_of(&row.name)?,
             false => vec![],
         };
         Ok(PersonView {
@@ -226,7 +216,7 @@ impl Engine {
             default_sandbox: named.or(only).and_then(|mut one| one.pop()),
             sandboxes,
         };
-        let now = self.clock.micros();
+        let now = self.core.clock.micros();
         let row = PrincipalRow {
             name: name.clone(),
             agent: new.role == Role::Agent,
@@ -239,8 +229,8 @@ impl Engine {
             updated_at: now,
         };
         let detail = json!({ "name": name, "role": new.role, "uid": new.uid, "about": inside });
-        let entry = self.entry("person.added", who.name(), None, detail);
-        match self.store.add_principal(row, vec![entry]).await? {
+        let entry = self.core.entry("person.added", who.name(), None, detail);
+        match self.core.store.add_principal(row, vec![entry]).await? {
             true => self.one_of_the_people(&name, who),
             false => Err(Error::NameTaken {
                 what: "person or agent",
@@ -259,7 +249,7 @@ impl Engine {
         version: Option<i64>,
         who: &Principal,
     ) -> Result<PersonView, Error> {
-        let mut row = self.person(name, who)?;
+        let mut row = self.core.find_person(name, who)?;
         who.check(Right::Administer)?;
         if version.is_some_and(|version| version != row.version) {
             return Err(Error::Stale);
@@ -284,7 +274,7 @@ impl Engine {
         row.role = role;
         row.active = patch.is_active.unwrap_or(row.active);
         row.body = extra(&inside);
-        row.updated_at = self.clock.micros();
+        row.updated_at = self.core.clock.micros();
         let administrator = row.role == Role::Administrator.word() && row.active;
         if !administrator && row.name == self.owner_name() {
             return Err(bad(
@@ -293,9 +283,10 @@ impl Engine {
         }
         let detail = json!({ "name": row.name, "role": row.role, "is_active": row.active,
                              "about": inside });
-        let mut entries = vec![self.entry("person.changed", who.name(), None, detail)];
+        let mut entries = vec![self.core.entry("person.changed", who.name(), None, detail)];
         let (name, active) = (row.name.clone(), row.active);
         if !self
+            .core
             .store
             .change_principal(row, std::mem::take(&mut entries))
             .await?
@@ -303,31 +294,9 @@ impl Engine {
             return Err(Error::Stale);
         }
         if !active {
-            self.store.end_logins_of(name.clone(), vec![]).await?;
+            self.core.store.end_logins_of(name.clone(), vec![]).await?;
         }
         self.one_of_the_people(&name, who)
-    }
-
-    /// Refuses an agent what is for people, and writes it down with what it
-    /// was about.
-    pub(crate) async fn never_agents(
-        &self,
-        what: &str,
-        about: Option<&str>,
-        who: &Principal,
-    ) -> Error {
-        let about = about.map(brief);
-        let detail = json!({ "what": what, "about": about, "origin": who.origin() });
-        // Whoever has filled their part of the record is refused all the same.
-        if self.check_quota(who.name()).await.is_ok() {
-            let entry = self.entry("agent.refused", who.name(), None, detail);
-            if let Err(error) = self.store.record(vec![entry]).await {
-                tracing::error!(%error, "cannot record a refusal");
-            }
-        }
-        Error::NeverAgents {
-            what: what.to_owned(),
-        }
     }
 
     /// Returns the ids of named sandboxes.

@@ -12,7 +12,7 @@ use super::secret::{hash, secret};
 use super::token::counts;
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::live::lock;
+use crate::mutex::lock;
 use crate::principal::{Principal, Via};
 
 /// How long a sign-in link can be used, and only once.
@@ -40,30 +40,30 @@ pub(crate) struct Doorbell {
 impl Engine {
     /// Returns who has signed in with this cookie.
     pub fn signed_in(&self, cookie: &str) -> Result<Option<Principal>, Error> {
-        let Some(row) = self.store.login(&hash(cookie))? else {
+        let Some(row) = self.core.store.login(&hash(cookie))? else {
             return Ok(None);
         };
-        let now = self.clock.micros();
+        let now = self.core.clock.micros();
         if row.expires_at <= now || !self.token_counts(cookie, now)? {
             return Ok(None);
         }
-        let who = self.store.principal(&row.principal)?;
+        let who = self.core.store.principal(&row.principal)?;
         Ok(who.and_then(|who| Principal::from_row(&who, Via::SignIn)))
     }
 
     /// Makes the secret of a link that signs somebody in: once, and soon.
     pub async fn sign_in_link(&self, who: &Principal) -> Result<String, Error> {
         if who.is_agent() {
-            return Err(self.never_agents("sign in", None, who).await);
+            return Err(self.core.refuse_agent("sign in", None, who).await);
         }
         let secret = secret("wls_");
-        let entry = self.entry(
+        let entry = self.core.entry(
             "link.made",
             who.name(),
             None,
             json!({ "origin": who.origin() }),
         );
-        self.store.record(vec![entry]).await?;
+        self.core.store.record(vec![entry]).await?;
         let mut links = lock(&self.doorbell.links);
         let now = Instant::now();
         links.retain(|(_, _, until)| *until > now);
@@ -103,7 +103,7 @@ impl Engine {
             return Err(Error::BadToken);
         };
         if who.is_agent() {
-            return Err(self.never_agents("sign in", None, &who).await);
+            return Err(self.core.refuse_agent("sign in", None, &who).await);
         }
         let cookie = format!("{}{TOKEN}{}", secret("wlc_"), row.id);
         let detail = json!({ "token": row.id, "prefix": row.prefix });
@@ -116,15 +116,15 @@ impl Engine {
         name: String,
         detail: serde_json::Value,
     ) -> Result<(String, u64), Error> {
-        let now = self.clock.micros();
-        let entry = self.entry("person.signed_in", &name, None, detail);
+        let now = self.core.clock.micros();
+        let entry = self.core.entry("person.signed_in", &name, None, detail);
         let row = LoginRow {
             hash: hash(&cookie),
             principal: name,
             created_at: now,
             expires_at: now + SIGNED_IN_FOR,
         };
-        self.store.add_login(row, vec![entry]).await?;
+        self.core.store.add_login(row, vec![entry]).await?;
         Ok((cookie, (SIGNED_IN_FOR / 1_000_000).cast_unsigned()))
     }
 
@@ -133,14 +133,16 @@ impl Engine {
         let Some((_, id)) = cookie.split_once(TOKEN) else {
             return Ok(true);
         };
-        let token = self.store.token(id)?;
+        let token = self.core.store.token(id)?;
         Ok(token.is_some_and(|token| counts(&token, now)))
     }
 
     /// Ends what a cookie stands for.
     pub async fn sign_out(&self, cookie: &str, who: &Principal) -> Result<(), Error> {
-        let entry = self.entry("person.signed_out", who.name(), None, json!({}));
-        self.store.end_login(hash(cookie), vec![entry]).await?;
+        let entry = self
+            .core
+            .entry("person.signed_out", who.name(), None, json!({}));
+        self.core.store.end_login(hash(cookie), vec![entry]).await?;
         Ok(())
     }
 }

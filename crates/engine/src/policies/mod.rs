@@ -22,7 +22,7 @@ use crate::explain::RuleInForce;
 use crate::past::Newest;
 use crate::policy::{RuleDraft, RuleFile};
 use crate::principal::{Principal, Right};
-use crate::view::time;
+use crate::time;
 
 /// In how many commands hits are counted at most. Judging so many takes a blink.
 const COUNTED: usize = 1000;
@@ -153,7 +153,7 @@ impl Engine {
         who.check(Right::Look)?;
         let file = self.rule_file(id)?;
         let text = self.text_of(&file)?;
-        let newest = self.store.rules_versions(&file.id, None, 1)?.pop();
+        let newest = self.core.store.rules_versions(&file.id, None, 1)?.pop();
         let version = newest.filter(|newest| newest.text == text);
         let (mut rules, errors) = match file.layer(&text) {
             Ok(layer) => (infos(&layer, &text), vec![]),
@@ -232,7 +232,7 @@ impl Engine {
         who.check(Right::Look)?;
         let file = self.rule_file(id)?;
         let text = self.text_of(&file)?;
-        let versions = self.store.rules_versions(&file.id, before, limit)?;
+        let versions = self.core.store.rules_versions(&file.id, before, limit)?;
         let mut views: Vec<VersionView> = versions.into_iter().map(VersionView::from).collect();
         if before.is_none()
             && let Some(newest) = views.first_mut()
@@ -265,7 +265,7 @@ impl Engine {
     /// Notes which version of the server's rules is in force, for the record of
     /// each run.
     pub(crate) fn note_version(&self) -> Result<(), Error> {
-        let newest = self.store.rules_versions("server", None, 1)?.pop();
+        let newest = self.core.store.rules_versions("server", None, 1)?.pop();
         let version = newest.map_or(0, |newest| newest.version);
         self.rules_version.store(version, Ordering::Relaxed);
         Ok(())
@@ -292,7 +292,7 @@ impl Engine {
         if rules.is_empty() {
             return Ok(0);
         }
-        let now = self.clock.micros();
+        let now = self.core.clock.micros();
         let past = self.lately(file.sandbox.clone(), now, who)?;
         let hits = self.hits(&past.commands, now, |judgement| {
             let met = judgement.met(file.kind());
@@ -317,7 +317,7 @@ impl Engine {
         rules: &mut [RuleInForce],
         who: &Principal,
     ) -> Result<usize, Error> {
-        let now = self.clock.micros();
+        let now = self.core.clock.micros();
         let past = self.lately(None, now, who)?;
         let hits = self.hits(&past.commands, now, |judgement| {
             let met = judgement.tried().into_iter().filter(|rule| rule.matched);
@@ -371,7 +371,7 @@ impl Engine {
 
     /// Marks the rules without a hit that were there at a time already.
     fn mark_unused(&self, file: &RuleFile, rules: &mut [RuleInfo], then: i64) -> Result<(), Error> {
-        let versions = self.store.rules_versions(&file.id, None, VERSIONS)?;
+        let versions = self.core.store.rules_versions(&file.id, None, VERSIONS)?;
         let Some(old) = versions.into_iter().find(|version| version.at <= then) else {
             return Ok(());
         };

@@ -78,7 +78,7 @@ impl Engine {
         who: &Principal,
     ) -> Result<PolicyText, Error> {
         self.file_to_save(id, who).await?;
-        let found = self.store.rules_version(id, version)?;
+        let found = self.core.store.rules_version(id, version)?;
         let found = found.ok_or_else(|| {
             Error::invalid(
                 "no_such_version",
@@ -101,7 +101,7 @@ impl Engine {
     /// Finds a rule file for somebody who may change it.
     async fn file_to_save(&self, id: &str, who: &Principal) -> Result<RuleFile, Error> {
         if who.is_agent() {
-            return Err(self.never_agents("change rules", Some(id), who).await);
+            return Err(self.core.refuse_agent("change rules", Some(id), who).await);
         }
         who.check(Right::Administer)?;
         self.rule_file(id)
@@ -121,8 +121,9 @@ impl Engine {
         let versions = self.versions(file, before, &save, who)?;
         let detail = json!({ "policy": file.id, "file": file.path, "note": save.note,
                              "bytes": save.text.len(), "origin": who.origin() });
-        let entry = self.entry("rules.saved", who.name(), None, detail);
+        let entry = self.core.entry("rules.saved", who.name(), None, detail);
         let recorded = self
+            .core
             .store
             .save_rules(versions, |version| {
                 let mut entry = entry;
@@ -148,14 +149,14 @@ impl Engine {
         save: &Save,
         who: &Principal,
     ) -> Result<Vec<RulesVersion>, Error> {
-        let newest = self.store.rules_versions(&file.id, None, 1)?.pop();
+        let newest = self.core.store.rules_versions(&file.id, None, 1)?.pop();
         let version = |author: &str, note: &str, text: String| RulesVersion {
             policy: file.id.clone(),
             version: 0,
             author: author.to_owned(),
             note: note.to_owned(),
             text,
-            at: self.clock.micros(),
+            at: self.core.clock.micros(),
         };
         let known = newest.map_or_else(String::new, |newest| newest.text) == before;
         let mut versions = vec![];

@@ -91,10 +91,10 @@ impl Engine {
         let owner = self.owner_of(new.owner_principal_id, who)?;
         let dir = self.check_directory(&new.path, &owner)?;
         let meta = dir.metadata().map_err(Error::file(&dir))?;
-        let now = self.clock.micros();
+        let now = self.core.clock.micros();
         let FileId { device, inode } = FileId::from(&meta);
         let row = SandboxRow {
-            id: self.ids.next_as("sb", now),
+            id: self.core.ids.next_as("sb", now),
             owner,
             label: new.label,
             path: text(&dir)?,
@@ -109,14 +109,14 @@ impl Engine {
             created_at: now,
             updated_at: now,
         };
-        let entry = self.entry_in(
+        let entry = self.core.entry_in(
             "sandbox.created",
             who,
             &row.id,
             json!({ "sandbox": shown(&row) }),
         );
         let (id, label) = (row.id.clone(), row.label.clone());
-        if !self.store.add_sandbox(row, vec![entry]).await? {
+        if !self.core.store.add_sandbox(row, vec![entry]).await? {
             return Err(taken(&label));
         }
         self.read_sandboxes()?;
@@ -157,15 +157,15 @@ impl Engine {
         }
         row.active = patch.is_active.unwrap_or(row.active);
         row.body = body(&inside);
-        row.updated_at = self.clock.micros();
-        let entry = self.entry_in(
+        row.updated_at = self.core.clock.micros();
+        let entry = self.core.entry_in(
             "sandbox.changed",
             who,
             &row.id,
             json!({ "sandbox": shown(&row) }),
         );
         let (id, label) = (row.id.clone(), row.label.clone());
-        match self.store.change_sandbox(row, vec![entry]).await? {
+        match self.core.store.change_sandbox(row, vec![entry]).await? {
             Changed::Done => {}
             Changed::Stale => return Err(Error::Stale),
             Changed::Taken => return Err(taken(&label)),
@@ -183,15 +183,16 @@ impl Engine {
     ) -> Result<(), Error> {
         let known = self.changeable(id, version, who)?;
         let id = known.sandbox.id.clone();
-        let entry = self.entry_in(
+        let entry = self.core.entry_in(
             "sandbox.deleted",
             who,
             &id,
             json!({ "label": known.sandbox.name }),
         );
-        let now = self.clock.micros();
+        let now = self.core.clock.micros();
         let version = Some(known.version);
         match self
+            .core
             .store
             .delete_sandbox(id, version, now, vec![entry])
             .await?
@@ -219,7 +220,7 @@ impl Engine {
     }
 
     fn row_of(&self, known: &Known) -> Result<SandboxRow, Error> {
-        let rows = self.store.sandboxes()?;
+        let rows = self.core.store.sandboxes()?;
         let row = { rows.into_iter() }.find(|row| row.id == known.sandbox.id);
         row.filter(|row| row.version == known.version)
             .ok_or(Error::Stale)
@@ -237,7 +238,7 @@ impl Engine {
 
     fn owner_of(&self, named: Option<String>, who: &Principal) -> Result<String, Error> {
         match named {
-            Some(name) => Ok(self.person(&name, who)?.name),
+            Some(name) => Ok(self.core.find_person(&name, who)?.name),
             None => Ok(who.name().to_owned()),
         }
     }
@@ -291,14 +292,14 @@ impl Engine {
                 "is, or holds, a part of the system or the home directory",
             ));
         }
-        let ours = [&self.config.state_dir]
+        let ours = [&self.core.config.state_dir]
             .into_iter()
-            .chain(&self.config.hidden);
+            .chain(&self.core.config.hidden);
         let ours = ours.filter_map(|path| path.canonicalize().ok());
         if { ours }.any(|ours| dir.starts_with(&ours) || ours.starts_with(&dir)) {
             return Err(wrong("is, or holds, what weighlock keeps for itself"));
         }
-        if let Some(private) = private_dirs(&self.config)
+        if let Some(private) = private_dirs(&self.core.config)
             && dir.starts_with(&private)
             && !dir.starts_with(private.join(owner))
         {
@@ -312,10 +313,10 @@ impl Engine {
 
     /// Where sandboxes may be: what the settings say, or the base directory.
     pub(super) fn roots(&self) -> Vec<PathBuf> {
-        let roots = self.config.roots.iter();
+        let roots = self.core.config.roots.iter();
         let roots: Vec<PathBuf> = roots.filter_map(|root| root.canonicalize().ok()).collect();
-        match self.config.roots.is_empty() {
-            true => vec![self.config.base.clone()],
+        match self.core.config.roots.is_empty() {
+            true => vec![self.core.config.base.clone()],
             false => roots,
         }
     }

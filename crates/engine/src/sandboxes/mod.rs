@@ -26,10 +26,11 @@ pub use self::guard::{Files, Guard, LimitsInfo};
 use crate::config::Config;
 use crate::engine::Engine;
 use crate::error::{Error, brief};
-use crate::live::lock;
+use crate::mutex::lock;
 use crate::policy;
 use crate::principal::Principal;
-use crate::view::{Detail, SandboxView, time};
+use crate::time;
+use crate::view::{Detail, SandboxView};
 
 /// What holds the private directories, below the base directory.
 const PRIVATE: &str = "user_data";
@@ -128,7 +129,7 @@ impl Engine {
     /// Reads the store's sandboxes again.
     pub(crate) fn read_sandboxes(&self) -> Result<(), Error> {
         let mut known = vec![];
-        for row in self.store.sandboxes()? {
+        for row in self.core.store.sandboxes()? {
             let id = row.id.clone();
             match self.known(row) {
                 Ok(one) => known.push(one),
@@ -196,7 +197,8 @@ impl Engine {
 
     /// Returns the rules that a sandbox adds.
     fn layers_of(&self, label: &str, guard: &Guard) -> Result<Vec<Arc<Layer>>, Error> {
-        let mut layers = weighlock_policy::preset_layers(&guard.presets, &self.config.settings);
+        let mut layers =
+            weighlock_policy::preset_layers(&guard.presets, &self.core.config.settings);
         if let Some(text) = &guard.rules {
             let layer = policy::sandbox_layer(label, text);
             layers.push(layer.map_err(|errors| Error::Rules { errors })?);
@@ -207,7 +209,7 @@ impl Engine {
     /// Finds the sandbox that a request means: the one it names, or its
     /// principal's default. Nobody else picks one.
     pub(crate) fn workplace(&self, name: Option<&str>, who: &Principal) -> Result<Known, Error> {
-        let private = private_dirs(&self.config).filter(|_| !who.is_administrator());
+        let private = private_dirs(&self.core.config).filter(|_| !who.is_administrator());
         let known = match name.or(who.default_sandbox()) {
             Some(name) => self.known_to(name, who)?,
             None if let Some(above) = private => private_to(who, &above)?,
@@ -232,7 +234,7 @@ impl Engine {
 
     /// Finds a sandbox that somebody may use, by id or name.
     fn known_to(&self, name: &str, who: &Principal) -> Result<Known, Error> {
-        if let Some(above) = private_dirs(&self.config)
+        if let Some(above) = private_dirs(&self.core.config)
             && name == private_id(who)
         {
             return private_to(who, &above);
@@ -289,7 +291,7 @@ impl Engine {
             return place.map_err(|_| WallsError::OutsidePrivate.into());
         }
         let place = place?;
-        match private_dirs(&self.config) {
+        match private_dirs(&self.core.config) {
             // No run sees it from here.
             Some(above) if place.path.starts_with(&above) && !whole.starts_with(&above) => {
                 Err(WallsError::OutsidePrivate.into())
@@ -305,7 +307,7 @@ impl Engine {
         let holds = |above: PathBuf| above.starts_with(self.walls.directory_of(sandbox));
         is_open_to(sandbox, who)
             && (who.is_administrator()
-                || !private_dirs(&self.config).is_some_and(holds)
+                || !private_dirs(&self.core.config).is_some_and(holds)
                 || is_named_for(sandbox, who))
     }
 

@@ -13,7 +13,7 @@ use weighlock_exec::Size;
 use super::input::{MOST, Sent, Typed, is_signal};
 use crate::error::Error;
 use crate::principal::Principal;
-use crate::view::time;
+use crate::time;
 
 /// So long before the keyboard is given back by itself, whoever has it is told.
 pub(super) const WARNING: Duration = Duration::from_secs(60);
