@@ -3,8 +3,8 @@
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64};
-use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use serde_json::json;
@@ -29,7 +29,7 @@ use crate::live::Lives;
 use crate::measures::Measures;
 use crate::memory::Freed;
 use crate::pause::Pauses;
-use crate::people::Doorbell;
+use crate::people::People;
 use crate::policy::Policy;
 use crate::recordings::Making;
 use crate::sandboxes::{Sandboxes, private_dirs};
@@ -55,15 +55,15 @@ pub struct Engine {
     pub(crate) aged_at: AtomicU64,
     /// Held while output is removed.
     pub(crate) tidying: tokio::sync::Mutex<()>,
-    pub(crate) walls: Walls,
+    pub(crate) walls: Arc<Walls>,
     pub(crate) policy: Policy,
     pub(crate) limits_set: Set,
     /// The version of the server's rules; 0 where they were never saved here.
     pub(crate) rules_version: AtomicI64,
     pub(crate) sandboxes: Arc<Sandboxes>,
     pub(crate) sessions: Sessions,
-    pub(crate) pauses: Pauses,
-    pub(crate) doorbell: Doorbell,
+    pub(crate) pauses: Arc<Pauses>,
+    people: People,
     pub(crate) waiters: Waiters,
     /// Held while the report of a requester is taken.
     pub(crate) finalizing: tokio::sync::Mutex<()>,
@@ -88,8 +88,6 @@ pub struct Engine {
     pub(crate) notifier: Arc<Notifier>,
     pub(crate) measures: Arc<Measures>,
     pub(crate) tracer: Arc<Tracer>,
-    /// The name of the server's owner, once it is known.
-    pub(crate) owner: OnceLock<String>,
     pub(crate) began: Instant,
     /// What the wall clock said then.
     pub(crate) began_at: i64,
@@ -126,41 +124,32 @@ impl Engine {
         // Left by keepers that were killed.
         let swept = tokio::task::spawn_blocking(weighlock_confine::sweep_cgroups);
         let store = Arc::new(Store::open(&config.state_dir, config.durability)?);
-        let archiver = Archiver::new(
-            config.state_dir.clone(),
-            Arc::clone(&store),
-            clock.clone(),
-            { config.settings_file.iter() }
-                .chain(&config.policy.rules)
-                .cloned()
-                .collect(),
-        );
-        let sandboxes = Arc::new(Sandboxes::new(&config.sandboxes));
-        let directory = WebhookDirectory {
-            store: Arc::clone(&store),
-            sandboxes: Arc::clone(&sandboxes),
-        };
-        let notifier = Notifier::open(
-            Arc::clone(&store),
-            clock.clone(),
-            Arc::new(directory),
-            config.notify,
-        )?;
         let core = Arc::new(Core::new(config, clock, store)?);
         let config = &core.config;
+        // The login shell answers while the rest is made ready.
+        let walls = Arc::new(Walls::new(wall_settings(config, home)));
+        let sandboxes = Sandboxes::open(Arc::clone(&core), Arc::clone(&walls))?;
+        let sandboxes = Arc::new(sandboxes);
+        let pauses = Arc::new(Pauses::open(Arc::clone(&core))?);
+        let archiver = open_archiver(&core);
+        let notifier = open_notifier(&core, &sandboxes)?;
         let engine = Arc::new(Self {
-            // The login shell answers while the rest is made ready.
-            walls: Walls::new(wall_settings(config, home)),
+            walls,
             kept: AtomicU64::new(core.store.kept_bytes()?),
             aged_at: AtomicU64::new(0),
             tidying: tokio::sync::Mutex::default(),
             policy,
             limits_set: Set::default(),
             rules_version: AtomicI64::new(0),
-            sandboxes,
             sessions: Sessions::default(),
-            pauses: Pauses::default(),
-            doorbell: Doorbell::default(),
+            people: People::open(
+                Arc::clone(&core),
+                Arc::clone(&sandboxes),
+                Arc::clone(&pauses),
+            )
+            .await?,
+            sandboxes,
+            pauses,
             waiters: Waiters::default(),
             finalizing: tokio::sync::Mutex::default(),
             saving: tokio::sync::Mutex::default(),
@@ -177,7 +166,6 @@ impl Engine {
             notifier,
             measures: Arc::default(),
             tracer: Arc::new(Tracer::new(Arc::clone(&core))),
-            owner: OnceLock::new(),
             places: Shares::new("runs", config.max_running),
             freed: Freed::default(),
             began_at: core.clock.micros(),
@@ -188,11 +176,8 @@ impl Engine {
             _lock: lock,
         });
         engine.policy.set_grants(engine.stored_grants()?);
-        engine.know_owner().await?;
-        engine.read_sandboxes()?;
         engine.read_limits()?;
         engine.note_version()?;
-        engine.read_pauses()?;
         engine.read_deadlines()?;
         engine.begin_counting()?;
         engine.tracer.begin();
@@ -231,6 +216,21 @@ impl Engine {
     /// Returns what the engine was told at its start, resolved.
     pub fn config(&self) -> &Config {
         &self.core.config
+    }
+
+    /// Returns who there is.
+    pub fn people(&self) -> &People {
+        &self.people
+    }
+
+    /// Returns the sandboxes.
+    pub fn sandboxes(&self) -> &Sandboxes {
+        &self.sandboxes
+    }
+
+    /// Returns the pauses in force.
+    pub fn pauses(&self) -> &Pauses {
+        &self.pauses
     }
 
     /// Returns the part of the engine that reads the audit.
@@ -272,6 +272,30 @@ fn end_unknown_runs(runs: &Path) {
             status.keeper.end();
         }
     }
+}
+
+/// Opens what makes backups of the state directory, the settings and the rules.
+fn open_archiver(core: &Core) -> Arc<Archiver> {
+    let config = &core.config;
+    let files = config.settings_file.iter().chain(&config.policy.rules);
+    Archiver::new(
+        config.state_dir.clone(),
+        Arc::clone(&core.store),
+        core.clock.clone(),
+        files.cloned().collect(),
+    )
+}
+
+/// Opens what notifies people through webhooks.
+fn open_notifier(core: &Core, sandboxes: &Arc<Sandboxes>) -> Result<Arc<Notifier>, Error> {
+    let directory = WebhookDirectory {
+        store: Arc::clone(&core.store),
+        sandboxes: Arc::clone(sandboxes),
+    };
+    let store = Arc::clone(&core.store);
+    let clock = core.clock.clone();
+    let directory = Arc::new(directory);
+    Ok(Notifier::open(store, clock, directory, core.config.notify)?)
 }
 
 /// Returns what walls depend on.

@@ -230,9 +230,13 @@ impl Engine {
         }
         let draft = draft.map(|(policy, text)| self.drafted(policy, text));
         let draft = draft.transpose()?;
-        let known = self.workplace(request.sandbox.as_deref(), &request.principal)?;
+        let known = self
+            .sandboxes
+            .find_workplace(request.sandbox.as_deref(), &request.principal)?;
         let sandbox = &known.sandbox;
-        let place = self.place(sandbox, request.cwd.as_deref())?;
+        let place = self
+            .sandboxes
+            .open_work_dir(sandbox, request.cwd.as_deref())?;
         let at = Where {
             known: &known,
             place: &place,
@@ -324,7 +328,9 @@ impl Engine {
             by.check(Right::Administer)?;
         }
         let within = scope.sandbox.as_deref();
-        let within = within.map(|name| self.sandbox(name, by)).transpose()?;
+        let within = within
+            .map(|name| self.sandboxes.find(name, by))
+            .transpose()?;
         let within = within.map(|info| info.sandbox_id);
         if within.is_none() && !by.is_administrator() {
             return Err(only_where_one_decides(by));

@@ -291,7 +291,7 @@ impl Engine {
         let left = guarded
             .home_leftovers()
             .map(|left| warn_of_leftovers(&left));
-        let left = left.map(|warning| self.without_secrets(&detail, &warning));
+        let left = left.map(|warning| self.sandboxes.hide_secrets(&detail, &warning));
         detail.warnings.extend(left);
         command.detail = stored(&detail);
     }

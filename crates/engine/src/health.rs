@@ -74,7 +74,7 @@ impl Engine {
             uptime_seconds: self.began.elapsed().as_secs_f64(),
             running: self.lives.count(),
             base: self.core.config.base.to_string_lossy().into_owned(),
-            sandboxes: self.sandbox_views(who),
+            sandboxes: self.sandboxes.list_views(who),
             output_bytes: self.kept.load(std::sync::atomic::Ordering::Relaxed),
         }
     }
@@ -126,7 +126,7 @@ impl Engine {
     async fn check_copies(self: &std::sync::Arc<Self>) -> Check {
         let engine = std::sync::Arc::clone(self);
         let tried = tokio::task::spawn_blocking(move || {
-            let sandbox = engine.sandbox_called(DEFAULT_SANDBOX)?;
+            let sandbox = engine.sandboxes.find_by_name(DEFAULT_SANDBOX)?;
             let why = engine.why_no_copies(&sandbox)?;
             let wanted = sandbox.review.or(engine.core.config.effects.review);
             Some(match wanted {

@@ -201,7 +201,7 @@ impl Engine {
         let who = row.and_then(|row| Principal::from_row(&row, Via::Record));
         let who = who.unwrap_or_else(|| Principal::library(command.requested_by.clone()));
         let known = command.sandbox.as_deref();
-        let known = known.and_then(|id| self.known_called(id));
+        let known = known.and_then(|id| self.sandboxes.find_known(id));
         let sandbox = known.as_ref().map(|known| &known.sandbox);
         self.policy.judge(Asked {
             request: &Request::new(who, command.command.clone()),

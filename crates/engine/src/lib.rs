@@ -118,6 +118,7 @@ mod recordings;
 mod recover;
 mod refuse;
 mod request;
+mod resume;
 mod retention;
 mod run;
 mod sandboxes;
@@ -162,8 +163,8 @@ pub use listed::Listed;
 pub use measures::{Counted, Gauges, Measures};
 pub use output::{Follow, StyledLines, Until, whole_characters};
 pub use past::PastCommand;
-pub use pause::PauseView;
-pub use people::{NewPerson, NewToken, PersonPatch, PersonView, TokenInfo};
+pub use pause::{PauseView, Pauses};
+pub use people::{NewPerson, NewToken, People, PersonPatch, PersonView, TokenInfo};
 pub use policies::{
     Compared, ComparedCommand, PolicyText, RuleEdit, RuleEdited, RuleInfo, RulesChecked, Save,
     VersionView,
@@ -175,7 +176,7 @@ pub use recordings::{Recording, RecordingIndex, RecordingMark};
 pub use request::{Input, Request, Terminal};
 pub use run::Outcome;
 pub use sandboxes::{
-    Files, Folder, FolderView, Guard, LimitsInfo, NewSandbox, SandboxInfo, SandboxPatch,
+    Files, Folder, FolderView, Guard, LimitsInfo, NewSandbox, SandboxInfo, SandboxPatch, Sandboxes,
 };
 pub use session::{OnClose, SessionView};
 pub use settings::Features;

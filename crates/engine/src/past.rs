@@ -108,8 +108,11 @@ impl Engine {
 
     /// Returns where a command was run, as far as that is still there.
     pub(crate) fn place_of(&self, command: &Command) -> Place {
-        let sandbox = command.sandbox.as_deref().map(|id| self.sandbox_name(id));
-        let sandbox = sandbox.and_then(|name| self.sandbox_called(&name));
+        let sandbox = command
+            .sandbox
+            .as_deref()
+            .map(|id| self.sandboxes.name_of(id));
+        let sandbox = sandbox.and_then(|name| self.sandboxes.find_by_name(&name));
         let root = match &sandbox {
             Some(sandbox) => self.walls.directory_of(sandbox),
             None => self.core.config.base.as_path(),

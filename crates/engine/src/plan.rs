@@ -84,7 +84,7 @@ impl Engine {
             sandbox: allowed.sandbox,
             work_dir: &case.place,
             path: &case.path,
-            other_dirs: &self.other_dirs(allowed.sandbox),
+            other_dirs: &self.sandboxes.other_dirs(allowed.sandbox),
         };
         let mut walls = self.walls.build(&request, &mut layers)?;
         let tasks = self.show_tasks(&case.session, walls.for_root);

@@ -92,9 +92,9 @@ impl Engine {
 
     /// Tries what protects a sandbox on this machine.
     pub async fn protection(self: &Arc<Self>, id: &str, who: &Principal) -> Result<Checks, Error> {
-        let info = self.sandbox(id, who)?;
+        let info = self.sandboxes.find(id, who)?;
         who.check(Right::Look)?;
-        let (primitives, checks) = match self.sandbox_called(&info.sandbox_id) {
+        let (primitives, checks) = match self.sandboxes.find_by_name(&info.sandbox_id) {
             Some(sandbox) => self.probe_for(std::slice::from_ref(&*sandbox)).await,
             None => self.probe().await,
         };

@@ -65,7 +65,7 @@ impl Engine {
                     name => By::Person(name.to_owned()),
                 });
             }
-            "sandbox" => filter.sandbox = Some(self.sandbox(value, who)?.sandbox_id),
+            "sandbox" => filter.sandbox = Some(self.sandboxes.find(value, who)?.sandbox_id),
             "terminal" => {
                 filter.terminal = Some(self.find_terminal(value, who)?.command_id);
             }

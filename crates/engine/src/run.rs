@@ -182,11 +182,16 @@ impl Engine {
         request.check_profile()?;
         // Before anybody is asked: nonsense is nobody's question.
         request.limits(self.times(), self.core.config.keep, 0)?;
-        let known = self.workplace(request.sandbox.as_deref(), who)?;
+        let known = self
+            .sandboxes
+            .find_workplace(request.sandbox.as_deref(), who)?;
         let sandbox = &known.sandbox;
         let named = request.session.as_deref();
         let session = self.session_for(named, who, sandbox).await?;
-        let place = match self.place(sandbox, request.cwd.as_deref()) {
+        let place = match self
+            .sandboxes
+            .open_work_dir(sandbox, request.cwd.as_deref())
+        {
             Ok(place) => place,
             Err(error) => {
                 let place = self.place_in_draft(sandbox, request.cwd.as_deref(), &session)?;
@@ -208,7 +213,7 @@ impl Engine {
         }
         self.note_rules().await?;
         let mut case = Case {
-            view: self.view(sandbox),
+            view: self.sandboxes.describe(sandbox),
             path: self.path().await,
             request,
             known,

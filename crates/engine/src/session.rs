@@ -156,7 +156,12 @@ impl Engine {
         sandbox: Option<&str>,
         who: &Principal,
     ) -> Result<Option<SessionView>, Error> {
-        let sandbox = self.workplace(sandbox, who)?.sandbox.id.clone();
+        let sandbox = self
+            .sandboxes
+            .find_workplace(sandbox, who)?
+            .sandbox
+            .id
+            .clone();
         let row = match name.starts_with("s_") {
             true => self.core.store.session(name)?,
             false => None,

@@ -197,7 +197,7 @@ impl Engine {
         let keeper = live.map(|live| live.job.status().keeper.pid);
         let mut processes = keeper.map_or(vec![], weighlock_confine::processes_below);
         for process in &mut processes {
-            process.command = self.without_secrets(&run.detail, &process.command);
+            process.command = self.sandboxes.hide_secrets(&run.detail, &process.command);
         }
         let adopted = run.open && run.ended_at.is_some();
         let until = run.started_at.as_deref().filter(|_| run.open && !adopted);

@@ -159,7 +159,7 @@ impl Webhooks<'_> {
         mut patch: WebhookPatch,
         who: &Principal,
     ) -> Result<WebhookPatch, Error> {
-        patch.sandboxes = self.engine.ids_of(patch.sandboxes, who)?;
+        patch.sandboxes = self.engine.sandboxes.resolve_ids(patch.sandboxes, who)?;
         Ok(patch)
     }
 

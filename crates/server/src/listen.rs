@@ -202,7 +202,11 @@ impl Host {
         let Peer::User { uid, .. } = peer else {
             return None;
         };
-        let is_known = self.engine.user(uid, None).is_ok_and(|who| who.is_some());
+        let is_known = self
+            .engine
+            .people()
+            .find_user(uid, None)
+            .is_ok_and(|who| who.is_some());
         is_known.then_some(uid)
     }
 

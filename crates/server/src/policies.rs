@@ -123,7 +123,7 @@ pub(crate) async fn explain(
     let draft = asked.draft;
     let policy = asked.policy.unwrap_or_else(|| "server".into());
     let principal = match &asked.principal {
-        Some(name) => engine.stand_in(name, &who)?,
+        Some(name) => engine.people().stand_in(name, &who)?,
         None => who.clone(),
     };
     let request = Request {

@@ -35,7 +35,9 @@ impl Engine {
     /// Returns what changes are judged by.
     pub(super) fn judge_for(&self, changes: &Changes, copied: &Copied) -> Result<Judge, Error> {
         let request = self.revive(&copied.request)?;
-        let known = self.workplace(request.sandbox.as_deref(), &request.principal)?;
+        let known = self
+            .sandboxes
+            .find_workplace(request.sandbox.as_deref(), &request.principal)?;
         let who = For {
             agent: request.profile(),
             sandbox: &known.sandbox.name,

@@ -439,7 +439,7 @@ impl Engine {
             claim: body.claim,
             requested_by: approval.requested_by,
             agent: body.agent,
-            sandbox: self.sandbox_name(&approval.sandbox),
+            sandbox: self.sandboxes.name_of(&approval.sandbox),
             sandbox_id: approval.sandbox,
             session: body.session,
             cwd: body.cwd,

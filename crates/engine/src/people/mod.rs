@@ -4,17 +4,21 @@ mod secret;
 mod signin;
 mod token;
 
+use std::sync::Arc;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use weighlock_store::PrincipalRow;
 use weighlock_walls::{DEFAULT_SANDBOX, PasswdEntry};
 
-pub(crate) use self::signin::Doorbell;
+use self::signin::Doorbell;
 pub use self::token::{NewToken, TokenInfo};
-use crate::engine::Engine;
+use crate::core::Core;
 use crate::error::{Error, brief};
+use crate::pause::Pauses;
 use crate::principal::{Extra, Principal, Right, Role, Via};
+use crate::sandboxes::Sandboxes;
 use crate::time;
 
 /// Names that the record uses for others than people and agents.
@@ -89,54 +93,37 @@ pub struct PersonPatch {
     pub default_sandbox: Option<String>,
 }
 
-impl Engine {
+/// Who there is, and what they show to be let in; see
+/// [`Engine::people`](crate::Engine::people).
+pub struct People {
+    core: Arc<Core>,
+    sandboxes: Arc<Sandboxes>,
+    pauses: Arc<Pauses>,
+    doorbell: Doorbell,
+    /// The name of the server's owner.
+    owner: String,
+}
+
+impl People {
     /// Makes sure that the server's owner is known, as an administrator.
-    pub(crate) async fn know_owner(&self) -> Result<(), Error> {
-        let uid = rustix::process::geteuid().as_raw();
-        if let Some(row) = self.core.store.principal_of_uid(uid)? {
-            let _ = self.owner.set(row.name);
-            return Ok(());
-        }
-        let user = PasswdEntry::find_user(|user| user.uid == uid);
-        let named = user
-            .map(|user| user.name)
-            .filter(|name| check_name(name).is_ok());
-        let free = |name: &String| {
-            self.core
-                .store
-                .principal(name)
-                .is_ok_and(|found| found.is_none())
-        };
-        let name = named.filter(free).unwrap_or_else(|| format!("uid-{uid}"));
-        let now = self.core.clock.micros();
-        let row = PrincipalRow {
-            name: name.clone(),
-            agent: false,
-            role: Role::Administrator.word().into(),
-            uid: Some(uid),
-            active: true,
-            body: extra(&Extra {
-                sandboxes: None,
-                default_sandbox: Some(DEFAULT_SANDBOX.into()),
-            }),
-            version: 1,
-            created_at: now,
-            updated_at: now,
-        };
-        let entry = self.core.entry(
-            "person.added",
-            "weighlock",
-            None,
-            json!({ "name": name, "uid": uid }),
-        );
-        self.core.store.add_principal(row, vec![entry]).await?;
-        let _ = self.owner.set(name);
-        Ok(())
+    pub(crate) async fn open(
+        core: Arc<Core>,
+        sandboxes: Arc<Sandboxes>,
+        pauses: Arc<Pauses>,
+    ) -> Result<Self, Error> {
+        let owner = know_owner(&core).await?;
+        Ok(Self {
+            core,
+            sandboxes,
+            pauses,
+            doorbell: Doorbell::default(),
+            owner,
+        })
     }
 
     /// Returns who a user of this machine is, by the kernel's word; nobody if
     /// they were not added. Root is somebody everywhere.
-    pub fn user(&self, uid: u32, pid: Option<u32>) -> Result<Option<Principal>, Error> {
+    pub fn find_user(&self, uid: u32, pid: Option<u32>) -> Result<Option<Principal>, Error> {
         let via = Via::Socket { uid, pid };
         match self.core.store.principal_of_uid(uid)? {
             Some(row) => Ok(Principal::from_row(&row, via)),
@@ -158,11 +145,11 @@ impl Engine {
 
     /// Returns the name of the server's owner.
     pub fn owner_name(&self) -> &str {
-        self.owner.get().map_or("weighlock", String::as_str)
+        &self.owner
     }
 
     /// Lists people and agents.
-    pub fn people(&self, who: &Principal) -> Result<Vec<PersonView>, Error> {
+    pub fn list(&self, who: &Principal) -> Result<Vec<PersonView>, Error> {
         who.check(Right::Look)?;
         let rows = self.core.store.principals()?;
         let seen = rows.into_iter().filter(|row| {
@@ -172,7 +159,7 @@ impl Engine {
     }
 
     /// Returns one of them.
-    pub fn one_of_the_people(&self, name: &str, who: &Principal) -> Result<PersonView, Error> {
+    pub fn find(&self, name: &str, who: &Principal) -> Result<PersonView, Error> {
         let row = self.core.find_person(name, who)?;
         self.person_view(row, who)
     }
@@ -200,7 +187,7 @@ impl Engine {
     }
 
     /// Adds somebody.
-    pub async fn add_person(&self, new: NewPerson, who: &Principal) -> Result<PersonView, Error> {
+    pub async fn add(&self, new: NewPerson, who: &Principal) -> Result<PersonView, Error> {
         who.check(Right::Administer)?;
         let name = new.principal_id;
         check_name(&name)?;
@@ -209,8 +196,10 @@ impl Engine {
                 "an agent is known by a token; a user of this machine is a person",
             ));
         }
-        let sandboxes = self.ids_of(new.sandboxes, who)?;
-        let named = self.ids_of(new.default_sandbox.map(|one| vec![one]), who)?;
+        let sandboxes = self.sandboxes.resolve_ids(new.sandboxes, who)?;
+        let named = self
+            .sandboxes
+            .resolve_ids(new.default_sandbox.map(|one| vec![one]), who)?;
         let only = sandboxes.clone().filter(|all| all.len() == 1);
         let inside = Extra {
             default_sandbox: named.or(only).and_then(|mut one| one.pop()),
@@ -231,7 +220,7 @@ impl Engine {
         let detail = json!({ "name": name, "role": new.role, "uid": new.uid, "about": inside });
         let entry = self.core.entry("person.added", who.name(), None, detail);
         match self.core.store.add_principal(row, vec![entry]).await? {
-            true => self.one_of_the_people(&name, who),
+            true => self.find(&name, who),
             false => Err(Error::NameTaken {
                 what: "person or agent",
                 name,
@@ -242,7 +231,7 @@ impl Engine {
     /// Changes somebody's rights; only if they are still at `version`, where
     /// one is given. Tokens and sign-ins of those who are let in no more count
     /// no more.
-    pub async fn change_person(
+    pub async fn change(
         &self,
         name: &str,
         patch: PersonPatch,
@@ -258,11 +247,13 @@ impl Engine {
         if patch.everywhere {
             inside.sandboxes = None;
         } else if let Some(named) = patch.sandboxes {
-            inside.sandboxes = self.ids_of(Some(named), who)?;
+            inside.sandboxes = self.sandboxes.resolve_ids(Some(named), who)?;
         }
         if let Some(default) = patch.default_sandbox {
             let named = Some(default).filter(|name| !name.is_empty());
-            let ids = self.ids_of(named.map(|one| vec![one]), who)?;
+            let ids = self
+                .sandboxes
+                .resolve_ids(named.map(|one| vec![one]), who)?;
             inside.default_sandbox = ids.and_then(|mut one| one.pop());
         }
         let role = patch.role.map_or(row.role, |role| role.word().into());
@@ -296,20 +287,48 @@ impl Engine {
         if !active {
             self.core.store.end_logins_of(name.clone(), vec![]).await?;
         }
-        self.one_of_the_people(&name, who)
+        self.find(&name, who)
     }
+}
 
-    /// Returns the ids of named sandboxes.
-    pub(crate) fn ids_of(
-        &self,
-        named: Option<Vec<String>>,
-        who: &Principal,
-    ) -> Result<Option<Vec<String>>, Error> {
-        let Some(named) = named else {
-            return Ok(None);
-        };
-        let ids = { named.iter() }.map(|name| Ok(self.sandbox(name, who)?.sandbox_id));
-        ids.collect::<Result<_, Error>>().map(Some)
+/// Returns the name of the server's owner, who is added at the first start.
+async fn know_owner(core: &Core) -> Result<String, Error> {
+    let uid = rustix::process::geteuid().as_raw();
+    if let Some(row) = core.store.principal_of_uid(uid)? {
+        return Ok(row.name);
+    }
+    let user = PasswdEntry::find_user(|user| user.uid == uid);
+    let named = user
+        .map(|user| user.name)
+        .filter(|name| check_name(name).is_ok());
+    let is_free = |name: &String| {
+        core.store
+            .principal(name)
+            .is_ok_and(|found| found.is_none())
+    };
+    let name = named.filter(is_free);
+    let name = name.unwrap_or_else(|| format!("uid-{uid}"));
+    let detail = json!({ "name": name, "uid": uid });
+    let entry = core.entry("person.added", "weighlock", None, detail);
+    let row = owner_row(name.clone(), uid, core.clock.micros());
+    core.store.add_principal(row, vec![entry]).await?;
+    Ok(name)
+}
+
+fn owner_row(name: String, uid: u32, now: i64) -> PrincipalRow {
+    PrincipalRow {
+        name,
+        agent: false,
+        role: Role::Administrator.word().into(),
+        uid: Some(uid),
+        active: true,
+        body: extra(&Extra {
+            sandboxes: None,
+            default_sandbox: Some(DEFAULT_SANDBOX.into()),
+        }),
+        version: 1,
+        created_at: now,
+        updated_at: now,
     }
 }
 

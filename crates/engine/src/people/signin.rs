@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use weighlock_store::LoginRow;
 
+use super::People;
 use super::secret::{hash, secret};
 use super::token::counts;
-use crate::engine::Engine;
 use crate::error::Error;
 use crate::mutex::lock;
 use crate::principal::{Principal, Via};
@@ -30,16 +30,16 @@ const TOKEN: char = '.';
 
 /// What is known of sign-ins under way.
 #[derive(Default)]
-pub(crate) struct Doorbell {
+pub(super) struct Doorbell {
     /// Links that were not used yet: hash of the secret, for whom, until when.
     links: Mutex<Vec<(String, String, Instant)>>,
     /// When the use of a token was last written down.
     pub(super) used: Mutex<HashMap<String, Instant>>,
 }
 
-impl Engine {
+impl People {
     /// Returns who has signed in with this cookie.
-    pub fn signed_in(&self, cookie: &str) -> Result<Option<Principal>, Error> {
+    pub fn find_signed_in(&self, cookie: &str) -> Result<Option<Principal>, Error> {
         let Some(row) = self.core.store.login(&hash(cookie))? else {
             return Ok(None);
         };
@@ -98,8 +98,8 @@ impl Engine {
 
     /// Returns the cookie of the person whom a token stands for, with the
     /// seconds that it counts at most: it ends with the token.
-    pub async fn sign_in_with(&self, token: &str) -> Result<(String, u64), Error> {
-        let Some((who, row)) = self.whose(token).await? else {
+    pub async fn sign_in_with_token(&self, token: &str) -> Result<(String, u64), Error> {
+        let Some((who, row)) = self.find_token(token).await? else {
             return Err(Error::BadToken);
         };
         if who.is_agent() {

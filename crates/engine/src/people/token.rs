@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use weighlock_store::TokenRow;
 
+use super::People;
 use super::secret::{hash, secret};
-use crate::engine::Engine;
 use crate::error::{Error, brief};
 use crate::mutex::lock;
 use crate::principal::{Principal, Right, Via};
@@ -51,15 +51,18 @@ pub struct NewToken {
     pub info: TokenInfo,
 }
 
-impl Engine {
+impl People {
     /// Returns whom a token stands for.
-    pub async fn bearer(&self, token: &str) -> Result<Option<Principal>, Error> {
-        let found = self.whose(token).await?;
+    pub async fn find_bearer(&self, token: &str) -> Result<Option<Principal>, Error> {
+        let found = self.find_token(token).await?;
         Ok(found.map(|(who, _)| who))
     }
 
     /// Returns whom a token stands for, and the token.
-    pub(super) async fn whose(&self, token: &str) -> Result<Option<(Principal, TokenRow)>, Error> {
+    pub(super) async fn find_token(
+        &self,
+        token: &str,
+    ) -> Result<Option<(Principal, TokenRow)>, Error> {
         let now = self.core.clock.micros();
         let row = self.core.store.token_by_hash(&hash(token))?;
         let Some(row) = row.filter(|row| counts(row, now)) else {
@@ -92,7 +95,7 @@ impl Engine {
 
     /// Makes a token for somebody and returns it; only its hash is kept. It
     /// counts for so many seconds, or until it is revoked.
-    pub async fn new_token(
+    pub async fn add_token(
         &self,
         name: &str,
         label: &str,
@@ -140,7 +143,7 @@ impl Engine {
         let now = self.core.clock.micros();
         let left = old.expires_at.map(|end| (end - old.created_at) / 1_000_000);
         let seconds = left.map(i64::unsigned_abs);
-        let new = self.new_token(name, &old.label, seconds, who).await?;
+        let new = self.add_token(name, &old.label, seconds, who).await?;
         let detail =
             json!({ "token": old.id, "by": new.info.token_id, "overlap_seconds": overlap_seconds });
         let entry = self.core.entry("token.rotated", who.name(), None, detail);

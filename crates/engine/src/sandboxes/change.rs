@@ -14,8 +14,7 @@ use weighlock_walls::{
 };
 
 use super::guard::{Guard, merged};
-use super::{Known, SandboxInfo, is_called, private_dirs};
-use crate::engine::Engine;
+use super::{Known, SandboxInfo, Sandboxes, is_called, private_dirs};
 use crate::error::{Error, brief};
 use crate::principal::{Principal, Right};
 
@@ -75,13 +74,9 @@ pub(super) struct Body {
     pub(super) secrets: BTreeMap<String, String>,
 }
 
-impl Engine {
+impl Sandboxes {
     /// Makes a sandbox.
-    pub async fn add_sandbox(
-        &self,
-        mut new: NewSandbox,
-        who: &Principal,
-    ) -> Result<SandboxInfo, Error> {
+    pub async fn add(&self, mut new: NewSandbox, who: &Principal) -> Result<SandboxInfo, Error> {
         who.check(Right::Administer)?;
         check_label(&new.label)?;
         self.check_free(&new.label)?;
@@ -119,12 +114,12 @@ impl Engine {
         if !self.core.store.add_sandbox(row, vec![entry]).await? {
             return Err(taken(&label));
         }
-        self.read_sandboxes()?;
-        self.sandbox(&id, who)
+        self.reload()?;
+        self.find(&id, who)
     }
 
     /// Changes a sandbox; only if it is still at `version`, where one is given.
-    pub async fn change_sandbox(
+    pub async fn change(
         &self,
         id: &str,
         patch: SandboxPatch,
@@ -170,12 +165,12 @@ impl Engine {
             Changed::Stale => return Err(Error::Stale),
             Changed::Taken => return Err(taken(&label)),
         }
-        self.read_sandboxes()?;
-        self.sandbox(&id, who)
+        self.reload()?;
+        self.find(&id, who)
     }
 
     /// Takes a sandbox away. Its runs stay on record, its directory as it is.
-    pub async fn remove_sandbox(
+    pub async fn remove(
         &self,
         id: &str,
         version: Option<i64>,
@@ -197,7 +192,7 @@ impl Engine {
             .delete_sandbox(id, version, now, vec![entry])
             .await?
         {
-            Changed::Done => self.read_sandboxes(),
+            Changed::Done => self.reload(),
             Changed::Stale | Changed::Taken => Err(Error::Stale),
         }
     }
@@ -228,7 +223,7 @@ impl Engine {
 
     /// Refuses a name that another sandbox has, as its id or name.
     fn check_free(&self, label: &str) -> Result<(), Error> {
-        let all = self.sandboxes.all();
+        let all = self.all();
         let private = label.starts_with("user-");
         match private || all.iter().any(|known| is_called(known, label)) {
             true => Err(taken(label)),

@@ -110,7 +110,9 @@ impl Engine {
         }
         let who = request.principal.clone();
         who.check(Right::Run)?;
-        let known = self.workplace(request.sandbox.as_deref(), &who)?;
+        let known = self
+            .sandboxes
+            .find_workplace(request.sandbox.as_deref(), &who)?;
         let session = request.session.as_deref();
         let session = self.session_for(session, &who, &known.sandbox).await?;
         let exists = |which: &str| {
