@@ -76,7 +76,6 @@
 mod attend;
 mod audit;
 mod backups;
-mod blacklist;
 mod config;
 mod core;
 mod denials;
@@ -85,7 +84,6 @@ mod effects;
 mod engine;
 mod error;
 mod events;
-mod explain;
 mod external;
 mod follow;
 mod gauges;
@@ -93,21 +91,16 @@ mod health;
 mod hex;
 mod inbox;
 mod inside;
-mod judge;
 mod kept;
 mod limits;
-mod listed;
 mod live;
 mod lookup;
 mod measures;
-mod memory;
 mod mutex;
 mod output;
-mod past;
 mod pause;
 mod people;
 mod plan;
-mod policies;
 mod policy;
 mod principal;
 mod probe;
@@ -120,6 +113,7 @@ mod refuse;
 mod request;
 mod resume;
 mod retention;
+mod rules;
 mod run;
 mod sandboxes;
 mod session;
@@ -139,16 +133,11 @@ use weighlock_store::{id, timestamp as time};
 
 pub use audit::Audit;
 pub use backups::{Backups, restore_backup, verify_backup};
-pub use blacklist::BlacklistFile;
 pub use config::{Approvals, Config, Effects};
 pub use effects::{ChangeInfo, ChangesInfo, ChangesView, ConflictInfo, Draft, DraftRun, FileDiff};
 pub use engine::Engine;
 pub use error::{Error, Kind, Problem};
 pub use events::{Event, Events};
-pub use explain::{
-    Explanation, GrantView, OptionView, PartView, PolicyView, ReasonView, RuleInForce, RuleView,
-    TokenView,
-};
 pub use external::Report;
 pub use health::{Check, Checks, Health, Level};
 pub use inbox::{
@@ -156,24 +145,22 @@ pub use inbox::{
     RuleProposals, ScopeView, Situation, Tried,
 };
 pub use inside::{Process, ancestors, inside_a_run};
-pub use judge::{Judge, check_rules};
 pub use kept::{Kept, KeptPart};
 pub use limits::{LimitsInForce, ServerLimits};
-pub use listed::Listed;
 pub use measures::{Counted, Gauges, Measures};
 pub use output::{Follow, StyledLines, Until, whole_characters};
-pub use past::PastCommand;
 pub use pause::{PauseView, Pauses};
 pub use people::{NewPerson, NewToken, People, PersonPatch, PersonView, TokenInfo};
-pub use policies::{
-    Compared, ComparedCommand, PolicyText, RuleEdit, RuleEdited, RuleInfo, RulesChecked, Save,
-    VersionView,
-};
 pub use policy::PolicyFiles;
 pub use principal::{Principal, Role, Via};
 pub use probe::PrimitiveView;
 pub use recordings::{Recording, RecordingIndex, RecordingMark};
 pub use request::{Input, Request, Terminal};
+pub use rules::{
+    BlacklistFile, Compared, ComparedCommand, Explanation, GrantView, Judge, Listed, OptionView,
+    PartView, PastCommand, PolicyText, PolicyView, ReasonView, RuleEdit, RuleEdited, RuleInForce,
+    RuleInfo, RuleView, RulesChecked, Save, TokenView, VersionView, check_rules,
+};
 pub use run::Outcome;
 pub use sandboxes::{
     Files, Folder, FolderView, Guard, LimitsInfo, NewSandbox, SandboxInfo, SandboxPatch, Sandboxes,

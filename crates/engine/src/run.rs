@@ -12,13 +12,13 @@ use weighlock_walls::{Review, WorkDir};
 
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::explain::Explanation;
 use crate::follow::{RETRY_EVERY, follow};
-use crate::judge::{Judged, Where};
 use crate::live::Live;
 use crate::plan::{Files, Plan};
 use crate::principal::{Principal, Right, Via};
 use crate::request::Request;
+use crate::rules::Explanation;
+use crate::rules::{Judged, Where};
 use crate::sandboxes::Known;
 use crate::terminals::{keep_nonce, show_from};
 use crate::view::{Run, SandboxView, stored};

@@ -19,9 +19,9 @@ use super::view::ChangesView;
 use super::{CHANGES, apart};
 use crate::engine::Engine;
 use crate::error::{Error, brief};
-use crate::judge::clean;
 use crate::principal::Principal;
 use crate::project::View;
+use crate::rules::clean;
 use crate::time;
 use crate::view::Run;
 

@@ -20,12 +20,12 @@ use super::words::{header, stopped, summary, waiting};
 use super::{CHANGES, apart};
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::explain::{ReasonView, reason_view};
 use crate::follow::RETRY_EVERY;
 use crate::hex::hex;
 use crate::id;
 use crate::inbox::{Tried, of_the_request};
 use crate::measures::SETTLED;
+use crate::rules::{ReasonView, reason_view};
 use crate::view::{Reason, Run, stored};
 
 /// What a question about changes has of them.

@@ -7,8 +7,8 @@ use weighlock_store::Approval;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::id;
-use crate::policies::Save;
 use crate::principal::{Principal, Right};
+use crate::rules::Save;
 
 /// The rule file that counts for everybody.
 const SERVER: &str = "server";
@@ -45,7 +45,7 @@ impl Engine {
             let save = Save {
                 text: with_blocks(&before, blocks, &question, who)?,
                 note: format!("Blocked when {question} was rejected"),
-                etag: Some(crate::policies::tag(&before)),
+                etag: Some(crate::rules::tag(&before)),
                 phrase: None,
             };
             tries -= 1;

@@ -10,9 +10,9 @@ use weighlock_store::{Answer, Approval, ApprovalState, Risk, State};
 use crate::effects::{ChangesView, ConflictInfo};
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::explain::{Explanation, ReasonView};
 use crate::id;
 use crate::request::Input;
+use crate::rules::{Explanation, ReasonView};
 use crate::run::Case;
 use crate::time;
 

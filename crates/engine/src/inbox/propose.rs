@@ -9,10 +9,10 @@ use weighlock_store::{Approval, ApprovalState, Filter, State};
 
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::explain::written;
-use crate::past::{Past, PastCommand};
 use crate::policy;
 use crate::principal::Principal;
+use crate::rules::written;
+use crate::rules::{Past, PastCommand};
 use crate::run::Case;
 
 /// How many commands of the past are looked at: about a week of one agent.

@@ -10,7 +10,7 @@ use serde_json::json;
 use weighlock_policy::{Subject, Verdict};
 use weighlock_store::RulesVersion;
 
-use super::{PolicyText, tag};
+use super::files::{PolicyText, tag};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::policy::{For, RuleFile, for_examples};

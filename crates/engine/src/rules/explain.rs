@@ -9,9 +9,9 @@ use weighlock_policy::{
 };
 use weighlock_walls::Sandbox;
 
+use super::judge::{Judged, Where};
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::judge::{Judged, Where};
 use crate::policy::{self, For};
 use crate::principal::{Principal, Right};
 use crate::request::Request;

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use weighlock_policy::Verdict;
 use weighlock_store::{Command, Filter, State};
 
+use super::past::PastCommand;
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::past::PastCommand;
 use crate::policy::RuleDraft;
 use crate::principal::{Principal, Right};
 

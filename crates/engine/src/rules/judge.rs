@@ -15,11 +15,11 @@ use weighlock_policy::{
 use weighlock_store::{Clock, Command};
 use weighlock_walls::{DEFAULT_SANDBOX, Sandbox, WorkDir, inherit_variables, resolve_home};
 
-use crate::blacklist::BlacklistFile;
+use super::blacklist::BlacklistFile;
+use super::explain::{Explanation, ReasonView, broken};
 use crate::config::Config;
 use crate::engine::Engine;
 use crate::error::{Error, brief};
-use crate::explain::{Explanation, ReasonView, broken};
 use crate::hex::hex;
 use crate::policy::{self, For, Policy, RuleDraft};
 use crate::principal::{Principal, Via};

@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 use weighlock_policy::Blacklist;
 use weighlock_store::Filter;
 
+use super::past::PastCommand;
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::past::PastCommand;
 use crate::principal::{Principal, Right};
 
 /// How far back it is looked, in microseconds.

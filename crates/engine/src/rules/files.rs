@@ -1,9 +1,6 @@
 //! The rule files themselves: reading them, trying others in their place,
 //! saving them, and going back.
 
-mod compare;
-mod save;
-
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::atomic::Ordering;
@@ -14,12 +11,10 @@ use sha2::{Digest, Sha256};
 use weighlock_policy::{Judgement, Layer, LoadError, Outline, RuleForm, Verdict};
 use weighlock_store::{Command, Filter, RulesVersion};
 
-pub use self::compare::{Compared, ComparedCommand};
-pub use self::save::Save;
+use super::explain::RuleInForce;
+use super::past::Newest;
 use crate::engine::Engine;
 use crate::error::{Error, brief};
-use crate::explain::RuleInForce;
-use crate::past::Newest;
 use crate::policy::{RuleDraft, RuleFile};
 use crate::principal::{Principal, Right};
 use crate::time;
@@ -252,7 +247,7 @@ impl Engine {
         file.draft(text).map_err(|errors| Error::Rules { errors })
     }
 
-    fn rule_file(&self, id: &str) -> Result<RuleFile, Error> {
+    pub(super) fn rule_file(&self, id: &str) -> Result<RuleFile, Error> {
         let files = self.policy.rule_files();
         let known: Vec<String> = files.iter().map(|file| file.id.clone()).collect();
         let found = files.into_iter().find(|file| file.id == id);
@@ -277,7 +272,7 @@ impl Engine {
         (version > 0).then_some(version)
     }
 
-    fn text_of(&self, file: &RuleFile) -> Result<String, Error> {
+    pub(super) fn text_of(&self, file: &RuleFile) -> Result<String, Error> {
         file.text().map_err(Error::file(&file.path))
     }
 
