@@ -4,7 +4,7 @@ use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU64};
+use std::sync::atomic::AtomicU64;
 use std::time::Instant;
 
 use serde_json::json;
@@ -21,17 +21,17 @@ use crate::audit::Audit;
 use crate::config::Config;
 use crate::core::Core;
 use crate::directory::WebhookDirectory;
-use crate::effects::{Coming, LookedAt};
+use crate::effects::{Coming, LookedAt, held_layers};
 use crate::error::Error;
 use crate::inbox::{Deadlines, Waiters};
-use crate::limits::Set;
+use crate::limits::RuntimeLimits;
 use crate::live::Lives;
 use crate::measures::Measures;
 use crate::pause::Pauses;
 use crate::people::People;
 use crate::policy::Policy;
 use crate::recordings::Making;
-use crate::rules::Freed;
+use crate::rules::{Below, Rules};
 use crate::sandboxes::{Sandboxes, private_dirs};
 use crate::session::Sessions;
 use crate::shares::Shares;
@@ -47,8 +47,6 @@ pub struct Engine {
     pub(crate) lives: Lives,
     /// One for each run that there may be at once.
     pub(crate) places: Arc<Shares>,
-    /// Memory that can be given back.
-    pub(crate) freed: Freed,
     /// Bytes of output on disk, of runs that have ended.
     pub(crate) kept: AtomicU64,
     /// Seconds after the start when old output was last looked for.
@@ -56,19 +54,15 @@ pub struct Engine {
     /// Held while output is removed.
     pub(crate) tidying: tokio::sync::Mutex<()>,
     pub(crate) walls: Arc<Walls>,
-    pub(crate) policy: Policy,
-    pub(crate) limits_set: Set,
-    /// The version of the server's rules; 0 where they were never saved here.
-    pub(crate) rules_version: AtomicI64,
+    pub(crate) rules: Rules,
+    pub(crate) limits: RuntimeLimits,
     pub(crate) sandboxes: Arc<Sandboxes>,
-    pub(crate) sessions: Sessions,
+    pub(crate) sessions: Arc<Sessions>,
     pub(crate) pauses: Arc<Pauses>,
     people: People,
     pub(crate) waiters: Waiters,
     /// Held while the report of a requester is taken.
     pub(crate) finalizing: tokio::sync::Mutex<()>,
-    /// Held while a rule file is saved.
-    pub(crate) saving: tokio::sync::Mutex<()>,
     /// Held while changes are applied.
     pub(crate) committing: tokio::sync::Mutex<()>,
     /// Makes backups. [`Archiver::hold_files`] is called before `committing` is
@@ -131,6 +125,16 @@ impl Engine {
         let sandboxes = Sandboxes::open(Arc::clone(&core), Arc::clone(&walls))?;
         let sandboxes = Arc::new(sandboxes);
         let pauses = Arc::new(Pauses::open(Arc::clone(&core))?);
+        let sessions = Sessions::new(Arc::clone(&core), Arc::clone(&sandboxes));
+        let sessions = Arc::new(sessions);
+        let below = Below {
+            core: Arc::clone(&core),
+            walls: Arc::clone(&walls),
+            sandboxes: Arc::clone(&sandboxes),
+            sessions: Arc::clone(&sessions),
+            held_layers,
+        };
+        let rules = Rules::open(policy, below)?;
         let archiver = open_archiver(&core);
         let notifier = open_notifier(&core, &sandboxes)?;
         let engine = Arc::new(Self {
@@ -138,10 +142,9 @@ impl Engine {
             kept: AtomicU64::new(core.store.kept_bytes()?),
             aged_at: AtomicU64::new(0),
             tidying: tokio::sync::Mutex::default(),
-            policy,
-            limits_set: Set::default(),
-            rules_version: AtomicI64::new(0),
-            sessions: Sessions::default(),
+            rules,
+            limits: RuntimeLimits::open(Arc::clone(&core))?,
+            sessions,
             people: People::open(
                 Arc::clone(&core),
                 Arc::clone(&sandboxes),
@@ -152,7 +155,6 @@ impl Engine {
             pauses,
             waiters: Waiters::default(),
             finalizing: tokio::sync::Mutex::default(),
-            saving: tokio::sync::Mutex::default(),
             committing: tokio::sync::Mutex::default(),
             archiver,
             coming: Coming::default(),
@@ -167,7 +169,6 @@ impl Engine {
             measures: Arc::default(),
             tracer: Arc::new(Tracer::new(Arc::clone(&core))),
             places: Shares::new("runs", config.max_running),
-            freed: Freed::default(),
             began_at: core.clock.micros(),
             nursery,
             lives: Lives::default(),
@@ -175,9 +176,6 @@ impl Engine {
             core,
             _lock: lock,
         });
-        engine.policy.set_grants(engine.stored_grants()?);
-        engine.read_limits()?;
-        engine.note_version()?;
         engine.read_deadlines()?;
         engine.begin_counting()?;
         engine.tracer.begin();
@@ -231,6 +229,21 @@ impl Engine {
     /// Returns the pauses in force.
     pub fn pauses(&self) -> &Pauses {
         &self.pauses
+    }
+
+    /// Returns the sessions.
+    pub fn sessions(&self) -> &Sessions {
+        &self.sessions
+    }
+
+    /// Returns the rules in force.
+    pub fn rules(&self) -> &Rules {
+        &self.rules
+    }
+
+    /// Returns the limits that administrators set while the server runs.
+    pub fn limits(&self) -> &RuntimeLimits {
+        &self.limits
     }
 
     /// Returns the part of the engine that reads the audit.

@@ -151,7 +151,7 @@ impl Engine {
         let kept = format!(
             "{} of {} kept for undo, {drafts} undecided (`weighlock draft`)",
             size(bytes),
-            size(self.undo_bytes())
+            size(self.limits.undo_bytes())
         );
         match why {
             None => ok(
@@ -168,7 +168,7 @@ impl Engine {
     }
 
     fn check_blacklist(&self) -> Check {
-        let file = self.blacklist();
+        let file = self.rules.blacklist();
         match file.warning {
             Some(warning) => problem("blacklist", warning, "mend or remove the file"),
             None if file.from_file => ok(
@@ -210,7 +210,11 @@ impl Engine {
         let kept = self.kept.load(std::sync::atomic::Ordering::Relaxed);
         ok(
             "output",
-            format!("{} of {} kept", size(kept), size(self.output_total())),
+            format!(
+                "{} of {} kept",
+                size(kept),
+                size(self.limits.output_total())
+            ),
         )
     }
 }

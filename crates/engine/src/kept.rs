@@ -61,8 +61,8 @@ impl Engine {
             .collect();
         let mut outputs = part(
             outputs,
-            old(days(limits.output_days, self.output_age())),
-            bytes(limits.output_mib, self.output_total()),
+            old(days(limits.output_days, self.limits.output_age())),
+            bytes(limits.output_mib, self.limits.output_total()),
         );
         // What is being written counts, too.
         outputs.bytes = self.kept.load(Ordering::Relaxed) + self.lives.used();
@@ -80,12 +80,12 @@ impl Engine {
             outputs,
             undo: part(
                 images.collect(),
-                old(days(limits.undo_days, self.undo_age())),
-                bytes(limits.undo_mib, self.undo_bytes()),
+                old(days(limits.undo_days, self.limits.undo_age())),
+                bytes(limits.undo_mib, self.limits.undo_bytes()),
             ),
             drafts: part(
                 held.collect(),
-                old(days(limits.draft_days, self.draft_age())),
+                old(days(limits.draft_days, self.limits.draft_age())),
                 u64::MAX,
             ),
             recordings: self.kept_recordings(),

@@ -76,6 +76,7 @@
 mod attend;
 mod audit;
 mod backups;
+mod closing;
 mod config;
 mod core;
 mod denials;
@@ -117,7 +118,6 @@ mod rules;
 mod run;
 mod sandboxes;
 mod session;
-mod settings;
 mod shares;
 mod tasks;
 mod terminals;
@@ -146,7 +146,7 @@ pub use inbox::{
 };
 pub use inside::{Process, ancestors, inside_a_run};
 pub use kept::{Kept, KeptPart};
-pub use limits::{LimitsInForce, ServerLimits};
+pub use limits::{Features, LimitsInForce, RuntimeLimits, ServerLimits};
 pub use measures::{Counted, Gauges, Measures};
 pub use output::{Follow, StyledLines, Until, whole_characters};
 pub use pause::{PauseView, Pauses};
@@ -159,14 +159,13 @@ pub use request::{Input, Request, Terminal};
 pub use rules::{
     BlacklistFile, Compared, ComparedCommand, Explanation, GrantView, Judge, Listed, OptionView,
     PartView, PastCommand, PolicyText, PolicyView, ReasonView, RuleEdit, RuleEdited, RuleInForce,
-    RuleInfo, RuleView, RulesChecked, Save, TokenView, VersionView, check_rules,
+    RuleInfo, RuleView, Rules, RulesChecked, Save, TokenView, VersionView, check_rules,
 };
 pub use run::Outcome;
 pub use sandboxes::{
     Files, Folder, FolderView, Guard, LimitsInfo, NewSandbox, SandboxInfo, SandboxPatch, Sandboxes,
 };
-pub use session::{OnClose, SessionView};
-pub use settings::Features;
+pub use session::{OnClose, SessionView, Sessions};
 pub use shares::{NoPlace, Place, Shares};
 pub use tasks::{OutputFrom, ProcessView, TaskOutput, TaskView};
 pub use terminals::{

@@ -191,7 +191,7 @@ impl Allowed<'_> {
     /// rules or the sandbox say otherwise.
     fn times(&self) -> Times {
         let is_terminal = self.case.request.terminal().is_some();
-        let mut times = self.engine.times();
+        let mut times = self.engine.limits.times();
         if is_terminal {
             let age = self.engine.core.config.terminal_age;
             times = Times {

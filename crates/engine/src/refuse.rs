@@ -105,7 +105,7 @@ impl Engine {
                 .as_deref()
                 .map(|text| cut(text).to_owned()),
             token: request.principal.token().map(str::to_owned),
-            policy_version: self.policy_version(),
+            policy_version: self.rules.version(),
             shell: case.judged.shell.name().into(),
             warnings: case.judged.warnings.clone(),
             sandbox: Some(case.view.clone()),

@@ -32,7 +32,7 @@ impl Engine {
     /// a quarter of what is not promised yet, so that many floods at once stay
     /// within the bound that is meant for all of them.
     pub(crate) fn grant_bytes(&self) -> u64 {
-        let free = { self.output_total() }.saturating_sub(self.lives.reserved());
+        let free = { self.limits.output_total() }.saturating_sub(self.lives.reserved());
         self.core.config.output_per_run.min(free / 4).max(LEAST)
     }
 
@@ -60,7 +60,7 @@ impl Engine {
     }
 
     async fn tidy_output(&self, aged: bool) -> Result<(), Error> {
-        let oldest = self.steady_now() - self.output_age().as_micros() as i64;
+        let oldest = self.steady_now() - self.limits.output_age().as_micros() as i64;
         // Many runs that end at once would each remove the same, and count it
         // as often.
         let _one = self.tidying.lock().await;
@@ -107,7 +107,7 @@ impl Engine {
     }
 
     fn is_over(&self) -> bool {
-        self.kept.load(Ordering::Relaxed) + self.lives.used() > self.output_total()
+        self.kept.load(Ordering::Relaxed) + self.lives.used() > self.limits.output_total()
     }
 
     /// Counts the output of a run that has ended. Before that is on record:

@@ -181,13 +181,13 @@ impl Engine {
         who.check(Right::Run)?;
         request.check_profile()?;
         // Before anybody is asked: nonsense is nobody's question.
-        request.limits(self.times(), self.core.config.keep, 0)?;
+        request.limits(self.limits.times(), self.core.config.keep, 0)?;
         let known = self
             .sandboxes
             .find_workplace(request.sandbox.as_deref(), who)?;
         let sandbox = &known.sandbox;
         let named = request.session.as_deref();
-        let session = self.session_for(named, who, sandbox).await?;
+        let session = self.sessions.find_or_open(named, who, sandbox).await?;
         let place = match self
             .sandboxes
             .open_work_dir(sandbox, request.cwd.as_deref())
@@ -203,7 +203,7 @@ impl Engine {
             place: &place,
             session: Some(&session),
         };
-        let mut judged = self.judged(&request, &at, None)?;
+        let mut judged = self.rules.judge(&request, &at, None)?;
         if request.review == Some(Review::Before)
             && judged.judgement.verdict == Verdict::Auto
             && !judged.judgement.by_people()
@@ -211,7 +211,7 @@ impl Engine {
         {
             judged.judgement.ask_first(reads_secret_files());
         }
-        self.note_rules().await?;
+        self.rules.record_changes().await?;
         let mut case = Case {
             view: self.sandboxes.describe(sandbox),
             path: self.path().await,

@@ -2,25 +2,22 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use weighlock_store::{Filter, SessionRow, State};
+use weighlock_store::SessionRow;
 use weighlock_walls::Sandbox;
 
-use crate::engine::Engine;
+use crate::core::Core;
 use crate::error::{Error, brief};
 use crate::mutex::lock;
-use crate::principal::{Principal, Right};
+use crate::principal::Principal;
+use crate::sandboxes::Sandboxes;
 use crate::time;
 
 /// How many sessions are remembered without asking the store.
 const REMEMBERED: usize = 10_000;
-
-/// How long runs of a closed session have to end in order.
-const GRACE: Duration = Duration::from_secs(2);
 
 /// What becomes of a session's runs when it is closed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -54,14 +51,26 @@ pub struct SessionView {
     pub closed_at: Option<String>,
 }
 
-/// The open sessions that were used lately: by principal, sandbox and label.
-#[derive(Default)]
-pub(crate) struct Sessions(Mutex<HashMap<(String, String, String), String>>);
+/// The sessions; see [`Engine::sessions`](crate::Engine::sessions).
+pub struct Sessions {
+    core: Arc<Core>,
+    sandboxes: Arc<Sandboxes>,
+    /// The open ones that were used lately: by principal, sandbox and label.
+    recent: Mutex<HashMap<(String, String, String), String>>,
+}
 
-impl Engine {
+impl Sessions {
+    pub(crate) fn new(core: Arc<Core>, sandboxes: Arc<Sandboxes>) -> Self {
+        Self {
+            core,
+            sandboxes,
+            recent: Mutex::default(),
+        }
+    }
+
     /// Returns the session that a request belongs to: the one it names, or one
     /// that is opened for it.
-    pub(crate) async fn session_for(
+    pub(crate) async fn find_or_open(
         &self,
         named: Option<&str>,
         who: &Principal,
@@ -83,7 +92,7 @@ impl Engine {
             };
         }
         let key = (who.name().to_owned(), sandbox.id.clone(), brief(label));
-        if let Some(id) = lock(&self.sessions.0).get(&key) {
+        if let Some(id) = lock(&self.recent).get(&key) {
             return Ok(id.clone());
         }
         let now = self.core.clock.micros();
@@ -99,7 +108,7 @@ impl Engine {
         };
         let row = self.core.store.open_session(row, vec![]).await?;
         {
-            let mut known = lock(&self.sessions.0);
+            let mut known = lock(&self.recent);
             if known.len() >= REMEMBERED {
                 known.clear();
             }
@@ -112,33 +121,18 @@ impl Engine {
         Ok(row.id)
     }
 
-    fn is_closed(&self, session: &str) -> Result<bool, Error> {
+    /// Returns whether a session was closed.
+    pub(crate) fn is_closed(&self, session: &str) -> Result<bool, Error> {
         let row = self.core.store.session(session)?;
         Ok(row.is_some_and(|row| row.closed_at.is_some()))
     }
 
     fn forget(&self, session: &str) {
-        lock(&self.sessions.0).retain(|_, id| id != session);
-    }
-
-    /// Takes back what has just begun to wait in a session that was closed
-    /// meanwhile: whoever closed it may not have seen it.
-    pub(crate) async fn leave_closed(
-        &self,
-        command: &str,
-        session: &str,
-        who: &Principal,
-    ) -> Result<(), Error> {
-        if self.is_closed(session)?
-            && let Some(command) = self.core.store.named(command)?.pop()
-        {
-            self.withdraw_command(command, who).await?;
-        }
-        Ok(())
+        lock(&self.recent).retain(|_, id| id != session);
     }
 
     /// Lists sessions, newest first; the cursor is from the page before.
-    pub fn sessions(
+    pub fn list(
         &self,
         cursor: Option<&str>,
         limit: usize,
@@ -150,7 +144,7 @@ impl Engine {
 
     /// Returns the open session that somebody's requests in a sandbox belong to
     /// when they name it so, if there is one yet.
-    pub fn session_called(
+    pub fn find_called(
         &self,
         name: &str,
         sandbox: Option<&str>,
@@ -178,7 +172,7 @@ impl Engine {
     }
 
     /// Returns one session.
-    pub fn session(&self, id: &str, who: &Principal) -> Result<SessionView, Error> {
+    pub fn find(&self, id: &str, who: &Principal) -> Result<SessionView, Error> {
         let row = self.core.store.session(id)?;
         let seen = |row: &SessionRow| who.sees(&row.principal, Some(&row.sandbox));
         row.filter(seen)
@@ -186,65 +180,20 @@ impl Engine {
             .ok_or_else(|| Error::NoSuchSession { id: brief(id) })
     }
 
-    /// Closes a session: what waits in it is withdrawn, what runs is ended or
-    /// goes on, and what was allowed for it counts no more.
-    pub async fn close_session(
-        self: &Arc<Self>,
-        id: &str,
-        on_close: Option<OnClose>,
+    /// Closes a session. What waits and runs in it is not ended by this; see
+    /// [`Engine::close_session`](crate::Engine::close_session).
+    pub(crate) async fn close(
+        &self,
+        session: &SessionView,
+        on_close: OnClose,
         who: &Principal,
-    ) -> Result<SessionView, Error> {
-        let session = self.session(id, who)?;
-        if session.principal_id != who.name() {
-            who.check(Right::Operate)?;
-        }
-        let on_close = on_close.unwrap_or(self.core.config.on_close);
+    ) -> Result<(), Error> {
         let detail = json!({ "session": session.session_id, "runs": on_close });
         let entry = self.core.entry("session.closed", who.name(), None, detail);
         let now = self.core.clock.micros();
         let id = session.session_id.clone();
         self.core.store.close_session(id, now, vec![entry]).await?;
         self.forget(&session.session_id);
-        // Whoever hangs up now has closed it nevertheless.
-        let (engine, whom, whose) = (Arc::clone(self), session.clone(), who.clone());
-        let ended =
-            tokio::spawn(async move { engine.end_things_of(&whom, on_close, &whose).await });
-        ended.await.expect("closing does not panic")?;
-        self.session(&session.session_id, who)
-    }
-
-    async fn end_things_of(
-        self: &Arc<Self>,
-        session: &SessionView,
-        on_close: OnClose,
-        who: &Principal,
-    ) -> Result<(), Error> {
-        for state in [State::Waiting, State::Held, State::Running] {
-            let filter = Filter {
-                session: Some(session.session_id.clone()),
-                state: Some(state),
-                limit: usize::MAX >> 1,
-                ..Filter::default()
-            };
-            for command in self.core.store.list(&filter)? {
-                if state != State::Running {
-                    let _ = self.withdraw_command(command, who).await?;
-                } else if on_close == OnClose::Stop
-                    && let Ok(run) = self.find(&command.id, who)
-                {
-                    let _ = self.stop(&run, who, false, GRACE).await;
-                }
-            }
-        }
-        self.end_grants_of(session, who).await
-    }
-
-    async fn end_grants_of(&self, session: &SessionView, who: &Principal) -> Result<(), Error> {
-        let over = Some(&session.session_id);
-        let grants = self.policy.grants();
-        for grant in { grants.iter() }.filter(|grant| grant.scope.session.as_ref() == over) {
-            self.take_back(&grant.id, who.name()).await?;
-        }
         Ok(())
     }
 }

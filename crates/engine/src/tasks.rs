@@ -325,7 +325,7 @@ impl Engine {
     /// kept and a task may take. What goes on keeps its own, whatever the
     /// clock says.
     pub(crate) fn tidy_output_files(&self) -> Result<(), Error> {
-        let age = self.output_age().max(self.times().max);
+        let age = self.limits.output_age().max(self.limits.times().max);
         let open = self.core.store.open_commands()?;
         let open: HashSet<String> = { open.iter() }
             .map(|command| output_file_name(&command.id))

@@ -112,7 +112,7 @@ pub async fn serve(
         open.spawn(traces::export(exporting, endpoint, client));
     }
     open.spawn(async move { delivering.webhooks().deliver(doors.outbound).await });
-    open.spawn(async move { judging.release_memory().await });
+    open.spawn(async move { judging.rules().release_memory().await });
     if let Some(tcp) = doors.tcp {
         open.spawn(host.clone().open_tcp(tcp));
     }

@@ -108,7 +108,7 @@ pub(crate) fn about(engine: &Engine, who: &Principal) -> Result<Me, Problem> {
         pauses: engine.pauses().list(who),
         waiting: engine.waiting(who)?,
         version: env!("CARGO_PKG_VERSION").into(),
-        features: engine.features(who),
+        features: engine.limits().features(who),
     })
 }
 
@@ -116,7 +116,7 @@ pub(crate) async fn settings(
     Shared(engine): Shared<Arc<Engine>>,
     Who(who): Who,
 ) -> Result<Json<Value>, Problem> {
-    Ok(Json(engine.settings(&who)?))
+    Ok(Json(engine.people().settings(&who)?))
 }
 
 pub(crate) fn settings_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
@@ -129,7 +129,7 @@ pub(crate) async fn save_settings(
     Who(who): Who,
     Body(settings): Body<Value>,
 ) -> Result<Json<Value>, Problem> {
-    Ok(Json(engine.save_settings(settings, &who).await?))
+    Ok(Json(engine.people().save_settings(settings, &who).await?))
 }
 
 pub(crate) fn save_settings_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {

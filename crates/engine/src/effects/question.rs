@@ -140,7 +140,7 @@ impl Engine {
         match held {
             Held::Asked(question) => {
                 if question.version == 1 {
-                    self.deadlines.set(&question.id, self.answer_time());
+                    self.deadlines.set(&question.id, self.limits.answer_time());
                 }
                 command.approval = Some(question.id.clone());
                 if let Ok(run) = self.recall(&command.id) {
@@ -234,7 +234,7 @@ impl Engine {
             risk,
             version: 1,
             created_at: now,
-            expires_at: now + self.answer_time().as_micros() as i64,
+            expires_at: now + self.limits.answer_time().as_micros() as i64,
             decided_at: None,
             decided_by: None,
             count: 1,

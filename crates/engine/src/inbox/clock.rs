@@ -163,13 +163,13 @@ impl Engine {
 
     /// Ends a question that nobody answered.
     pub(super) async fn expire(&self, id: &str) -> Result<(), Error> {
-        let time = in_words(self.answer_time());
+        let time = in_words(self.limits.answer_time());
         let about_changes = self.core.store.approvals_named(id)?;
         let text = match about_changes.iter().any(super::is_about_changes) {
             true => format!(
                 "Nobody answered within {time}. This is not a refusal. Nothing was applied; the \
                  changes are kept for {} days, and a person can still apply them.",
-                self.draft_age().as_secs() / (24 * 3600)
+                self.limits.draft_age().as_secs() / (24 * 3600)
             ),
             false => format!(
                 "Nobody answered within {time}. This is not a refusal. Nothing was run. \

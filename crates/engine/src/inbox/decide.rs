@@ -231,7 +231,7 @@ impl Engine {
             return Err(self.changed(&approval.id, who)?);
         }
         for (pattern, scope, until) in &decision.grants {
-            self.check_grant(pattern, scope, *until, who)?;
+            self.rules.check_grant(pattern, scope, *until, who)?;
         }
         match decision.kind {
             DecisionKind::ApproveAlways if approval.needed > 1 => Err(two_must_see()),
@@ -302,7 +302,7 @@ impl Engine {
         }
         looked.check()?;
         for (pattern, scope, until) in &decision.grants {
-            self.check_grant(pattern, scope, *until, who)?;
+            self.rules.check_grant(pattern, scope, *until, who)?;
         }
         Ok(())
     }
@@ -411,7 +411,9 @@ impl Engine {
             return Ok(());
         }
         for (pattern, scope, until) in &decision.grants {
-            self.grant(pattern, scope.clone(), *until, who).await?;
+            self.rules
+                .add_grant(pattern, scope.clone(), *until, who)
+                .await?;
         }
         Ok(())
     }

@@ -110,7 +110,7 @@ impl Engine {
         });
         let asked = asked.await?;
         if asked == Asked::New {
-            self.deadlines.set(&id, self.answer_time());
+            self.deadlines.set(&id, self.limits.answer_time());
         }
         Ok(asked)
     }
@@ -143,7 +143,7 @@ impl Engine {
             risk,
             version: 1,
             created_at: now,
-            expires_at: now + self.answer_time().as_micros() as i64,
+            expires_at: now + self.limits.answer_time().as_micros() as i64,
             decided_at: None,
             decided_by: None,
             count: 1,
@@ -317,7 +317,7 @@ impl Engine {
         who: &Principal,
     ) -> Result<ApprovalView, Error> {
         let approval = self.to_decide(id, "give more time", who).await?;
-        let longest = self.answer_time().as_secs().max(24 * 3600);
+        let longest = self.limits.answer_time().as_secs().max(24 * 3600);
         let more = Duration::from_secs(seconds.min(longest));
         let Some(left) = self.deadlines.prolong(&approval.id, more) else {
             // The clock was first, even if it has not said so yet.

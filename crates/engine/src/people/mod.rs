@@ -1,6 +1,7 @@
 //! People and agents: who there is, and what they show to be let in.
 
 mod secret;
+mod settings;
 mod signin;
 mod token;
 

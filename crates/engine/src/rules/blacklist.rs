@@ -9,7 +9,7 @@ use serde_json::json;
 use weighlock_policy::Blacklist;
 use weighlock_walls::{blacklist_path, remove_blacklist, write_blacklist};
 
-use crate::engine::Engine;
+use super::Rules;
 use crate::error::Error;
 use crate::principal::{Principal, Right};
 
@@ -29,7 +29,7 @@ pub struct BlacklistFile {
     pub warning: Option<String>,
 }
 
-impl Engine {
+impl Rules {
     /// Returns the blacklist in force.
     pub fn blacklist(&self) -> BlacklistFile {
         if self.walls.blacklist().is_forged() {

@@ -9,8 +9,8 @@ use weighlock_policy::{
 };
 use weighlock_walls::Sandbox;
 
+use super::Rules;
 use super::judge::{Judged, Where};
-use crate::engine::Engine;
 use crate::error::Error;
 use crate::policy::{self, For};
 use crate::principal::{Principal, Right};
@@ -213,7 +213,7 @@ pub struct GrantView {
     pub created: i64,
 }
 
-impl Engine {
+impl Rules {
     /// Says what the policy makes of a command; runs nothing. A draft takes the
     /// place of a rule file: which one, and the text.
     pub fn explain(
@@ -228,7 +228,7 @@ impl Engine {
         if draft.is_some() {
             who.check(Right::Look)?;
         }
-        let draft = draft.map(|(policy, text)| self.drafted(policy, text));
+        let draft = draft.map(|(policy, text)| self.read_draft(policy, text));
         let draft = draft.transpose()?;
         let known = self
             .sandboxes
@@ -242,13 +242,13 @@ impl Engine {
             place: &place,
             session: request.session.as_deref(),
         };
-        let judged = self.judged(request, &at, draft.as_ref())?;
+        let judged = self.judge(request, &at, draft.as_ref())?;
         Ok(judged.explain(request, sandbox))
     }
 
     /// Returns the policy in force. Judges past commands: not for a thread that
     /// others wait for.
-    pub fn policy(&self, hits: bool, who: &Principal) -> Result<PolicyView, Error> {
+    pub fn describe(&self, hits: bool, who: &Principal) -> Result<PolicyView, Error> {
         who.check(Right::Look)?;
         let in_force = self.policy.current();
         let config = &self.core.config;
@@ -284,14 +284,14 @@ impl Engine {
             rules,
             looked_at,
             agents: in_force.agents(),
-            grants: self.grants(who)?,
+            grants: self.list_grants(who)?,
             broken: broken(&in_force.broken),
         })
     }
 
     /// Writes down which rule files have changed, before anything is done by
     /// them.
-    pub(crate) async fn note_rules(&self) -> Result<(), Error> {
+    pub(crate) async fn record_changes(&self) -> Result<(), Error> {
         for news in self.policy.take_news() {
             let kind = match news.broken.is_empty() {
                 true => "rules.changed",
@@ -305,7 +305,7 @@ impl Engine {
     }
 
     /// Returns what people have allowed beforehand.
-    pub fn grants(&self, who: &Principal) -> Result<Vec<GrantView>, Error> {
+    pub fn list_grants(&self, who: &Principal) -> Result<Vec<GrantView>, Error> {
         who.check(Right::Look)?;
         let grants = self.policy.grants().into_iter();
         let seen = grants.filter(|grant| is_seen(grant, who));
@@ -336,7 +336,7 @@ impl Engine {
             return Err(only_where_one_decides(by));
         }
         if let Some(id) = &scope.session {
-            self.session(id, by)?;
+            self.sessions.find(id, by)?;
         }
         let now = self.core.clock.micros();
         let id = self.core.ids.next_as("g", now);
@@ -357,7 +357,7 @@ impl Engine {
 
     /// Allows commands of a pattern beforehand, until a time in seconds since
     /// 1970 or until it is taken back.
-    pub async fn grant(
+    pub async fn add_grant(
         &self,
         pattern: &str,
         scope: Scope,
@@ -379,12 +379,12 @@ impl Engine {
             .store
             .add_grant(grant.id.clone(), body, entry)
             .await?;
-        self.policy.set_grants(self.stored_grants()?);
+        self.reload_grants()?;
         Ok(grant_view(grant))
     }
 
     /// Takes a grant back.
-    pub async fn revoke(&self, id: &str, by: &Principal) -> Result<(), Error> {
+    pub async fn revoke_grant(&self, id: &str, by: &Principal) -> Result<(), Error> {
         if by.is_agent() {
             let what = "take back what was allowed";
             return Err(self.core.refuse_agent(what, Some(id), by).await);
@@ -398,19 +398,34 @@ impl Engine {
         if grant.scope.sandbox.is_none() && !by.is_everywhere() {
             return Err(only_where_one_decides(by));
         }
-        self.take_back(id, by.name()).await
+        self.remove_grant(id, by.name()).await
     }
 
-    pub(crate) async fn take_back(&self, id: &str, by: &str) -> Result<(), Error> {
+    async fn remove_grant(&self, id: &str, by: &str) -> Result<(), Error> {
         let entry = self
             .core
             .entry("grant.taken_back", by, None, json!({ "id": id }));
         self.core.store.remove_grant(id.to_owned(), entry).await?;
-        self.policy.set_grants(self.stored_grants()?);
+        self.reload_grants()
+    }
+
+    /// Takes back what was allowed for a session.
+    pub(crate) async fn remove_grants_of(&self, session: &str, by: &str) -> Result<(), Error> {
+        let grants = self.policy.grants();
+        let of_session = |grant: &&Grant| grant.scope.session.as_deref() == Some(session);
+        for grant in grants.iter().filter(of_session) {
+            self.remove_grant(&grant.id, by).await?;
+        }
         Ok(())
     }
 
-    pub(crate) fn stored_grants(&self) -> Result<Vec<Grant>, Error> {
+    /// Puts the grants of the store in force.
+    pub(super) fn reload_grants(&self) -> Result<(), Error> {
+        self.policy.set_grants(self.read_grants()?);
+        Ok(())
+    }
+
+    fn read_grants(&self) -> Result<Vec<Grant>, Error> {
         let bodies = self.core.store.grants()?;
         let grants = bodies.iter().map(|body| serde_json::from_str(body));
         Ok(grants.filter_map(Result::ok).collect())

@@ -11,9 +11,9 @@ use sha2::{Digest, Sha256};
 use weighlock_policy::{Judgement, Layer, LoadError, Outline, RuleForm, Verdict};
 use weighlock_store::{Command, Filter, RulesVersion};
 
+use super::Rules;
 use super::explain::RuleInForce;
 use super::past::Newest;
-use crate::engine::Engine;
 use crate::error::{Error, brief};
 use crate::policy::{RuleDraft, RuleFile};
 use crate::principal::{Principal, Right};
@@ -142,9 +142,9 @@ pub struct VersionView {
     pub current: bool,
 }
 
-impl Engine {
+impl Rules {
     /// Returns a rule file with what its rules were about lately.
-    pub fn policy_text(&self, id: &str, who: &Principal) -> Result<PolicyText, Error> {
+    pub fn read_file(&self, id: &str, who: &Principal) -> Result<PolicyText, Error> {
         who.check(Right::Look)?;
         let file = self.rule_file(id)?;
         let text = self.text_of(&file)?;
@@ -168,12 +168,7 @@ impl Engine {
     }
 
     /// Says what is wrong with a text, and what rules it has.
-    pub fn check_policy(
-        &self,
-        id: &str,
-        text: &str,
-        who: &Principal,
-    ) -> Result<RulesChecked, Error> {
+    pub fn check_text(&self, id: &str, text: &str, who: &Principal) -> Result<RulesChecked, Error> {
         who.check(Right::Look)?;
         Ok(match self.rule_file(id)?.layer(text) {
             Ok(layer) => RulesChecked {
@@ -189,7 +184,7 @@ impl Engine {
     }
 
     /// Changes one rule in a text. Nothing is saved.
-    pub fn edit_policy(
+    pub fn edit_text(
         &self,
         id: &str,
         edit: &RuleEdit,
@@ -205,19 +200,19 @@ impl Engine {
             )
         })?;
         Ok(RuleEdited {
-            checked: self.check_policy(id, &text, who)?,
+            checked: self.check_text(id, &text, who)?,
             text,
         })
     }
 
     /// Returns what a rule file says.
-    pub(crate) fn policy_source(&self, id: &str, who: &Principal) -> Result<String, Error> {
+    pub(crate) fn file_text(&self, id: &str, who: &Principal) -> Result<String, Error> {
         who.check(Right::Look)?;
         self.text_of(&self.rule_file(id)?)
     }
 
     /// Returns the texts that a rule file has had, newest first.
-    pub fn policy_versions(
+    pub fn list_versions(
         &self,
         id: &str,
         before: Option<i64>,
@@ -239,7 +234,7 @@ impl Engine {
 
     /// Reads a text in the place of a rule file. For the server there need be
     /// none: a draft can be tried before there are rules.
-    pub(crate) fn drafted(&self, id: &str, text: &str) -> Result<RuleDraft, Error> {
+    pub(crate) fn read_draft(&self, id: &str, text: &str) -> Result<RuleDraft, Error> {
         let file = match self.rule_file(id) {
             Err(_) if id == "server" => RuleFile::none(),
             found => found?,
@@ -259,16 +254,16 @@ impl Engine {
 
     /// Notes which version of the server's rules is in force, for the record of
     /// each run.
-    pub(crate) fn note_version(&self) -> Result<(), Error> {
+    pub(super) fn reload_version(&self) -> Result<(), Error> {
         let newest = self.core.store.rules_versions("server", None, 1)?.pop();
         let version = newest.map_or(0, |newest| newest.version);
-        self.rules_version.store(version, Ordering::Relaxed);
+        self.version.store(version, Ordering::Relaxed);
         Ok(())
     }
 
     /// Returns that version.
-    pub(crate) fn policy_version(&self) -> Option<i64> {
-        let version = self.rules_version.load(Ordering::Relaxed);
+    pub(crate) fn version(&self) -> Option<i64> {
+        let version = self.version.load(Ordering::Relaxed);
         (version > 0).then_some(version)
     }
 
@@ -307,7 +302,7 @@ impl Engine {
     }
 
     /// The same for rules of any origin.
-    pub(crate) fn count_all(
+    pub(super) fn count_all(
         &self,
         rules: &mut [RuleInForce],
         who: &Principal,
@@ -339,7 +334,7 @@ impl Engine {
             limit: COUNTED,
             ..Filter::default()
         };
-        self.newest(&latest, who)
+        self.list_newest(&latest, who)
     }
 
     /// Judges commands again, and counts the rules that each has met: how often
@@ -352,7 +347,7 @@ impl Engine {
     ) -> HashMap<R, (u64, i64)> {
         let mut hits: HashMap<R, (u64, i64)> = HashMap::new();
         for command in past {
-            let Ok(judged) = self.judged_again(command, None) else {
+            let Ok(judged) = self.judge_past(command, None) else {
                 continue;
             };
             for rule in met(&judged.judgement) {

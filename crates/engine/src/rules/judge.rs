@@ -15,10 +15,10 @@ use weighlock_policy::{
 use weighlock_store::{Clock, Command};
 use weighlock_walls::{DEFAULT_SANDBOX, Sandbox, WorkDir, inherit_variables, resolve_home};
 
+use super::Rules;
 use super::blacklist::BlacklistFile;
 use super::explain::{Explanation, ReasonView, broken};
 use crate::config::Config;
-use crate::engine::Engine;
 use crate::error::{Error, brief};
 use crate::hex::hex;
 use crate::policy::{self, For, Policy, RuleDraft};
@@ -161,8 +161,10 @@ pub(crate) struct Where<'a> {
     pub(crate) session: Option<&'a str>,
 }
 
-impl Engine {
-    pub(crate) fn judged(
+impl Rules {
+    /// Judges a request where it would run. A draft takes the place of a rule
+    /// file.
+    pub(crate) fn judge(
         &self,
         request: &Request,
         at: &Where<'_>,
@@ -190,8 +192,36 @@ impl Engine {
         })
     }
 
+    /// Returns the files that a run sees which only reads.
+    fn view_at(&self, sandbox: &Sandbox, cwd: &Path, session: Option<&str>) -> Result<View, Error> {
+        let root = self.walls.usable_directory(sandbox, cwd);
+        let homes = self.walls.homes_of(&sandbox.id);
+        let home = self.walls.home();
+        let layers = homes.iter().map(|at| (home.to_owned(), at.clone()));
+        let mut layers: Vec<_> = layers.collect();
+        if let Some(session) = session {
+            layers.extend((self.held_layers)(&self.core, session)?);
+        }
+        Ok(View {
+            root: root.unwrap_or_else(|| cwd.to_owned()),
+            layers,
+            homes,
+        })
+    }
+
+    /// Returns the rules that changes of a request are judged by.
+    pub(crate) fn rules_for(&self, request: &Request, known: &Known) -> weighlock_policy::Rules {
+        let asker = For {
+            agent: request.profile(),
+            sandbox: &known.sandbox.name,
+            layers: &known.layers,
+        };
+        let in_force = self.policy.current();
+        self.policy.rules(&in_force, None, &asker, None)
+    }
+
     /// Judges a command of the past, as if it were asked for now.
-    pub(crate) fn judged_again(
+    pub(crate) fn judge_past(
         &self,
         command: &Command,
         draft: Option<&RuleDraft>,

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weighlock_store::State;
 
-use crate::engine::Engine;
+use super::Rules;
 use crate::error::Error;
 use crate::id;
 use crate::policy;
@@ -54,15 +54,15 @@ pub(crate) struct Past {
     place: Place,
 }
 
-impl Engine {
+impl Rules {
     /// Returns what somebody may see of the past, newest first.
-    pub(crate) fn past(&self, filter: Filter, who: &Principal) -> Result<Vec<Past>, Error> {
-        let found = self.newest(&filter, who)?.commands.into_iter();
+    pub(crate) fn list_past(&self, filter: Filter, who: &Principal) -> Result<Vec<Past>, Error> {
+        let found = self.list_newest(&filter, who)?.commands.into_iter();
         Ok(found.map(|command| self.read(command)).collect())
     }
 
     /// Returns the newest commands that one request may judge again.
-    pub(crate) fn newest(&self, filter: &Filter, who: &Principal) -> Result<Newest, Error> {
+    pub(crate) fn list_newest(&self, filter: &Filter, who: &Principal) -> Result<Newest, Error> {
         let (mut commands, mut bytes) = (Vec::<Command>::new(), 0);
         while commands.len() < filter.limit {
             let limit = PAGE.min(filter.limit - commands.len());

@@ -10,8 +10,8 @@ use serde_json::json;
 use weighlock_policy::{Subject, Verdict};
 use weighlock_store::RulesVersion;
 
+use super::Rules;
 use super::files::{PolicyText, tag};
-use crate::engine::Engine;
 use crate::error::Error;
 use crate::policy::{For, RuleFile, for_examples};
 use crate::principal::{Principal, Right};
@@ -42,16 +42,16 @@ pub struct Save {
     pub phrase: Option<String>,
 }
 
-impl Engine {
+impl Rules {
     /// Puts a text in the place of a rule file's.
-    pub async fn save_policy(
+    pub async fn save_file(
         &self,
         id: &str,
         save: Save,
         who: &Principal,
     ) -> Result<PolicyText, Error> {
         let file = self.file_to_save(id, who).await?;
-        let draft = self.drafted(id, &save.text)?;
+        let draft = self.read_draft(id, &save.text)?;
         let _turn = self.saving.lock().await;
         let before = self.text_of(&file)?;
         if save.etag.is_some_and(|etag| etag != tag(&before)) {
@@ -64,13 +64,13 @@ impl Engine {
             self.replace(&file, before, save, who).await?;
         }
         self.policy.current();
-        self.note_rules().await?;
-        self.note_version()?;
-        self.policy_text(id, who)
+        self.record_changes().await?;
+        self.reload_version()?;
+        self.read_file(id, who)
     }
 
     /// Puts a text that a rule file has had in its place again.
-    pub async fn policy_back(
+    pub async fn restore_version(
         &self,
         id: &str,
         version: i64,
@@ -95,7 +95,7 @@ impl Engine {
             note,
             ..save
         };
-        self.save_policy(id, save, who).await
+        self.save_file(id, save, who).await
     }
 
     /// Finds a rule file for somebody who may change it.

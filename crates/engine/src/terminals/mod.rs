@@ -114,7 +114,10 @@ impl Engine {
             .sandboxes
             .find_workplace(request.sandbox.as_deref(), &who)?;
         let session = request.session.as_deref();
-        let session = self.session_for(session, &who, &known.sandbox).await?;
+        let session = self
+            .sessions
+            .find_or_open(session, &who, &known.sandbox)
+            .await?;
         let exists = |which: &str| {
             Error::invalid(
                 "already_exists",
