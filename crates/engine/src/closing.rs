@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use weighlock_store::{Filter, State};
 
+use crate::config::OnClose;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::principal::{Principal, Right};
-use crate::session::{OnClose, SessionView};
+use crate::session::SessionView;
 
 /// How long runs of a closed session have to end in order.
 const GRACE: Duration = Duration::from_secs(2);

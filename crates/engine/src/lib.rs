@@ -133,16 +133,15 @@ use weighlock_store::{id, timestamp as time};
 
 pub use audit::Audit;
 pub use backups::{Backups, restore_backup, verify_backup};
-pub use config::{Approvals, Config, Effects};
-pub use effects::{ChangeInfo, ChangesInfo, ChangesView, ConflictInfo, Draft, DraftRun, FileDiff};
+pub use config::{Approvals, Config, Effects, KeyboardTimes, OnClose, PolicyFiles, Traces};
+pub use effects::{ChangeInfo, ChangesInfo, Draft, DraftRun, FileDiff};
 pub use engine::Engine;
-pub use error::{Error, Kind, Problem};
+pub use error::{Error, Kind, NoPlace, Problem};
 pub use events::{Event, Events};
 pub use external::Report;
 pub use health::{Check, Checks, Health, Level};
 pub use inbox::{
-    AnswerView, ApprovalView, Decision, DecisionKind, InboxFilter, RuleChoice, RuleGroup,
-    RuleProposals, ScopeView, Situation, Tried,
+    Decision, DecisionKind, InboxFilter, RuleChoice, RuleGroup, RuleProposals, ScopeView,
 };
 pub use inside::{Process, ancestors, inside_a_run};
 pub use kept::{Kept, KeptPart};
@@ -151,31 +150,31 @@ pub use measures::{Counted, Gauges, Measures};
 pub use output::{Follow, StyledLines, Until, whole_characters};
 pub use pause::{PauseView, Pauses};
 pub use people::{NewPerson, NewToken, People, PersonPatch, PersonView, TokenInfo};
-pub use policy::PolicyFiles;
 pub use principal::{Principal, Role, Via};
 pub use probe::PrimitiveView;
 pub use recordings::{Recording, RecordingIndex, RecordingMark};
 pub use request::{Input, Request, Terminal};
 pub use rules::{
-    BlacklistFile, Compared, ComparedCommand, Explanation, GrantView, Judge, Listed, OptionView,
-    PartView, PastCommand, PolicyText, PolicyView, ReasonView, RuleEdit, RuleEdited, RuleInForce,
-    RuleInfo, RuleView, Rules, RulesChecked, Save, TokenView, VersionView, check_rules,
+    BlacklistFile, Compared, ComparedCommand, Judge, Listed, PastCommand, PolicyText, RuleEdit,
+    RuleEdited, RuleInfo, Rules, RulesChecked, Save, VersionView, check_rules,
 };
 pub use run::Outcome;
 pub use sandboxes::{
     Files, Folder, FolderView, Guard, LimitsInfo, NewSandbox, SandboxInfo, SandboxPatch, Sandboxes,
 };
-pub use session::{OnClose, SessionView, Sessions};
-pub use shares::{NoPlace, Place, Shares};
+pub use session::{SessionView, Sessions};
+pub use shares::{Place, Shares};
 pub use tasks::{OutputFrom, ProcessView, TaskOutput, TaskView};
 pub use terminals::{
-    ControlView, CursorView, Hand, KeyboardTimes, ScreenView, Sent, Sight, TerminalView, Typed,
-    Viewer, is_plain_shell,
+    ControlView, CursorView, Hand, ScreenView, Sent, Sight, TerminalView, Typed, Viewer,
+    is_plain_shell,
 };
-pub use traces::{Span, Tracer, Traces};
+pub use traces::{Span, Tracer};
 pub use view::{
-    Detail, LayerView, LeftRunning, LimitsView, Load, OutputView, Reason, Run, SandboxView,
-    TerminalDetail, Used,
+    AnswerView, ApprovalView, ChangesView, ConflictInfo, Detail, Explanation, GrantView, LayerView,
+    LeftRunning, LimitsView, Load, OptionView, OutputView, PartView, PolicyView, Reason,
+    ReasonView, RuleInForce, RuleView, Run, SandboxView, Situation, TerminalDetail, TokenView,
+    Tried, Used,
 };
 pub use waits::{Kind as WaitKind, Met, Waited, Waiting, Wanted};
 pub use webhooks::Webhooks;

@@ -17,10 +17,10 @@ use crate::live::Live;
 use crate::plan::{Files, Plan};
 use crate::principal::{Principal, Right, Via};
 use crate::request::Request;
-use crate::rules::Explanation;
 use crate::rules::{Judged, Where};
 use crate::sandboxes::Known;
 use crate::terminals::{keep_nonce, show_from};
+use crate::view::Explanation;
 use crate::view::{Run, SandboxView, stored};
 
 /// What became of a request.

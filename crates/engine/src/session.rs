@@ -9,6 +9,7 @@ use serde_json::json;
 use weighlock_store::SessionRow;
 use weighlock_walls::Sandbox;
 
+use crate::config::OnClose;
 use crate::core::Core;
 use crate::error::{Error, brief};
 use crate::mutex::lock;
@@ -18,17 +19,6 @@ use crate::time;
 
 /// How many sessions are remembered without asking the store.
 const REMEMBERED: usize = 10_000;
-
-/// What becomes of a session's runs when it is closed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum OnClose {
-    /// They are ended.
-    #[default]
-    Stop,
-    /// They go on.
-    Keep,
-}
 
 /// A session as doors show it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

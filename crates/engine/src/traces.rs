@@ -33,15 +33,6 @@ const ROOT_AFTER: Duration = Duration::from_secs(1);
 /// Of older ones the span may begin too late.
 const REMEMBERED: usize = 4096;
 
-/// How spans are told.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Traces {
-    /// They are made at all.
-    pub on: bool,
-    /// They hold the text of commands.
-    pub commands: bool,
-}
-
 /// One stage of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Span {

@@ -14,7 +14,6 @@ use weighlock_store::{ApprovalState, ChangesRow, ChangesState, Command, Durabili
 use super::apart;
 use super::copy::Copied;
 use super::question::Looked;
-use super::view::ChangesView;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::follow::RETRY_EVERY;
@@ -22,6 +21,7 @@ use crate::id;
 use crate::inbox::{Decision, DecisionKind};
 use crate::measures::SETTLED;
 use crate::principal::{Principal, Right};
+use crate::view::ChangesView;
 use crate::view::{Reason, Run, stored};
 
 impl Engine {

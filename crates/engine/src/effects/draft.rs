@@ -15,7 +15,6 @@ use weighlock_walls::{Sandbox, WorkDir};
 
 use super::copy::Copied;
 use super::list::{ChangesInfo, FileDiff, Looking};
-use super::view::ChangesView;
 use super::{CHANGES, apart, copy_dir};
 use crate::core::Core;
 use crate::engine::Engine;
@@ -23,6 +22,7 @@ use crate::error::{Error, brief};
 use crate::principal::Principal;
 use crate::rules::clean;
 use crate::time;
+use crate::view::ChangesView;
 use crate::view::Run;
 
 /// The undecided changes of one session.

@@ -12,11 +12,11 @@ use weighlock_store::{ChangesRow, ChangesState, Command, Durability, Entry, Stat
 
 use super::apply::applied_before;
 use super::copy::Copied;
-use super::view::ChangesView;
 use super::{CHANGES, apart};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::measures::SETTLED;
+use crate::view::ChangesView;
 use crate::view::{Detail, Reason, Run};
 
 /// A run that has ended, with what is known about it.

@@ -11,10 +11,10 @@ use weighlock_store::{ChangesState, State};
 
 use super::apart;
 use super::copy::Copied;
-use super::view::ChangesView;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::mutex::lock;
+use crate::view::ChangesView;
 use crate::view::{Run, stored};
 
 /// Runs that are about to begin, with the runs whose copies they will see.

@@ -11,13 +11,13 @@ use weighlock_store::{ChangesRow, ChangesState};
 
 use super::CHANGES;
 use super::copy::Copied;
-use super::view::{ChangesView, rank, shown};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::id;
 use crate::mutex::lock;
 use crate::principal::Principal;
 use crate::view::Run;
+use crate::view::{ChangesView, ConflictInfo, rank, shown};
 
 /// How many lines of a diff are told at once, at the most.
 const MAX_LINES: u64 = 5000;
@@ -89,15 +89,6 @@ pub struct ChangeInfo {
 )]
 fn is_zero(number: &u64) -> bool {
     *number == 0
-}
-
-/// Something that is not as the run saw it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct ConflictInfo {
-    /// Relative to the directory, or whole where it is elsewhere.
-    pub path: String,
-    /// What happened to it.
-    pub why: String,
 }
 
 /// The diff of one file, a page of it.
@@ -412,5 +403,18 @@ pub(crate) fn conflict_info(changes: &Changes, conflict: &Conflict) -> ConflictI
     ConflictInfo {
         path: shown(changes, &change),
         why: conflict.why.clone(),
+    }
+}
+
+impl Error {
+    /// Makes the error for files that are not as changes need them.
+    pub(crate) fn conflicts(changes: &Changes, conflicts: &[Conflict]) -> Self {
+        let lines = conflicts.iter().map(|conflict| {
+            let info = conflict_info(changes, conflict);
+            format!("{} ({})", info.path, info.why)
+        });
+        Self::Conflicts {
+            paths: lines.collect(),
+        }
     }
 }

@@ -19,7 +19,6 @@ mod list;
 mod question;
 mod try_out;
 mod undo;
-mod view;
 mod words;
 
 use std::path::PathBuf;
@@ -27,9 +26,8 @@ use std::path::PathBuf;
 pub(crate) use self::draft::held_layers;
 pub use self::draft::{Draft, DraftRun};
 pub(crate) use self::keep::{Comes, Coming};
-pub use self::list::{ChangeInfo, ChangesInfo, ConflictInfo, FileDiff};
-pub(crate) use self::list::{LookedAt, conflict_info};
-pub use self::view::ChangesView;
+pub(crate) use self::list::LookedAt;
+pub use self::list::{ChangeInfo, ChangesInfo, FileDiff};
 use crate::core::Core;
 use crate::engine::Engine;
 

@@ -14,8 +14,7 @@ use weighlock_store::{
 use super::copy::Copied;
 use super::end::{Ended, Found};
 use super::judge::risk;
-use super::list::{ConflictInfo, conflict_info};
-use super::view::ChangesView;
+use super::list::conflict_info;
 use super::words::{header, stopped, summary, waiting};
 use super::{CHANGES, apart};
 use crate::engine::Engine;
@@ -23,9 +22,13 @@ use crate::error::Error;
 use crate::follow::RETRY_EVERY;
 use crate::hex::hex;
 use crate::id;
-use crate::inbox::{Tried, of_the_request};
+use crate::inbox::of_the_request;
 use crate::measures::SETTLED;
-use crate::rules::{ReasonView, reason_view};
+use crate::rules::reason_view;
+use crate::view::ChangesView;
+use crate::view::ConflictInfo;
+use crate::view::ReasonView;
+use crate::view::Tried;
 use crate::view::{Reason, Run, stored};
 
 /// What a question about changes has of them.

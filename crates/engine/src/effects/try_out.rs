@@ -7,12 +7,12 @@ use weighlock_policy::Settled;
 use weighlock_store::{Approval, ApprovalState, ChangesState, Command, State};
 
 use super::copy::no_copy;
-use super::view::ChangesView;
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::inbox::ApprovalView;
 use crate::principal::Principal;
 use crate::run::Beginning;
+use crate::view::ApprovalView;
+use crate::view::ChangesView;
 
 impl Engine {
     /// Tries the command of a pending question on a copy, offline; once more,

@@ -11,12 +11,12 @@ use weighlock_store::{ChangesRow, ChangesState, Command, Entry, State};
 
 use super::apart;
 use super::apply::applied_before;
-use super::view::ChangesView;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::follow::RETRY_EVERY;
 use crate::id;
 use crate::principal::{Principal, Right};
+use crate::view::ChangesView;
 use crate::view::{Detail, Reason, Run, stored};
 
 /// The name of what says that a directory belongs to an undo.

@@ -13,12 +13,13 @@ use serde_json::json;
 use weighlock_policy::{Scope, Verdict};
 use weighlock_store::{Answer, Answered, Approval, ApprovalState, Command, Entry};
 
-use super::card::{self, ApprovalView};
+use super::card::{self};
 use super::is_about_changes;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::principal::{Principal, Right};
 use crate::run::Case;
+use crate::view::ApprovalView;
 use crate::view::{Reason, Run, explained};
 
 /// What a person decides.

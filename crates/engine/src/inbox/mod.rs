@@ -19,7 +19,6 @@ use weighlock_store::{
     Approval, ApprovalFilter, ApprovalState, Ask, Asked, Command, Entry, Risk, State,
 };
 
-pub use self::card::{AnswerView, ApprovalView, Situation, Tried};
 pub(crate) use self::card::{body as card_of, of_the_request};
 pub(crate) use self::clock::Deadlines;
 pub use self::decide::{Decision, DecisionKind};
@@ -32,7 +31,7 @@ use crate::principal::{Principal, Right};
 use crate::quota::tell_text;
 use crate::run::{Case, Outcome};
 use crate::time;
-use crate::view::{Reason, Run, explained};
+use crate::view::{AnswerView, ApprovalView, Reason, Run, explained};
 
 /// Which approvals to list.
 #[derive(Debug, Clone, Default)]

@@ -12,12 +12,12 @@ use weighlock_policy::{Judgement, Layer, LoadError, Outline, RuleForm, Verdict};
 use weighlock_store::{Command, Filter, RulesVersion};
 
 use super::Rules;
-use super::explain::RuleInForce;
 use super::past::Newest;
 use crate::error::{Error, brief};
 use crate::policy::{RuleDraft, RuleFile};
 use crate::principal::{Principal, Right};
 use crate::time;
+use crate::view::RuleInForce;
 
 /// In how many commands hits are counted at most. Judging so many takes a blink.
 const COUNTED: usize = 1000;

@@ -17,7 +17,7 @@ use weighlock_walls::{DEFAULT_SANDBOX, Sandbox, WorkDir, inherit_variables, reso
 
 use super::Rules;
 use super::blacklist::BlacklistFile;
-use super::explain::{Explanation, ReasonView, broken};
+use super::explain::broken;
 use crate::config::Config;
 use crate::error::{Error, brief};
 use crate::hex::hex;
@@ -26,6 +26,7 @@ use crate::principal::{Principal, Via};
 use crate::project::{self, View};
 use crate::request::{Input, Request};
 use crate::sandboxes::Known;
+use crate::view::{Explanation, ReasonView};
 
 /// Judges commands by the settings and the rule files, and runs none. It keeps
 /// nothing and needs no directory of its own; what people have allowed

@@ -26,10 +26,6 @@ use crate::session::Sessions;
 
 pub use self::blacklist::BlacklistFile;
 pub use self::compare::{Compared, ComparedCommand};
-pub use self::explain::{
-    Explanation, GrantView, OptionView, PartView, PolicyView, ReasonView, RuleInForce, RuleView,
-    TokenView,
-};
 pub(crate) use self::explain::{reason_view, written};
 pub(crate) use self::files::tag;
 pub use self::files::{PolicyText, RuleEdit, RuleEdited, RuleInfo, RulesChecked, VersionView};

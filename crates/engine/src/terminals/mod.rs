@@ -20,8 +20,8 @@ mod viewer;
 
 pub use self::hand::Hand;
 pub use self::input::{Sent, Typed};
+pub use self::keyboard::ControlView;
 pub(crate) use self::keyboard::Keyboard;
-pub use self::keyboard::{ControlView, KeyboardTimes};
 pub(crate) use self::show::{Shown, show_from};
 pub use self::startup::is_plain_shell;
 pub(crate) use self::startup::{keep_nonce, startup};
