@@ -52,7 +52,7 @@ async fn run(command: String, state: PathBuf, nursery: Nursery) -> Result<(), Bo
     }
     println!(
         "{} entries in the audit",
-        engine.verify(&who).await?.entries
+        engine.audit().verify(&who).await?.entries
     );
     engine.close().await?;
     Ok(())

@@ -10,7 +10,7 @@ use weighlock_store::{Entry, State};
 
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::live::lock;
+use crate::mutex::lock;
 use crate::principal::{Principal, Right};
 use crate::view::{OURSELVES, Run};
 
@@ -79,9 +79,11 @@ impl Engine {
         let entry = Entry {
             owner: Some(run.requested_by.clone()),
             sandbox: run.sandbox_id.clone(),
-            ..self.entry("run.left", who.name(), Some(&run.command_id), json!({}))
+            ..self
+                .core
+                .entry("run.left", who.name(), Some(&run.command_id), json!({}))
         };
-        let _ = self.store.record(vec![entry]).await;
+        let _ = self.core.store.record(vec![entry]).await;
         if let Some(live) = self.lives.get(&run.command_id) {
             lock(&live.stopped_by).get_or_insert_with(|| OURSELVES.to_owned());
         }

@@ -40,6 +40,7 @@ impl Backups<'_> {
         };
         let made = archiver.create(destination, who.name()).await?;
         self.engine
+            .core
             .charge_entry(who.name(), &serde_json::json!(made));
         Ok(made)
     }

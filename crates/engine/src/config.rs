@@ -3,14 +3,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use weighlock_policy::{Preset, Settings, Times};
 use weighlock_store::Durability;
 use weighlock_walls::{PASSED_VARIABLES, Review, Sandbox, TOOLCHAIN_VARIABLES};
-
-use crate::policy::PolicyFiles;
-use crate::session::OnClose;
-use crate::terminals::KeyboardTimes;
-use crate::traces::Traces;
 
 /// Everything that can be set, in the order a command meets it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -126,6 +123,57 @@ impl Default for Approvals {
             max_pending: 1000,
         }
     }
+}
+
+/// Where rules come from, beside the presets.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PolicyFiles {
+    /// A rule file for everybody on this server.
+    pub rules: Option<PathBuf>,
+    /// The rule file need not be there; without it there are no such rules.
+    pub optional: bool,
+    /// A directory with `defaults.yaml` and `experts/NAME/config.yaml`.
+    pub agents: Option<PathBuf>,
+}
+
+/// What becomes of a session's runs when it is closed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OnClose {
+    /// They are ended.
+    #[default]
+    Stop,
+    /// They go on.
+    Keep,
+}
+
+/// How long a keyboard is somebody's who does not use it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeyboardTimes {
+    /// Without a key for so long, it is given back.
+    pub idle: Duration,
+    /// Whoever has lost their connection may come back for so long.
+    pub lost: Duration,
+}
+
+impl Default for KeyboardTimes {
+    fn default() -> Self {
+        Self {
+            // Long enough to look something up.
+            idle: Duration::from_secs(5 * 60),
+            // Long enough to load a page again.
+            lost: Duration::from_secs(30),
+        }
+    }
+}
+
+/// How spans are told.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Traces {
+    /// They are made at all.
+    pub on: bool,
+    /// They hold the text of commands.
+    pub commands: bool,
 }
 
 impl Config {

@@ -14,7 +14,7 @@ const TAIL_BYTES: usize = 64 * 1024;
 impl Engine {
     /// Names the walls that a run has met, according to its standard error.
     pub(crate) fn wall_denials(&self, log: &Log, view: &SandboxView, cwd: &str) -> Vec<Denial> {
-        let Some(sandbox) = self.sandbox_called(&view.name) else {
+        let Some(sandbox) = self.sandboxes.find_by_name(&view.name) else {
             return vec![];
         };
         let stderr = log.tail(Stream::Stderr, TAIL_BYTES).unwrap_or_default();

@@ -3,76 +3,66 @@
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicI64, AtomicU64};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Instant;
 
 use serde_json::json;
 use weighlock_backup::{Archiver, finish_restore};
 use weighlock_exec::{Nursery, Status};
 use weighlock_notify::Notifier;
-use weighlock_store::{Clock, Durability, Error as StoreError, Filter, Store};
+use weighlock_store::{Clock, Durability, Error as StoreError, Store};
 use weighlock_walls::{
     DEFAULT_SANDBOX, Sandbox, WallSettings, Walls, inherit_variables, is_too_wide, resolve_home,
 };
 
 use crate::attend::Left;
+use crate::audit::Audit;
 use crate::config::Config;
+use crate::core::Core;
 use crate::directory::WebhookDirectory;
-use crate::effects::{Coming, LookedAt};
+use crate::effects::{Coming, LookedAt, held_layers};
 use crate::error::Error;
-use crate::id::{self, Ids};
 use crate::inbox::{Deadlines, Waiters};
-use crate::limits::Set;
+use crate::limits::RuntimeLimits;
 use crate::live::Lives;
 use crate::measures::Measures;
-use crate::memory::Freed;
 use crate::pause::Pauses;
-use crate::people::Doorbell;
+use crate::people::People;
 use crate::policy::Policy;
-use crate::quota::Quota;
 use crate::recordings::Making;
+use crate::rules::{Below, Rules};
 use crate::sandboxes::{Sandboxes, private_dirs};
 use crate::session::Sessions;
 use crate::shares::Shares;
 use crate::tasks::ReadTo;
 use crate::terminals::Opening;
-use crate::traces::Spans;
+use crate::traces::Tracer;
 
 /// The whole of weighlock below its doors.
 pub struct Engine {
-    pub(crate) config: Config,
-    pub(crate) clock: Clock,
-    pub(crate) store: Arc<Store>,
+    pub(crate) core: Arc<Core>,
+    audit: Audit,
     pub(crate) nursery: Nursery,
-    pub(crate) ids: Ids,
     pub(crate) lives: Lives,
     /// One for each run that there may be at once.
     pub(crate) places: Arc<Shares>,
-    /// How much of the record each principal may fill.
-    pub(crate) quota: Quota,
-    /// Memory that can be given back.
-    pub(crate) freed: Freed,
     /// Bytes of output on disk, of runs that have ended.
     pub(crate) kept: AtomicU64,
     /// Seconds after the start when old output was last looked for.
     pub(crate) aged_at: AtomicU64,
     /// Held while output is removed.
     pub(crate) tidying: tokio::sync::Mutex<()>,
-    pub(crate) walls: Walls,
-    pub(crate) policy: Policy,
-    pub(crate) limits_set: Set,
-    /// The version of the server's rules; 0 where they were never saved here.
-    pub(crate) rules_version: AtomicI64,
+    pub(crate) walls: Arc<Walls>,
+    pub(crate) rules: Rules,
+    pub(crate) limits: RuntimeLimits,
     pub(crate) sandboxes: Arc<Sandboxes>,
-    pub(crate) sessions: Sessions,
-    pub(crate) pauses: Pauses,
-    pub(crate) doorbell: Doorbell,
+    pub(crate) sessions: Arc<Sessions>,
+    pub(crate) pauses: Arc<Pauses>,
+    people: People,
     pub(crate) waiters: Waiters,
     /// Held while the report of a requester is taken.
     pub(crate) finalizing: tokio::sync::Mutex<()>,
-    /// Held while a rule file is saved.
-    pub(crate) saving: tokio::sync::Mutex<()>,
     /// Held while changes are applied.
     pub(crate) committing: tokio::sync::Mutex<()>,
     /// Makes backups. [`Archiver::hold_files`] is called before `committing` is
@@ -90,10 +80,8 @@ pub struct Engine {
     pub(crate) deadlines: Arc<Deadlines>,
     /// Notifies people through webhooks.
     pub(crate) notifier: Arc<Notifier>,
-    pub(crate) measures: Measures,
-    pub(crate) spans: Spans,
-    /// The name of the server's owner, once it is known.
-    pub(crate) owner: OnceLock<String>,
+    pub(crate) measures: Arc<Measures>,
+    pub(crate) tracer: Arc<Tracer>,
     pub(crate) began: Instant,
     /// What the wall clock said then.
     pub(crate) began_at: i64,
@@ -130,46 +118,43 @@ impl Engine {
         // Left by keepers that were killed.
         let swept = tokio::task::spawn_blocking(weighlock_confine::sweep_cgroups);
         let store = Arc::new(Store::open(&config.state_dir, config.durability)?);
-        let newest = store.list(&Filter {
-            limit: 1,
-            ..Filter::default()
-        })?;
-        let archiver = Archiver::new(
-            config.state_dir.clone(),
-            Arc::clone(&store),
-            clock.clone(),
-            { config.settings_file.iter() }
-                .chain(&config.policy.rules)
-                .cloned()
-                .collect(),
-        );
-        let sandboxes = Arc::new(Sandboxes::new(&config.sandboxes));
-        let directory = WebhookDirectory {
-            store: Arc::clone(&store),
+        let core = Arc::new(Core::new(config, clock, store)?);
+        let config = &core.config;
+        // The login shell answers while the rest is made ready.
+        let walls = Arc::new(Walls::new(wall_settings(config, home)));
+        let sandboxes = Sandboxes::open(Arc::clone(&core), Arc::clone(&walls))?;
+        let sandboxes = Arc::new(sandboxes);
+        let pauses = Arc::new(Pauses::open(Arc::clone(&core))?);
+        let sessions = Sessions::new(Arc::clone(&core), Arc::clone(&sandboxes));
+        let sessions = Arc::new(sessions);
+        let below = Below {
+            core: Arc::clone(&core),
+            walls: Arc::clone(&walls),
             sandboxes: Arc::clone(&sandboxes),
+            sessions: Arc::clone(&sessions),
+            held_layers,
         };
-        let notifier = Notifier::open(
-            Arc::clone(&store),
-            clock.clone(),
-            Arc::new(directory),
-            config.notify,
-        )?;
+        let rules = Rules::open(policy, below)?;
+        let archiver = open_archiver(&core);
+        let notifier = open_notifier(&core, &sandboxes)?;
         let engine = Arc::new(Self {
-            // The login shell answers while the rest is made ready.
-            walls: Walls::new(wall_settings(&config, home)),
-            kept: AtomicU64::new(store.kept_bytes()?),
+            walls,
+            kept: AtomicU64::new(core.store.kept_bytes()?),
             aged_at: AtomicU64::new(0),
             tidying: tokio::sync::Mutex::default(),
-            policy,
-            limits_set: Set::default(),
-            rules_version: AtomicI64::new(0),
+            rules,
+            limits: RuntimeLimits::open(Arc::clone(&core))?,
+            sessions,
+            people: People::open(
+                Arc::clone(&core),
+                Arc::clone(&sandboxes),
+                Arc::clone(&pauses),
+            )
+            .await?,
             sandboxes,
-            sessions: Sessions::default(),
-            pauses: Pauses::default(),
-            doorbell: Doorbell::default(),
+            pauses,
             waiters: Waiters::default(),
             finalizing: tokio::sync::Mutex::default(),
-            saving: tokio::sync::Mutex::default(),
             committing: tokio::sync::Mutex::default(),
             archiver,
             coming: Coming::default(),
@@ -179,32 +164,21 @@ impl Engine {
             opening: Opening::default(),
             looked_at: LookedAt::default(),
             deadlines: Arc::default(),
+            audit: Audit::new(Arc::clone(&core), Arc::clone(&notifier)),
             notifier,
-            measures: Measures::default(),
-            spans: Spans::new(config.traces.on),
-            owner: OnceLock::new(),
+            measures: Arc::default(),
+            tracer: Arc::new(Tracer::new(Arc::clone(&core))),
             places: Shares::new("runs", config.max_running),
-            quota: Quota::new(config.record_quota),
-            freed: Freed::default(),
-            config,
-            began_at: clock.micros(),
-            clock,
-            store,
+            began_at: core.clock.micros(),
             nursery,
-            ids: Ids::after(newest.first().map(|command| command.id.as_str())),
             lives: Lives::default(),
             began: Instant::now(),
+            core,
             _lock: lock,
         });
-        engine.policy.set_grants(engine.stored_grants()?);
-        engine.know_owner().await?;
-        engine.read_sandboxes()?;
-        engine.read_limits()?;
-        engine.note_version()?;
-        engine.read_pauses()?;
         engine.read_deadlines()?;
         engine.begin_counting()?;
-        engine.begin_tracing();
+        engine.tracer.begin();
         engine.recover().await?;
         engine.put_away_left();
         engine.forget_unrecorded();
@@ -239,7 +213,56 @@ impl Engine {
 
     /// Returns what the engine was told at its start, resolved.
     pub fn config(&self) -> &Config {
-        &self.config
+        &self.core.config
+    }
+
+    /// Returns who there is.
+    pub fn people(&self) -> &People {
+        &self.people
+    }
+
+    /// Returns the sandboxes.
+    pub fn sandboxes(&self) -> &Sandboxes {
+        &self.sandboxes
+    }
+
+    /// Returns the pauses in force.
+    pub fn pauses(&self) -> &Pauses {
+        &self.pauses
+    }
+
+    /// Returns the sessions.
+    pub fn sessions(&self) -> &Sessions {
+        &self.sessions
+    }
+
+    /// Returns the rules in force.
+    pub fn rules(&self) -> &Rules {
+        &self.rules
+    }
+
+    /// Returns the limits that administrators set while the server runs.
+    pub fn limits(&self) -> &RuntimeLimits {
+        &self.limits
+    }
+
+    /// Returns the part of the engine that reads the audit.
+    pub fn audit(&self) -> &Audit {
+        &self.audit
+    }
+
+    /// Returns the part of the engine that makes spans for traces.
+    pub fn tracer(&self) -> &Tracer {
+        &self.tracer
+    }
+
+    /// Begins to count, if the settings say so.
+    fn begin_counting(&self) -> Result<(), Error> {
+        if !self.core.config.metrics {
+            return Ok(());
+        }
+        let last_backup = self.archiver.last_made()?;
+        self.measures.begin(&self.core.store, last_backup)
     }
 
     /// Writes down that the server ends; runs go on.
@@ -247,17 +270,8 @@ impl Engine {
         self.walls.blacklist().remove_mark();
         self.archiver.cancel().await;
         let detail = json!({ "running": self.lives.count() });
-        let entry = self.entry("server.stopped", "weighlock", None, detail);
-        Ok(self.store.record(vec![entry]).await?)
-    }
-
-    /// The directory of a run's files.
-    pub(crate) fn dir_of(&self, id: &str) -> PathBuf {
-        self.config
-            .state_dir
-            .join("runs")
-            .join(id::day(id).to_string())
-            .join(id)
+        let entry = self.core.entry("server.stopped", "weighlock", None, detail);
+        Ok(self.core.store.record(vec![entry]).await?)
     }
 }
 
@@ -271,6 +285,30 @@ fn end_unknown_runs(runs: &Path) {
             status.keeper.end();
         }
     }
+}
+
+/// Opens what makes backups of the state directory, the settings and the rules.
+fn open_archiver(core: &Core) -> Arc<Archiver> {
+    let config = &core.config;
+    let files = config.settings_file.iter().chain(&config.policy.rules);
+    Archiver::new(
+        config.state_dir.clone(),
+        Arc::clone(&core.store),
+        core.clock.clone(),
+        files.cloned().collect(),
+    )
+}
+
+/// Opens what notifies people through webhooks.
+fn open_notifier(core: &Core, sandboxes: &Arc<Sandboxes>) -> Result<Arc<Notifier>, Error> {
+    let directory = WebhookDirectory {
+        store: Arc::clone(&core.store),
+        sandboxes: Arc::clone(sandboxes),
+    };
+    let store = Arc::clone(&core.store);
+    let clock = core.clock.clone();
+    let directory = Arc::new(directory);
+    Ok(Notifier::open(store, clock, directory, core.config.notify)?)
 }
 
 /// Returns what walls depend on.

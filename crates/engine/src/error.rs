@@ -7,12 +7,10 @@ use weighlock_exec as exec;
 use weighlock_policy::nearest;
 use weighlock_store::{self as store, ApprovalState as State};
 
-use weighlock_effects::{Changes, CommitError, Conflict};
+use weighlock_effects::CommitError;
 use weighlock_walls::Error as WallsError;
 
-use crate::effects::conflict_info;
-use crate::inbox::ApprovalView;
-use crate::shares::NoPlace;
+use crate::view::ApprovalView;
 
 /// Why a request could not be served.
 #[derive(Debug, thiserror::Error)]
@@ -846,6 +844,39 @@ fn store_problem(error: &store::Error, detail: String) -> Problem {
     }
 }
 
+/// Why somebody gets no place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NoPlace {
+    pub(crate) what: &'static str,
+    pub(crate) who: String,
+    pub(crate) is_agent: bool,
+    /// How many places they hold.
+    pub(crate) held: usize,
+    pub(crate) most: usize,
+}
+
+impl std::fmt::Display for NoPlace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self {
+            what,
+            who,
+            held,
+            most,
+            ..
+        } = self;
+        let kind = if self.is_agent { "agent " } else { "" };
+        match held {
+            0 if self.is_agent => write!(f, "agents have all of the {most} {what} that they may"),
+            0 => write!(f, "all of the {most} {what} that there may be are taken"),
+            _ => write!(
+                f,
+                "{kind}`{who}` has {held} of the {most} {what} that there may be, and the rest is \
+                 for others"
+            ),
+        }
+    }
+}
+
 /// Says how a question ended.
 fn closed(approval: &ApprovalView) -> String {
     let by = approval.decided_by.as_deref().unwrap_or("somebody");
@@ -878,19 +909,6 @@ fn chain(error: &dyn std::error::Error) -> String {
         cause = error.source();
     }
     text
-}
-
-impl Error {
-    /// Files are not as changes need them.
-    pub(crate) fn conflicts(changes: &Changes, conflicts: &[Conflict]) -> Self {
-        let told = conflicts.iter().map(|conflict| {
-            let info = conflict_info(changes, conflict);
-            format!("{} ({})", info.path, info.why)
-        });
-        Self::Conflicts {
-            paths: told.collect(),
-        }
-    }
 }
 
 impl From<WallsError> for Error {

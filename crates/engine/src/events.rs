@@ -10,10 +10,10 @@ use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use weighlock_store::Recorded;
 
-use crate::engine::Engine;
+use crate::core::Core;
 use crate::error::Error;
 use crate::principal::{Principal, Right};
-use crate::view::time;
+use crate::time;
 
 /// Whoever has missed more than this looks again at everything.
 const REPLAYED: u64 = 1000;
@@ -42,7 +42,7 @@ pub struct Event {
 
 /// A reader of events.
 pub struct Events {
-    engine: Arc<Engine>,
+    core: Arc<Core>,
     who: Principal,
     live: Receiver<Arc<Recorded>>,
     missed: VecDeque<Recorded>,
@@ -50,55 +50,56 @@ pub struct Events {
     reset: bool,
 }
 
-impl Engine {
-    /// Tells what happens from now on; or from after an earlier event on.
-    pub fn events(self: &Arc<Self>, after: Option<u64>, who: &Principal) -> Result<Events, Error> {
-        // First, so that nothing falls between what was and what comes.
-        let live = self.store.events();
-        let newest = self.store.newest_seq()?;
-        let after = after.unwrap_or(newest);
-        let near = newest
-            .checked_sub(after)
-            .is_some_and(|missed| missed <= REPLAYED);
-        let missed = match near {
-            true => self.store.recorded_after(after, REPLAYED as usize)?,
-            false => vec![],
-        };
-        Ok(Events {
-            engine: Arc::clone(self),
-            who: who.clone(),
-            live,
-            missed: missed.into(),
-            last: if near { after } else { newest },
-            reset: !near,
-        })
-    }
-
-    /// Has every entry heard that comes, as long as there is an engine; where
-    /// they came too fast, how many were missed.
-    pub(crate) fn hear(
-        self: &Arc<Self>,
-        mut entries: Receiver<Arc<Recorded>>,
-        hear: impl Fn(&Arc<Self>, Result<&Recorded, u64>) + Send + 'static,
-    ) {
-        let engine = Arc::downgrade(self);
-        tokio::spawn(async move {
-            loop {
-                let heard = entries.recv().await;
-                let Some(engine) = engine.upgrade() else {
-                    return;
-                };
-                match heard {
-                    Ok(entry) => hear(&engine, Ok(&entry)),
-                    Err(RecvError::Lagged(missed)) => hear(&engine, Err(missed)),
-                    Err(RecvError::Closed) => return,
-                }
+/// Calls `hear` with every entry that comes, for as long as the listener lives;
+/// where entries came too fast, with how many were missed.
+pub(crate) fn hear<T: Send + Sync + 'static>(
+    mut entries: Receiver<Arc<Recorded>>,
+    listener: &Arc<T>,
+    hear: impl Fn(&Arc<T>, Result<&Recorded, u64>) + Send + 'static,
+) {
+    let listener = Arc::downgrade(listener);
+    tokio::spawn(async move {
+        loop {
+            let heard = entries.recv().await;
+            let Some(listener) = listener.upgrade() else {
+                return;
+            };
+            match heard {
+                Ok(entry) => hear(&listener, Ok(&entry)),
+                Err(RecvError::Lagged(missed)) => hear(&listener, Err(missed)),
+                Err(RecvError::Closed) => return,
             }
-        });
-    }
+        }
+    });
 }
 
 impl Events {
+    pub(crate) fn open(
+        core: &Arc<Core>,
+        after: Option<u64>,
+        who: &Principal,
+    ) -> Result<Self, Error> {
+        // First, so that nothing falls between what was and what comes.
+        let live = core.store.events();
+        let newest = core.store.newest_seq()?;
+        let after = after.unwrap_or(newest);
+        let missed = newest.checked_sub(after);
+        let is_near = missed.is_some_and(|missed| missed <= REPLAYED);
+        let missed = if is_near {
+            core.store.recorded_after(after, REPLAYED as usize)?
+        } else {
+            vec![]
+        };
+        Ok(Self {
+            core: Arc::clone(core),
+            who: who.clone(),
+            live,
+            missed: missed.into(),
+            last: if is_near { after } else { newest },
+            reset: !is_near,
+        })
+    }
+
     /// Waits for the next one; none when there will be no more.
     pub async fn next(&mut self) -> Option<Event> {
         if std::mem::take(&mut self.reset) {
@@ -111,7 +112,7 @@ impl Events {
                     Ok(recorded) => (*recorded).clone(),
                     Err(RecvError::Closed) => return None,
                     Err(RecvError::Lagged(_)) => {
-                        self.last = self.engine.store.newest_seq().unwrap_or(self.last);
+                        self.last = self.core.store.newest_seq().unwrap_or(self.last);
                         return Some(self.everything());
                     }
                 },
@@ -130,7 +131,7 @@ impl Events {
         Event {
             id: self.last,
             event: "reset".into(),
-            time: time(self.engine.clock.micros()),
+            time: time(self.core.clock.micros()),
             kind: "reset".into(),
             actor: "weighlock".into(),
             command_id: None,

@@ -46,7 +46,7 @@ impl Engine {
         beginning: Beginning,
     ) -> Result<Run, Error> {
         let mut command = self.command(&case, permit, &beginning);
-        command.started_at = Some(self.clock.micros());
+        command.started_at = Some(self.core.clock.micros());
         let mut detail = Run::from_command(command.clone()).detail;
         detail.in_terminal = case.request.in_terminal.clone();
         detail.shell_dir = case.request.shell_dir.clone();
@@ -54,7 +54,9 @@ impl Engine {
         let told = json!({ "command": command.command, "cwd": command.cwd, "executor": "external",
                            "in_terminal": case.request.in_terminal,
                            "approved_by": command.approved_by, "approval": command.approval });
-        let entry = self.entry_of("run.started", &command.requested_by, &command, told);
+        let entry = self
+            .core
+            .entry_of("run.started", &command.requested_by, &command, told);
         self.record_start(command.clone(), beginning.still(), case.key(), entry)
             .await?;
         Ok(Run::from_command(command))
@@ -68,7 +70,7 @@ impl Engine {
         if run.requested_by != who.name() {
             who.check(Right::Administer)?;
         }
-        let found = self.store.named(&run.command_id)?;
+        let found = self.core.store.named(&run.command_id)?;
         let command = found.into_iter().next().filter(|command| command.external);
         let Some(mut command) = command else {
             return Err(Error::NotExternal { id: run.short_id });
@@ -79,7 +81,7 @@ impl Engine {
         if command.state != State::Running {
             return Err(Error::Final { id: run.short_id });
         }
-        let dir = self.dir_of(&command.id);
+        let dir = self.core.run_dir(&command.id);
         let texts = (report.stdout.into_bytes(), report.stderr.into_bytes());
         let bound = self.grant_bytes();
         let written = exec::record(&dir, &texts.0, &texts.1, bound);
@@ -90,7 +92,7 @@ impl Engine {
         detail.output.learn(&totals);
         detail.output.kept_bytes = totals.bytes().saturating_sub(totals.lost_bytes);
         command.kept_bytes = detail.output.kept_bytes;
-        let now = self.clock.micros();
+        let now = self.core.clock.micros();
         if report.not_run.is_some() {
             command.started_at = None;
         }
@@ -106,10 +108,10 @@ impl Engine {
         command.ended_at = Some(now);
         let told = json!({ "state": command.state, "exit_code": command.exit_code,
                            "executor": "external", "bytes": totals.bytes() });
-        let entry = self.entry_of("run.ended", who.name(), &command, told);
+        let entry = self.core.entry_of("run.ended", who.name(), &command, told);
         let (id, kept) = (command.id.clone(), command.kept_bytes);
         self.count_kept(&command);
-        let begun = { self.store.begin(command, State::Running, vec![entry]) }.await;
+        let begun = { self.core.store.begin(command, State::Running, vec![entry]) }.await;
         if !matches!(begun, Ok(true)) {
             self.uncount_kept(kept);
         }
@@ -117,7 +119,7 @@ impl Engine {
             return Err(Error::Final { id: run.short_id });
         }
         // What said nothing needs no directory.
-        exec::forget(&self.dir_of(&id));
+        exec::forget(&self.core.run_dir(&id));
         self.waiters.tell(&id);
         if let Err(error) = self.tidy().await {
             tracing::warn!(%error, "cannot remove old output");

@@ -34,7 +34,9 @@ pub(crate) async fn follow(engine: Arc<Engine>, live: Arc<Live>, mut command: Co
     };
     // A keeper whose line was cut may have left its last word on disk.
     let last = last.or_else(|| {
-        let status = Status::load(&engine.dir_of(&command.id)).ok().flatten()?;
+        let status = Status::load(&engine.core.run_dir(&command.id))
+            .ok()
+            .flatten()?;
         status.closed.then_some(status)
     });
     if let Some(guarded) = &live.guarded {
@@ -103,10 +105,12 @@ impl Engine {
     /// Closes a run of which there is no last word.
     pub(crate) async fn settle(&self, mut command: Command, state: State, reason: Reason) -> Run {
         let detail = json!({ "state": state, "reason": reason.text });
-        let entry = self.entry_of("run.ended", "weighlock", &command, detail);
+        let entry = self
+            .core
+            .entry_of("run.ended", "weighlock", &command, detail);
         let mut detail = Run::from_command(command.clone()).detail;
         detail.reason = Some(reason);
-        let log = exec::Log::open(&self.dir_of(&command.id));
+        let log = exec::Log::open(&self.core.run_dir(&command.id));
         if let Ok(totals) = log.totals() {
             detail.output.learn(&totals);
         }
@@ -117,8 +121,8 @@ impl Engine {
         command.kept_bytes = detail.bytes_on_disk();
         self.count_kept(&command);
         command.state = state;
-        command.ended_at = Some(self.clock.micros());
-        command.updated_at = self.clock.micros();
+        command.ended_at = Some(self.core.clock.micros());
+        command.updated_at = self.core.clock.micros();
         command.open = false;
         command.detail = stored(&detail);
         self.write_until_done(&command, &None, &[entry]).await;
@@ -138,7 +142,7 @@ impl Engine {
         let first = command.ended_at.is_none();
         let mut detail = Run::from_command(command.clone()).detail;
         detail.learn(status, stopped_by);
-        let log = exec::Log::open(&self.dir_of(&command.id));
+        let log = exec::Log::open(&self.core.run_dir(&command.id));
         if status.output.bytes() > 0
             && let Ok((kept, gap)) = log.kept()
         {
@@ -162,7 +166,7 @@ impl Engine {
             detail.denials = denials;
         }
         command.kept_bytes = detail.bytes_on_disk();
-        command.updated_at = self.clock.micros();
+        command.updated_at = self.core.clock.micros();
         command.open = !status.closed;
         if status.closed {
             self.count_kept(command);
@@ -170,7 +174,7 @@ impl Engine {
         if first {
             command.ended_at = Some(command.updated_at);
         }
-        let entry = self.entry_of(
+        let entry = self.core.entry_of(
             if first { "run.ended" } else { "run.closed" },
             stopped_by.unwrap_or("weighlock"),
             command,
@@ -227,9 +231,10 @@ impl Engine {
     ) -> Result<(), weighlock_store::Error> {
         let (command, entries) = (command.clone(), entries.to_vec());
         match changes {
-            None => self.store.update(command, entries).await,
+            None => self.core.store.update(command, entries).await,
             Some(row) => {
                 let settled = self
+                    .core
                     .store
                     .settle_changes(command, None, row.clone(), entries);
                 settled.await.map(drop)
@@ -254,7 +259,7 @@ impl Engine {
     /// when that leaves nothing.
     pub(crate) fn put_away(&self, command: &Command) {
         self.forget_nonce(&command.id);
-        exec::forget(&self.dir_of(&command.id));
+        exec::forget(&self.core.run_dir(&command.id));
     }
 
     /// Says what a run has made that other programs will run, outside of all
@@ -286,7 +291,7 @@ impl Engine {
         let left = guarded
             .home_leftovers()
             .map(|left| warn_of_leftovers(&left));
-        let left = left.map(|warning| self.without_secrets(&detail, &warning));
+        let left = left.map(|warning| self.sandboxes.hide_secrets(&detail, &warning));
         detail.warnings.extend(left);
         command.detail = stored(&detail);
     }
@@ -312,7 +317,7 @@ impl Engine {
             return;
         }
         exec::kill_tagged(&tag(&command.id));
-        if let Ok(totals) = exec::Log::open(&self.dir_of(&command.id)).totals()
+        if let Ok(totals) = exec::Log::open(&self.core.run_dir(&command.id)).totals()
             && totals.bytes() > last.output.bytes()
         {
             last.output = totals;

@@ -73,8 +73,8 @@ impl Engine {
             version: env!("CARGO_PKG_VERSION").into(),
             uptime_seconds: self.began.elapsed().as_secs_f64(),
             running: self.lives.count(),
-            base: self.config.base.to_string_lossy().into_owned(),
-            sandboxes: self.sandbox_views(who),
+            base: self.core.config.base.to_string_lossy().into_owned(),
+            sandboxes: self.sandboxes.list_views(who),
             output_bytes: self.kept.load(std::sync::atomic::Ordering::Relaxed),
         }
     }
@@ -96,7 +96,7 @@ impl Engine {
     }
 
     fn check_database(&self) -> Check {
-        match self.store.check() {
+        match self.core.store.check() {
             Ok((bytes, None)) => ok("database", format!("SQLite {}, integrity ok", size(bytes))),
             Ok((_, Some(what))) => problem(
                 "database",
@@ -108,7 +108,7 @@ impl Engine {
     }
 
     async fn check_audit(self: &std::sync::Arc<Self>) -> Check {
-        match self.verified().await {
+        match self.audit().verify_chain().await {
             Ok(found) => match found.fault {
                 None => ok("audit", chain_ok(&found.removed, found.entries)),
                 Some(fault) => problem(
@@ -126,9 +126,9 @@ impl Engine {
     async fn check_copies(self: &std::sync::Arc<Self>) -> Check {
         let engine = std::sync::Arc::clone(self);
         let tried = tokio::task::spawn_blocking(move || {
-            let sandbox = engine.sandbox_called(DEFAULT_SANDBOX)?;
+            let sandbox = engine.sandboxes.find_by_name(DEFAULT_SANDBOX)?;
             let why = engine.why_no_copies(&sandbox)?;
-            let wanted = sandbox.review.or(engine.config.effects.review);
+            let wanted = sandbox.review.or(engine.core.config.effects.review);
             Some(match wanted {
                 None | Some(Review::Before) => {
                     format!("{why}, so people are asked before commands")
@@ -138,7 +138,10 @@ impl Engine {
         });
         let why = tried.await.expect("trying does not panic");
         let kept = || {
-            let (bytes, held) = (self.store.image_bytes()?, self.store.held_changes(None)?);
+            let (bytes, held) = (
+                self.core.store.image_bytes()?,
+                self.core.store.held_changes(None)?,
+            );
             Ok::<_, Error>((bytes, held.len()))
         };
         let (bytes, drafts) = match kept() {
@@ -148,7 +151,7 @@ impl Engine {
         let kept = format!(
             "{} of {} kept for undo, {drafts} undecided (`weighlock draft`)",
             size(bytes),
-            size(self.undo_bytes())
+            size(self.limits.undo_bytes())
         );
         match why {
             None => ok(
@@ -165,7 +168,7 @@ impl Engine {
     }
 
     fn check_blacklist(&self) -> Check {
-        let file = self.blacklist();
+        let file = self.rules.blacklist();
         match file.warning {
             Some(warning) => problem("blacklist", warning, "mend or remove the file"),
             None if file.from_file => ok(
@@ -207,7 +210,11 @@ impl Engine {
         let kept = self.kept.load(std::sync::atomic::Ordering::Relaxed);
         ok(
             "output",
-            format!("{} of {} kept", size(kept), size(self.output_total())),
+            format!(
+                "{} of {} kept",
+                size(kept),
+                size(self.limits.output_total())
+            ),
         )
     }
 }

@@ -79,7 +79,7 @@ impl Engine {
 
     /// Refuses to let a run decide, and writes it down.
     pub async fn refuse_inside(&self, what: &str, who: &Principal) -> Error {
-        let _ = self.never_agents(what, None, who).await;
+        let _ = self.core.refuse_agent(what, None, who).await;
         Error::Inside
     }
 }

@@ -10,7 +10,7 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::limits::{ServerLimits, bytes, days};
 use crate::principal::{Principal, Right};
-use crate::view::time;
+use crate::time;
 
 /// How many runs that can be undone are looked at: there is room for no more.
 const LOOKED_AT: i64 = 1_000_000;
@@ -56,22 +56,22 @@ impl Engine {
         who.check(Right::Review)?;
         let now = self.steady_now();
         let old = |age: std::time::Duration| now - age.as_micros() as i64;
-        let outputs = { self.store.kept_sizes()?.into_iter() }
+        let outputs = { self.core.store.kept_sizes()?.into_iter() }
             .map(|(at, bytes)| Thing { at, bytes })
             .collect();
         let mut outputs = part(
             outputs,
-            old(days(limits.output_days, self.output_age())),
-            bytes(limits.output_mib, self.output_total()),
+            old(days(limits.output_days, self.limits.output_age())),
+            bytes(limits.output_mib, self.limits.output_total()),
         );
         // What is being written counts, too.
         outputs.bytes = self.kept.load(Ordering::Relaxed) + self.lives.used();
-        let images = self.store.oldest_images(LOOKED_AT)?;
+        let images = self.core.store.oldest_images(LOOKED_AT)?;
         let images = images.iter().map(|row| Thing {
             at: row.updated_at,
             bytes: row.bytes,
         });
-        let held = self.store.held_changes(None)?;
+        let held = self.core.store.held_changes(None)?;
         let held = held.iter().map(|row| Thing {
             at: row.updated_at,
             bytes: row.bytes,
@@ -80,12 +80,12 @@ impl Engine {
             outputs,
             undo: part(
                 images.collect(),
-                old(days(limits.undo_days, self.undo_age())),
-                bytes(limits.undo_mib, self.undo_bytes()),
+                old(days(limits.undo_days, self.limits.undo_age())),
+                bytes(limits.undo_mib, self.limits.undo_bytes()),
             ),
             drafts: part(
                 held.collect(),
-                old(days(limits.draft_days, self.draft_age())),
+                old(days(limits.draft_days, self.limits.draft_age())),
                 u64::MAX,
             ),
             recordings: self.kept_recordings(),
@@ -93,7 +93,7 @@ impl Engine {
     }
 
     fn kept_recordings(&self) -> KeptPart {
-        let dir = self.config.state_dir.join("recordings");
+        let dir = self.core.config.state_dir.join("recordings");
         let files = fs::read_dir(dir).into_iter().flatten().flatten();
         let files = files.filter_map(|file| file.metadata().ok());
         files.fold(KeptPart::default(), |kept, file| KeptPart {

@@ -68,42 +68,40 @@
 //! What finds or changes something takes the [`Principal`] that asks, and what
 //! they may not see is not there for them ([`Kind::NotFound`]); what only reads
 //! takes the [`Run`] that was found. An agent never decides, whatever it calls.
-//! [`Engine::events`] tells what happens, [`Engine::inbox`] what waits,
-//! [`Engine::verify`] whether the record is whole.
+//! [`Audit::events`] tells what happens, [`Engine::inbox`] what waits,
+//! [`Audit::verify`] whether the record is whole.
 
 #![warn(missing_docs)]
 
 mod attend;
 mod audit;
 mod backups;
-mod blacklist;
+mod closing;
 mod config;
+mod core;
 mod denials;
 mod directory;
 mod effects;
 mod engine;
 mod error;
 mod events;
-mod explain;
 mod external;
 mod follow;
+mod gauges;
 mod health;
+mod hex;
 mod inbox;
 mod inside;
-mod judge;
 mod kept;
 mod limits;
-mod listed;
 mod live;
 mod lookup;
 mod measures;
-mod memory;
+mod mutex;
 mod output;
-mod past;
 mod pause;
 mod people;
 mod plan;
-mod policies;
 mod policy;
 mod principal;
 mod probe;
@@ -114,11 +112,12 @@ mod recordings;
 mod recover;
 mod refuse;
 mod request;
+mod resume;
 mod retention;
+mod rules;
 mod run;
 mod sandboxes;
 mod session;
-mod settings;
 mod shares;
 mod tasks;
 mod terminals;
@@ -129,61 +128,53 @@ mod view;
 mod waits;
 mod webhooks;
 
-// Modules name it `crate::id`.
-use weighlock_store::id;
+// Modules name them `crate::id` and `crate::time`.
+use weighlock_store::{id, timestamp as time};
 
+pub use audit::Audit;
 pub use backups::{Backups, restore_backup, verify_backup};
-pub use blacklist::BlacklistFile;
-pub use config::{Approvals, Config, Effects};
-pub use effects::{ChangeInfo, ChangesInfo, ChangesView, ConflictInfo, Draft, DraftRun, FileDiff};
+pub use config::{Approvals, Config, Effects, KeyboardTimes, OnClose, PolicyFiles, Traces};
+pub use effects::{ChangeInfo, ChangesInfo, Draft, DraftRun, FileDiff};
 pub use engine::Engine;
-pub use error::{Error, Kind, Problem};
+pub use error::{Error, Kind, NoPlace, Problem};
 pub use events::{Event, Events};
-pub use explain::{
-    Explanation, GrantView, OptionView, PartView, PolicyView, ReasonView, RuleInForce, RuleView,
-    TokenView,
-};
 pub use external::Report;
 pub use health::{Check, Checks, Health, Level};
 pub use inbox::{
-    AnswerView, ApprovalView, Decision, DecisionKind, InboxFilter, RuleChoice, RuleGroup,
-    RuleProposals, ScopeView, Situation, Tried,
+    Decision, DecisionKind, InboxFilter, RuleChoice, RuleGroup, RuleProposals, ScopeView,
 };
 pub use inside::{Process, ancestors, inside_a_run};
-pub use judge::{Judge, check_rules};
 pub use kept::{Kept, KeptPart};
-pub use limits::{LimitsInForce, ServerLimits};
-pub use listed::Listed;
+pub use limits::{Features, LimitsInForce, RuntimeLimits, ServerLimits};
 pub use measures::{Counted, Gauges, Measures};
 pub use output::{Follow, StyledLines, Until, whole_characters};
-pub use past::PastCommand;
-pub use pause::PauseView;
-pub use people::{NewPerson, NewToken, PersonPatch, PersonView, TokenInfo};
-pub use policies::{
-    Compared, ComparedCommand, PolicyText, RuleEdit, RuleEdited, RuleInfo, RulesChecked, Save,
-    VersionView,
-};
-pub use policy::PolicyFiles;
+pub use pause::{PauseView, Pauses};
+pub use people::{NewPerson, NewToken, People, PersonPatch, PersonView, TokenInfo};
 pub use principal::{Principal, Role, Via};
 pub use probe::PrimitiveView;
 pub use recordings::{Recording, RecordingIndex, RecordingMark};
 pub use request::{Input, Request, Terminal};
+pub use rules::{
+    BlacklistFile, Compared, ComparedCommand, Judge, Listed, PastCommand, PolicyText, RuleEdit,
+    RuleEdited, RuleInfo, Rules, RulesChecked, Save, VersionView, check_rules,
+};
 pub use run::Outcome;
 pub use sandboxes::{
-    Files, Folder, FolderView, Guard, LimitsInfo, NewSandbox, SandboxInfo, SandboxPatch,
+    Files, Folder, FolderView, Guard, LimitsInfo, NewSandbox, SandboxInfo, SandboxPatch, Sandboxes,
 };
-pub use session::{OnClose, SessionView};
-pub use settings::Features;
-pub use shares::{NoPlace, Place, Shares};
+pub use session::{SessionView, Sessions};
+pub use shares::{Place, Shares};
 pub use tasks::{OutputFrom, ProcessView, TaskOutput, TaskView};
 pub use terminals::{
-    ControlView, CursorView, Hand, KeyboardTimes, ScreenView, Sent, Sight, TerminalView, Typed,
-    Viewer, is_plain_shell,
+    ControlView, CursorView, Hand, ScreenView, Sent, Sight, TerminalView, Typed, Viewer,
+    is_plain_shell,
 };
-pub use traces::{Span, Traces};
+pub use traces::{Span, Tracer};
 pub use view::{
-    Detail, LayerView, LeftRunning, LimitsView, Load, OutputView, Reason, Run, SandboxView,
-    TerminalDetail, Used,
+    AnswerView, ApprovalView, ChangesView, ConflictInfo, Detail, Explanation, GrantView, LayerView,
+    LeftRunning, LimitsView, Load, OptionView, OutputView, PartView, PolicyView, Reason,
+    ReasonView, RuleInForce, RuleView, Run, SandboxView, Situation, TerminalDetail, TokenView,
+    Tried, Used,
 };
 pub use waits::{Kind as WaitKind, Met, Waited, Waiting, Wanted};
 pub use webhooks::Webhooks;

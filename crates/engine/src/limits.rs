@@ -7,12 +7,12 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use weighlock_policy::Times;
+use weighlock_policy::{Cut, Times};
 
 use crate::config::Config;
-use crate::engine::Engine;
+use crate::core::Core;
 use crate::error::Error;
-use crate::live::lock;
+use crate::mutex::lock;
 use crate::principal::{Principal, Right};
 
 /// Whose settings these are in the store; no principal can be called so.
@@ -57,30 +57,62 @@ pub struct LimitsInForce {
     pub file: ServerLimits,
 }
 
-/// What administrators have set.
-#[derive(Default)]
-pub(crate) struct Set(Mutex<Arc<ServerLimits>>);
-
-impl Set {
-    fn now(&self) -> Arc<ServerLimits> {
-        Arc::clone(&lock(&self.0))
-    }
+/// What somebody may do, and what there is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Features {
+    /// Ask for commands to be run.
+    pub run: bool,
+    /// Look at what concerns more than oneself.
+    pub look: bool,
+    /// Answer questions.
+    pub decide: bool,
+    /// Stop others' runs; pause and resume.
+    pub operate: bool,
+    /// Look at everything: the whole audit, the health of the machine.
+    pub review: bool,
+    /// Change rules, sandboxes, people and tokens.
+    pub administer: bool,
+    /// Allow commands beforehand.
+    pub always: bool,
+    /// Who asks for a command may not approve it.
+    pub four_eyes: bool,
+    /// A command of high risk needs two people.
+    pub two_for_high_risk: bool,
+    /// How long a question waits.
+    pub expire_seconds: u64,
+    /// The time limit of a run when none is asked for.
+    pub timeout_default_seconds: u64,
+    /// The longest that can be asked for.
+    pub timeout_max_seconds: u64,
+    /// Characters of output that whoever asks for a run is shown.
+    pub output_chars: usize,
 }
 
-impl Engine {
+/// The limits that administrators set while the server runs; see
+/// [`Engine::limits`](crate::Engine::limits).
+pub struct RuntimeLimits {
+    core: Arc<Core>,
+    set: Mutex<Arc<ServerLimits>>,
+}
+
+impl RuntimeLimits {
     /// Reads what administrators have set before.
-    pub(crate) fn read_limits(&self) -> Result<(), Error> {
-        let text = self.store.settings(NAME)?;
+    pub(crate) fn open(core: Arc<Core>) -> Result<Self, Error> {
+        let text = core.store.settings(NAME)?;
         let kept = text.and_then(|text| serde_json::from_str(&text).ok());
-        *lock(&self.limits_set.0) = Arc::new(kept.unwrap_or_default());
-        Ok(())
+        let set = Mutex::new(Arc::new(kept.unwrap_or_default()));
+        Ok(Self { core, set })
+    }
+
+    fn set_now(&self) -> Arc<ServerLimits> {
+        Arc::clone(&lock(&self.set))
     }
 
     /// Returns the limits in force.
-    pub fn server_limits(&self, who: &Principal) -> Result<LimitsInForce, Error> {
+    pub fn in_force(&self, who: &Principal) -> Result<LimitsInForce, Error> {
         who.check(Right::Look)?;
-        let set = self.limits_set.now();
-        let file = ServerLimits::of(&self.config);
+        let set = self.set_now();
+        let file = ServerLimits::of(&self.core.config);
         Ok(LimitsInForce {
             now: set.over(&file),
             set: ServerLimits::clone(&set),
@@ -89,39 +121,70 @@ impl Engine {
     }
 
     /// Puts other limits in force, at once.
-    pub async fn set_server_limits(
+    pub async fn change(
         &self,
         limits: ServerLimits,
         who: &Principal,
     ) -> Result<LimitsInForce, Error> {
         if who.is_agent() {
-            return Err(self.never_agents("change limits", None, who).await);
+            return Err(self.core.refuse_agent("change limits", None, who).await);
         }
         who.check(Right::Administer)?;
-        limits.over(&ServerLimits::of(&self.config)).check()?;
+        limits.over(&ServerLimits::of(&self.core.config)).check()?;
         let text = serde_json::to_string(&limits).expect("limits are plain data");
         let detail = json!({ "limits": limits, "origin": who.origin() });
-        let entry = self.entry("settings.changed", who.name(), None, detail);
+        let entry = self
+            .core
+            .entry("settings.changed", who.name(), None, detail);
         // What cannot be recorded is not in force.
-        self.store.record(vec![entry]).await?;
-        let now = self.clock.micros();
-        self.store.save_settings(NAME.into(), text, now).await?;
-        *lock(&self.limits_set.0) = Arc::new(limits);
-        self.server_limits(who)
+        self.core.store.record(vec![entry]).await?;
+        let now = self.core.clock.micros();
+        self.core
+            .store
+            .save_settings(NAME.into(), text, now)
+            .await?;
+        *lock(&self.set) = Arc::new(limits);
+        self.in_force(who)
+    }
+
+    /// Returns what somebody may do, and what there is.
+    pub fn features(&self, who: &Principal) -> Features {
+        let may = |right| who.check(right).is_ok();
+        let (approvals, times) = (&self.core.config.approvals, self.times());
+        let strict = approvals.four_eyes || approvals.two_for_high_risk;
+        Features {
+            run: may(Right::Run),
+            look: may(Right::Look),
+            decide: may(Right::Decide),
+            operate: may(Right::Operate),
+            review: may(Right::Review),
+            administer: may(Right::Administer),
+            always: self.allows_always()
+                && may(Right::Decide)
+                && (!strict || may(Right::Administer)),
+            four_eyes: approvals.four_eyes,
+            two_for_high_risk: approvals.two_for_high_risk,
+            expire_seconds: self.answer_time().as_secs(),
+            timeout_default_seconds: times.default.as_secs(),
+            timeout_max_seconds: times.max.as_secs(),
+            output_chars: match self.core.config.manners().cut() {
+                Cut::Head(most) | Cut::Tail(most) | Cut::Ends(most) => most,
+            },
+        }
     }
 
     pub(crate) fn answer_time(&self) -> Duration {
-        let set = self.limits_set.now().expire_seconds;
-        set.map_or(self.config.approvals.expire, Duration::from_secs)
+        let set = self.set_now().expire_seconds;
+        set.map_or(self.core.config.approvals.expire, Duration::from_secs)
     }
 
     /// Returns whether people may allow commands beforehand.
     pub(crate) fn allows_always(&self) -> bool {
-        self.limits_set.now().always.unwrap_or(true)
+        self.set_now().always.unwrap_or(true)
     }
 
     pub(crate) fn times(&self) -> Times {
-        let (set, file) = (self.limits_set.now(), self.config.times());
+        let (set, file) = (self.set_now(), self.core.config.times());
         let max = { set.timeout_max_seconds }.map_or(file.max, Duration::from_secs);
         let default = { set.timeout_default_seconds }.map_or(file.default, Duration::from_secs);
         Times {
@@ -131,26 +194,26 @@ impl Engine {
     }
 
     pub(crate) fn output_age(&self) -> Duration {
-        days(self.limits_set.now().output_days, self.config.output_age)
+        days(self.set_now().output_days, self.core.config.output_age)
     }
 
     pub(crate) fn output_total(&self) -> u64 {
-        bytes(self.limits_set.now().output_mib, self.config.output_total)
+        bytes(self.set_now().output_mib, self.core.config.output_total)
     }
 
     pub(crate) fn undo_age(&self) -> Duration {
-        let file = self.config.effects.undo_age;
-        days(self.limits_set.now().undo_days, file)
+        let file = self.core.config.effects.undo_age;
+        days(self.set_now().undo_days, file)
     }
 
     pub(crate) fn undo_bytes(&self) -> u64 {
-        let file = self.config.effects.undo_bytes;
-        bytes(self.limits_set.now().undo_mib, file)
+        let file = self.core.config.effects.undo_bytes;
+        bytes(self.set_now().undo_mib, file)
     }
 
     pub(crate) fn draft_age(&self) -> Duration {
-        let file = self.config.effects.draft_age;
-        days(self.limits_set.now().draft_days, file)
+        let file = self.core.config.effects.draft_age;
+        days(self.set_now().draft_days, file)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -10,6 +10,7 @@ use weighlock_exec::{Job, Size};
 use weighlock_marks::Nonce;
 use weighlock_walls::GuardedDir;
 
+use crate::mutex::lock;
 use crate::shares::Place;
 use crate::terminals::{Keyboard, Shown};
 use crate::view::Run;
@@ -238,9 +239,4 @@ impl Lives {
         let uncounted = |live: &&Arc<Live>| !live.counted.load(Ordering::Relaxed);
         lives.values().filter(uncounted).map(used).sum()
     }
-}
-
-/// Whoever panicked with the lock left whole values behind.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(|lock| lock.into_inner())
 }

@@ -1,6 +1,6 @@
 //! Finding runs again: by what people type, by id, and as lists.
 
-use weighlock_store::{Command, Count, Filter};
+use weighlock_store::{Count, Filter};
 
 use crate::engine::Engine;
 use crate::error::{Error, brief};
@@ -20,7 +20,7 @@ impl Engine {
         let mut found = match id.strip_prefix("r_") {
             // Every id begins like that.
             Some("") => vec![],
-            _ => self.store.named(id)?,
+            _ => self.core.store.named(id)?,
         };
         found.retain(|command| who.sees(&command.requested_by, command.sandbox.as_deref()));
         match (found.pop(), found.pop()) {
@@ -32,14 +32,14 @@ impl Engine {
 
     /// Finds a run by its whole id, for ourselves.
     pub(crate) fn recall(&self, id: &str) -> Result<Run, Error> {
-        let found = self.store.named(id)?.pop();
+        let found = self.core.store.named(id)?.pop();
         let found = found.ok_or_else(|| Error::NoSuchRun { id: id.into() })?;
         Ok(self.freshen(Run::from_command(found)))
     }
 
     /// Lists runs that somebody may see, newest first.
     pub fn list(&self, filter: Filter, who: &Principal) -> Result<Vec<Run>, Error> {
-        let found = self.commands(filter, who)?.into_iter();
+        let found = self.core.list_visible(filter, who)?.into_iter();
         let runs = found.map(|command| self.freshen(Run::from_command(command)));
         let mut runs: Vec<_> = runs.collect();
         self.compare_with_audit(&mut runs)?;
@@ -56,24 +56,16 @@ impl Engine {
     /// Marks the runs that are not what the audit says of them.
     fn compare_with_audit(&self, runs: &mut [Run]) -> Result<(), Error> {
         let ids: Vec<_> = runs.iter().map(|run| run.command_id.as_str()).collect();
-        let altered = self.store.altered(&ids)?;
+        let altered = self.core.store.altered(&ids)?;
         for run in runs {
             run.altered = altered.contains(&run.command_id);
         }
         Ok(())
     }
 
-    /// The same as the store has them.
-    pub(crate) fn commands(&self, filter: Filter, who: &Principal) -> Result<Vec<Command>, Error> {
-        Ok(self.store.list(&Filter {
-            visible: who.visible(),
-            ..filter
-        })?)
-    }
-
     /// Counts runs that somebody may see, up to the filter's limit.
     pub fn count(&self, filter: Filter, who: &Principal) -> Result<Count, Error> {
-        Ok(self.store.count(&Filter {
+        Ok(self.core.store.count(&Filter {
             visible: who.visible(),
             ..filter
         })?)

@@ -8,12 +8,11 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use weighlock_store::{Histogram, Recorded, State, Unanswered};
+use weighlock_store::{Histogram, Recorded, State, Store};
 
-use crate::engine::Engine;
 use crate::error::Error;
-use crate::live::lock;
-use crate::principal::{Principal, Right};
+use crate::events::hear;
+use crate::mutex::lock;
 
 /// Entries that are read in one go where counting has fallen behind.
 const BATCH: usize = 1000;
@@ -87,6 +86,44 @@ impl Measures {
         all.into_iter()
             .map(|((_, how), count)| (how, count))
             .collect()
+    }
+
+    /// Returns when a backup was last made, in seconds since 1970.
+    pub(crate) fn last_backup(&self) -> Option<i64> {
+        let last = self.backup.load(Ordering::Relaxed);
+        (last > 0).then_some(last / 1_000_000)
+    }
+
+    /// Begins to count the entries of the audit. `last_backup` is in
+    /// microseconds since 1970.
+    pub(crate) fn begin(
+        self: &Arc<Self>,
+        store: &Arc<Store>,
+        last_backup: Option<i64>,
+    ) -> Result<(), Error> {
+        // From before the rest, so that nothing is missed.
+        let entries = store.events();
+        self.seen.store(store.newest_seq()?, Ordering::Relaxed);
+        self.backup
+            .store(last_backup.unwrap_or(0), Ordering::Relaxed);
+        let store = Arc::clone(store);
+        hear(entries, self, move |measures, heard| match heard {
+            Ok(entry) => measures.count(entry),
+            Err(_) => measures.catch_up(&store),
+        });
+        Ok(())
+    }
+
+    /// Counts from the audit what came too fast.
+    fn catch_up(&self, store: &Store) {
+        loop {
+            let seen = self.seen.load(Ordering::Relaxed);
+            let missed = store.recorded_after(seen, BATCH).unwrap_or_default();
+            missed.iter().for_each(|entry| self.count(entry));
+            if missed.len() < BATCH {
+                return;
+            }
+        }
     }
 
     /// Counts a run that is settled. One that is still to be decided about
@@ -185,76 +222,6 @@ impl Counted {
 fn one_of(words: &[&'static str], word: &str) -> &'static str {
     let mut words = words.iter().copied();
     words.find(|known| *known == word).unwrap_or("other")
-}
-
-impl Engine {
-    /// Returns what is counted, where the settings say so.
-    pub fn measures(&self, who: &Principal) -> Result<Option<(&Measures, Gauges)>, Error> {
-        who.check(Right::Review)?;
-        match self.config.metrics {
-            true => Ok(Some((&self.measures, self.gauges()?))),
-            false => Ok(None),
-        }
-    }
-
-    /// Returns how long the store takes to commit.
-    pub fn commits(&self) -> &Histogram {
-        self.store.commits()
-    }
-
-    fn gauges(&self) -> Result<Gauges, Error> {
-        let Unanswered {
-            questions,
-            oldest,
-            held,
-            undecided,
-        } = self.store.unanswered()?;
-        let since = oldest.map_or(0, |oldest| self.clock.micros().saturating_sub(oldest));
-        let backup = self.measures.backup.load(Ordering::Relaxed);
-        Ok(Gauges {
-            running: self.lives.count(),
-            terminals: self.lives.terminals(|_| true).len(),
-            questions,
-            oldest_question: Duration::from_micros(since.max(0) as u64),
-            held,
-            undecided,
-            output_bytes: self.kept.load(Ordering::Relaxed) + self.lives.used(),
-            free_bytes: free_bytes(&self.config.state_dir).unwrap_or(0),
-            entries: self.store.newest_seq()?,
-            backup: (backup > 0).then_some(backup / 1_000_000),
-        })
-    }
-
-    /// Begins to count, if the settings say so.
-    pub(crate) fn begin_counting(self: &Arc<Self>) -> Result<(), Error> {
-        if !self.config.metrics {
-            return Ok(());
-        }
-        // From before the rest, so that nothing is missed.
-        let entries = self.store.events();
-        self.measures
-            .seen
-            .store(self.store.newest_seq()?, Ordering::Relaxed);
-        let last = self.archiver.last_made()?.unwrap_or(0);
-        self.measures.backup.store(last, Ordering::Relaxed);
-        self.hear(entries, |engine, heard| match heard {
-            Ok(entry) => engine.measures.count(entry),
-            Err(_) => engine.catch_up(),
-        });
-        Ok(())
-    }
-
-    /// Reads from the audit what came too fast.
-    fn catch_up(&self) {
-        loop {
-            let seen = self.measures.seen.load(Ordering::Relaxed);
-            let missed = self.store.recorded_after(seen, BATCH).unwrap_or_default();
-            missed.iter().for_each(|entry| self.measures.count(entry));
-            if missed.len() < BATCH {
-                return;
-            }
-        }
-    }
 }
 
 /// Returns what is free for us on the disk of a directory.

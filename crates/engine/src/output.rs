@@ -53,19 +53,19 @@ pub enum Until {
 impl Engine {
     /// Returns the log of a run.
     pub fn log(&self, run: &Run) -> Log {
-        Log::open(&self.dir_of(&run.command_id))
+        Log::open(&self.core.run_dir(&run.command_id))
     }
 
     /// Cuts a run's output for a reader; by the preset's rule if none is given.
     pub fn excerpt(&self, run: &Run, cut: Option<Cut>) -> Result<Excerpt, Error> {
-        let cut = cut.unwrap_or_else(|| self.config.manners().cut());
+        let cut = cut.unwrap_or_else(|| self.core.config.manners().cut());
         let log = self.log(run);
         excerpt(&log, &run.detail.output.totals, cut).map_err(|source| self.unreadable(run, source))
     }
 
     /// Says where a run's output is cut for whoever asked for it.
     pub fn left_out(&self, run: &Run) -> Result<Vec<LeftOut>, Error> {
-        let cut = self.config.manners().cut();
+        let cut = self.core.config.manners().cut();
         left_out(&self.log(run), &run.detail.output.totals, cut)
             .map_err(|source| self.unreadable(run, source))
     }
@@ -149,7 +149,7 @@ impl Engine {
     }
 
     fn unreadable(&self, run: &Run, source: std::io::Error) -> Error {
-        Error::file(&self.dir_of(&run.command_id))(source)
+        Error::file(&self.core.run_dir(&run.command_id))(source)
     }
 }
 

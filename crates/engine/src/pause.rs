@@ -6,13 +6,13 @@ use std::sync::{Arc, Mutex};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use weighlock_store::{PauseRow, State};
+use weighlock_store::PauseRow;
 
-use crate::engine::Engine;
+use crate::core::Core;
 use crate::error::{Error, brief};
-use crate::live::lock;
+use crate::mutex::lock;
 use crate::principal::{Principal, Right};
-use crate::view::time;
+use crate::time;
 
 /// A pause that is in force.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -27,28 +27,29 @@ pub struct PauseView {
     pub reason: Option<String>,
 }
 
-/// The pauses in force.
-#[derive(Default)]
-pub(crate) struct Pauses(Mutex<Vec<PauseRow>>);
+/// The pauses in force; see [`Engine::pauses`](crate::Engine::pauses).
+pub struct Pauses {
+    core: Arc<Core>,
+    rows: Mutex<Vec<PauseRow>>,
+}
 
 impl Pauses {
+    /// Reads the pauses of the store.
+    pub(crate) fn open(core: Arc<Core>) -> Result<Self, Error> {
+        let rows = Mutex::new(core.store.pauses()?);
+        Ok(Self { core, rows })
+    }
+
     /// Returns the pause that holds somebody's runs.
     pub(crate) fn of(&self, name: &str) -> Option<PauseRow> {
-        let pauses = lock(&self.0);
+        let pauses = lock(&self.rows);
         let holds = |pause: &&PauseRow| pause.principal.is_empty() || pause.principal == name;
         pauses.iter().find(holds).cloned()
     }
-}
-
-impl Engine {
-    pub(crate) fn read_pauses(&self) -> Result<(), Error> {
-        *lock(&self.pauses.0) = self.store.pauses()?;
-        Ok(())
-    }
 
     /// Returns the pauses in force.
-    pub fn pauses(&self, who: &Principal) -> Vec<PauseView> {
-        let pauses = lock(&self.pauses.0);
+    pub fn list(&self, who: &Principal) -> Vec<PauseView> {
+        let pauses = lock(&self.rows);
         let seen = pauses.iter().filter(|pause| {
             pause.principal.is_empty()
                 || pause.principal == who.name()
@@ -64,53 +65,47 @@ impl Engine {
         reason: Option<String>,
         who: &Principal,
     ) -> Result<Vec<PauseView>, Error> {
-        self.may_pause(name, who).await?;
+        self.check_right(name, who).await?;
         let row = PauseRow {
             principal: name.unwrap_or_default().to_owned(),
             by: who.name().to_owned(),
-            since: self.clock.micros(),
+            since: self.core.clock.micros(),
             reason: reason.map(|reason| brief(&reason)),
         };
         let detail = json!({ "principal": name, "reason": row.reason });
-        let entry = self.entry("principal.paused", who.name(), None, detail);
-        self.store.pause(row, vec![entry]).await?;
-        self.read_pauses()?;
-        Ok(self.pauses(who))
+        let entry = self
+            .core
+            .entry("principal.paused", who.name(), None, detail);
+        self.core.store.pause(row, vec![entry]).await?;
+        self.reload()?;
+        Ok(self.list(who))
     }
 
-    /// Lets runs start again, and what was held go on.
-    pub async fn resume(
-        self: &Arc<Self>,
-        name: Option<&str>,
-        who: &Principal,
-    ) -> Result<Vec<PauseView>, Error> {
-        self.may_pause(name, who).await?;
+    /// Ends a pause. What was held is not started by this; see
+    /// [`Engine::resume`](crate::Engine::resume).
+    pub(crate) async fn lift(&self, name: Option<&str>, who: &Principal) -> Result<(), Error> {
+        self.check_right(name, who).await?;
         let detail = json!({ "principal": name });
-        let entry = self.entry("principal.resumed", who.name(), None, detail);
+        let entry = self
+            .core
+            .entry("principal.resumed", who.name(), None, detail);
         let key = name.unwrap_or_default().to_owned();
-        self.store.resume(key, vec![entry]).await?;
-        self.read_pauses()?;
-        self.let_go_soon();
-        Ok(self.pauses(who))
+        self.core.store.resume(key, vec![entry]).await?;
+        self.reload()
     }
 
-    /// Goes on with what is held no more, while nobody waits for it.
-    pub(crate) fn let_go_soon(self: &Arc<Self>) {
-        let engine = Arc::clone(self);
-        tokio::spawn(async move {
-            if let Err(error) = engine.let_go().await {
-                tracing::error!(%error, "held runs could not all go on");
-            }
-        });
+    fn reload(&self) -> Result<(), Error> {
+        *lock(&self.rows) = self.core.store.pauses()?;
+        Ok(())
     }
 
-    async fn may_pause(&self, name: Option<&str>, who: &Principal) -> Result<(), Error> {
+    async fn check_right(&self, name: Option<&str>, who: &Principal) -> Result<(), Error> {
         if who.is_agent() {
-            return Err(self.never_agents("pause or resume", name, who).await);
+            return Err(self.core.refuse_agent("pause or resume", name, who).await);
         }
         who.check(Right::Operate)?;
         match name {
-            Some(name) => self.person(name, who).map(drop),
+            Some(name) => self.core.find_person(name, who).map(drop),
             None if who.is_everywhere() => Ok(()),
             None => Err(Error::Forbidden {
                 name: who.name().into(),
@@ -118,16 +113,6 @@ impl Engine {
                 needs: "operator for all sandboxes",
             }),
         }
-    }
-
-    /// Goes on with what is held no more.
-    pub(crate) async fn let_go(self: &Arc<Self>) -> Result<(), Error> {
-        for (command, request) in self.store.unbegun()? {
-            if command.state == State::Held && self.pauses.of(&command.requested_by).is_none() {
-                self.go_on(command, request).await;
-            }
-        }
-        Ok(())
     }
 }
 

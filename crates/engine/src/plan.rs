@@ -84,7 +84,7 @@ impl Engine {
             sandbox: allowed.sandbox,
             work_dir: &case.place,
             path: &case.path,
-            other_dirs: &self.other_dirs(allowed.sandbox),
+            other_dirs: &self.sandboxes.other_dirs(allowed.sandbox),
         };
         let mut walls = self.walls.build(&request, &mut layers)?;
         let tasks = self.show_tasks(&case.session, walls.for_root);
@@ -106,7 +106,7 @@ impl Engine {
             warnings,
             ..allowed.detail(before, &spec)
         });
-        command.started_at = Some(self.clock.micros());
+        command.started_at = Some(self.core.clock.micros());
         command.open = true;
         let request = &case.request;
         let plan = Plan {
@@ -183,7 +183,7 @@ impl Allowed<'_> {
         let output = self.engine.grant_bytes();
         let most = self.sandbox.output_bytes;
         let output = most.map_or(output, |most| output.min(most));
-        let keep = self.engine.config.keep;
+        let keep = self.engine.core.config.keep;
         self.case.request.limits(self.times(), keep, output)
     }
 
@@ -191,9 +191,9 @@ impl Allowed<'_> {
     /// rules or the sandbox say otherwise.
     fn times(&self) -> Times {
         let is_terminal = self.case.request.terminal().is_some();
-        let mut times = self.engine.times();
+        let mut times = self.engine.limits.times();
         if is_terminal {
-            let age = self.engine.config.terminal_age;
+            let age = self.engine.core.config.terminal_age;
             times = Times {
                 default: age,
                 max: age,
@@ -215,7 +215,7 @@ impl Allowed<'_> {
         let is_task = request.background && request.terminal().is_none();
         Spec {
             run: run.to_owned(),
-            dir: self.engine.dir_of(run),
+            dir: self.engine.core.run_dir(run),
             shell: self.case.judged.shell,
             env: self.env(&walls, run),
             stdin: request.stdin(),

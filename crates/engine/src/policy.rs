@@ -13,22 +13,11 @@ use weighlock_policy::{
     Reader, Rules, Scope, Settings, agents, example_place, understand,
 };
 
-use crate::config::Config;
-use crate::live::lock;
+use crate::config::{Config, PolicyFiles};
+use crate::mutex::lock;
 
 /// Far more than anyone writes by hand.
 const MAX_FILE: u64 = 4 * 1024 * 1024;
-
-/// Where rules come from, beside the presets.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct PolicyFiles {
-    /// A rule file for everybody on this server.
-    pub rules: Option<PathBuf>,
-    /// The rule file need not be there; without it there are no such rules.
-    pub optional: bool,
-    /// A directory with `defaults.yaml` and `experts/NAME/config.yaml`.
-    pub agents: Option<PathBuf>,
-}
 
 /// Rules that were read, and what they were read from.
 pub(crate) struct Policy {

@@ -67,7 +67,7 @@ impl Engine {
     /// the sandboxes of the settings. Returns no primitives, and the reason as a
     /// check, where they could not be tried.
     pub(crate) async fn probe(self: &Arc<Self>) -> (Vec<PrimitiveView>, Vec<Check>) {
-        self.probe_for(&self.config.sandboxes).await
+        self.probe_for(&self.core.config.sandboxes).await
     }
 
     async fn probe_for(
@@ -92,9 +92,9 @@ impl Engine {
 
     /// Tries what protects a sandbox on this machine.
     pub async fn protection(self: &Arc<Self>, id: &str, who: &Principal) -> Result<Checks, Error> {
-        let info = self.sandbox(id, who)?;
+        let info = self.sandboxes.find(id, who)?;
         who.check(Right::Look)?;
-        let (primitives, checks) = match self.sandbox_called(&info.sandbox_id) {
+        let (primitives, checks) = match self.sandboxes.find_by_name(&info.sandbox_id) {
             Some(sandbox) => self.probe_for(std::slice::from_ref(&*sandbox)).await,
             None => self.probe().await,
         };

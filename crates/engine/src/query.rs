@@ -65,7 +65,7 @@ impl Engine {
                     name => By::Person(name.to_owned()),
                 });
             }
-            "sandbox" => filter.sandbox = Some(self.sandbox(value, who)?.sandbox_id),
+            "sandbox" => filter.sandbox = Some(self.sandboxes.find(value, who)?.sandbox_id),
             "terminal" => {
                 filter.terminal = Some(self.find_terminal(value, who)?.command_id);
             }
@@ -80,7 +80,7 @@ impl Engine {
 
     /// Reads `24h` (ago), `2026-01-15`, or a time with its zone.
     fn moment(&self, text: &str) -> Result<i64, Error> {
-        let now = self.clock.micros();
+        let now = self.core.clock.micros();
         let ago = ago(text).and_then(|ago| now.checked_sub(ago));
         let time = || {
             text.parse::<Timestamp>()

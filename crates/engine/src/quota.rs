@@ -9,13 +9,11 @@ use std::collections::HashMap;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::engine::Engine;
-use crate::error::Error;
-use crate::live::lock;
-use crate::people::hex;
+use crate::hex::hex;
+use crate::mutex::lock;
 
 /// Bytes of a text that are kept of a command that has not begun.
 const UNBEGUN: usize = 4096;
@@ -60,7 +58,7 @@ impl Quota {
     }
 
     /// Takes bytes out of somebody's allowance, more than there are too.
-    fn charge(&self, who: &str, bytes: u64, now: Instant) {
+    pub(crate) fn charge(&self, who: &str, bytes: u64, now: Instant) {
         let mut all = lock(&self.spent);
         if all.len() > MANY {
             all.retain(|_, spent| spent.full_at > now);
@@ -76,7 +74,7 @@ impl Quota {
     }
 
     /// Returns whether somebody has something left.
-    fn check(&self, who: &str, now: Instant) -> Result<(), Empty> {
+    pub(crate) fn check(&self, who: &str, now: Instant) -> Result<(), Empty> {
         let mut all = lock(&self.spent);
         let Some(spent) = all.get_mut(who) else {
             return Ok(());
@@ -93,37 +91,9 @@ impl Quota {
     }
 }
 
-impl Engine {
-    /// Charges somebody for what is about to be recorded.
-    pub(crate) fn charge(&self, who: &str, bytes: u64) {
-        self.quota.charge(who, bytes, Instant::now());
-    }
-
-    /// The same for an entry.
-    pub(crate) fn charge_entry(&self, who: &str, detail: &Value) {
-        self.charge(who, ENTRY + size(detail));
-    }
-
-    /// Refuses somebody who has filled their part of the record. That is
-    /// recorded once in an hour, and nothing else of them.
-    pub(crate) async fn check_quota(&self, who: &str) -> Result<(), Error> {
-        let Err(empty) = self.quota.check(who, Instant::now()) else {
-            return Ok(());
-        };
-        let hourly = self.config.record_quota;
-        if empty.is_news {
-            let detail = json!({ "bytes_per_hour": hourly });
-            let entry = self.entry("principal.over_quota", who, None, detail);
-            if let Err(error) = self.store.record(vec![entry]).await {
-                tracing::error!(%error, "cannot record that somebody is over their quota");
-            }
-        }
-        Err(Error::OverQuota {
-            name: who.to_owned(),
-            mib: hourly / (1024 * 1024),
-            minutes: empty.wait.as_secs().div_ceil(60),
-        })
-    }
+/// Returns about how many bytes an entry with this detail takes in the record.
+pub(crate) fn entry_size(detail: &Value) -> u64 {
+    ENTRY + size(detail)
 }
 
 /// Returns what is kept of a text that has not run.
@@ -172,6 +142,8 @@ fn size(value: &Value) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]

@@ -21,7 +21,7 @@ use weighlock_screen::Screen;
 
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::live::lock;
+use crate::mutex::lock;
 use crate::output::end_of;
 use crate::view::Run;
 
@@ -124,7 +124,7 @@ impl Engine {
 
     /// Where a recording is, once it was made.
     fn made_of(&self, run: &Run, reveal: bool) -> Made {
-        let dir = self.config.state_dir.join("recordings");
+        let dir = self.core.config.state_dir.join("recordings");
         let mut name = run.command_id.clone();
         if reveal {
             name.push_str(".revealed");
@@ -157,18 +157,18 @@ impl Engine {
     }
 
     fn happened(&self, run: &Run) -> Result<Vec<Happened>, Error> {
-        let dir = self.dir_of(&run.command_id);
+        let dir = self.core.run_dir(&run.command_id);
         let happened = Diary::default().news(&dir);
         happened.map_err(Error::file(&dir))
     }
 
     fn no_recording(&self, run: &Run, error: marks::Error) -> Error {
-        Error::file(&self.dir_of(&run.command_id))(io::Error::other(error))
+        Error::file(&self.core.run_dir(&run.command_id))(io::Error::other(error))
     }
 
     /// Removes recordings that nobody has asked for in a while.
     pub(crate) fn tidy_recordings(&self) {
-        let dir = self.config.state_dir.join("recordings");
+        let dir = self.core.config.state_dir.join("recordings");
         for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
             if self.is_old(&entry.path(), KEPT_FOR) {
                 let _ = fs::remove_file(entry.path());

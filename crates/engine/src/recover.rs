@@ -25,10 +25,10 @@ impl Engine {
     /// Finds the keepers of all open runs. Afterwards each run is under
     /// control again, or has its true end, or is lost and says why.
     pub(crate) async fn recover(self: &Arc<Self>) -> Result<(), Error> {
-        let open = self.store.open_commands()?;
+        let open = self.core.store.open_commands()?;
         let detail = json!({ "version": env!("CARGO_PKG_VERSION"), "open_runs": open.len() });
-        let entry = self.entry("server.started", "weighlock", None, detail);
-        self.store.record(vec![entry]).await?;
+        let entry = self.core.entry("server.started", "weighlock", None, detail);
+        self.core.store.record(vec![entry]).await?;
         // Runs that could make a blacklist may have, and may go on.
         let marked = self.walls.blacklist().is_marked();
         let maker = marked.then(|| self.suspect()).transpose()?;
@@ -47,7 +47,7 @@ impl Engine {
     /// which may take a while, need not be waited for.
     pub(crate) fn put_away_left(self: &Arc<Self>) {
         let below = |dir: PathBuf| std::fs::read_dir(dir).into_iter().flatten().flatten();
-        let runs = below(self.config.state_dir.join("runs")).flat_map(|day| below(day.path()));
+        let runs = below(self.core.config.state_dir.join("runs")).flat_map(|day| below(day.path()));
         let runs: Vec<PathBuf> = runs.map(|run| run.path()).collect();
         let engine = Arc::clone(self);
         tokio::task::spawn_blocking(move || {
@@ -56,7 +56,7 @@ impl Engine {
                 let id = dir.file_name().unwrap_or_default().to_string_lossy();
                 // What cannot be looked up is left alone.
                 let over = |found: Vec<Command>| found.iter().all(|command| !command.open);
-                if engine.lives.get(&id).is_none() && engine.store.named(&id).is_ok_and(over) {
+                if engine.lives.get(&id).is_none() && engine.core.store.named(&id).is_ok_and(over) {
                     engine.forget_nonce(&id);
                     exec::forget(dir);
                 }
@@ -67,7 +67,7 @@ impl Engine {
     /// Begins what was approved when an earlier server ended, and goes on with
     /// what was held and is not any more.
     pub(crate) async fn begin_unbegun(self: &Arc<Self>) -> Result<(), Error> {
-        for (command, kept) in self.store.unbegun()? {
+        for (command, kept) in self.core.store.unbegun()? {
             if command.state == State::Waiting {
                 self.begin_left_over(command, kept).await?;
             }
@@ -84,11 +84,11 @@ impl Engine {
         if self.recover_undo(&command).await {
             return;
         }
-        let dir = self.dir_of(&command.id);
+        let dir = self.core.run_dir(&command.id);
         match tokio::time::timeout(PATIENCE, adopt(&dir)).await {
             Ok(Ok(Orphan::Running(job))) => {
                 let place = self.places.count(&command.requested_by);
-                let live = Live::new(job, self.config.output_per_run, place, None, vec![]);
+                let live = Live::new(job, self.core.config.output_per_run, place, None, vec![]);
                 let run = Run::from_command(command.clone());
                 let live = Arc::new(live.with_terminal(&run, self.kept_nonce(&run)));
                 // Nobody knows any more what was typed before.

@@ -21,13 +21,14 @@ impl Engine {
         let mut told = json!({ "cwd": command.cwd, "requested_by": command.requested_by,
                                "rule": reason.rule, "reason": reason.text });
         tell_text(&mut told, &command.command);
-        let entry = self.entry_of("run.blocked", "policy", &command, told);
+        let entry = self.core.entry_of("run.blocked", "policy", &command, told);
         let mut detail = Run::from_command(command.clone()).detail;
         detail.warnings.extend(left_out(&command.command));
         detail.reason = Some(reason);
         command.detail = stored(&detail);
         command.command = cut(&command.command).to_owned();
         let inserted = self
+            .core
             .store
             .insert(command.clone(), case.key(), vec![entry])
             .await?;
@@ -51,21 +52,21 @@ impl Engine {
         let mut told = json!({ "cwd": command.cwd, "paused_by": pause.by });
         tell_text(&mut told, &command.command);
         let who = case.request.principal.name();
-        let entry = self.entry_of("run.held", who, &command, told);
+        let entry = self.core.entry_of("run.held", who, &command, told);
         command.detail = explained(&command, held(pause));
         let (id, session) = (command.id.clone(), case.session.clone());
         let request = Kept::from(&case).to_json();
-        self.charge(who, request.len() as u64);
+        self.core.charge(who, request.len() as u64);
         let hold = Hold {
             command,
             request,
             key: case.key(),
-            max_pending: self.config.approvals.max_pending,
+            max_pending: self.core.config.approvals.max_pending,
         };
         let (engine, of) = (Arc::clone(self), id.clone());
         let who = case.request.principal.clone();
         let held = tokio::spawn(async move {
-            let held = engine.store.hold(hold, vec![entry]).await?;
+            let held = engine.core.store.hold(hold, vec![entry]).await?;
             engine.leave_closed(&of, &session, &who).await?;
             if engine.pauses.of(who.name()).is_none() {
                 // Whoever resumed meanwhile has not seen it.
@@ -82,16 +83,21 @@ impl Engine {
     pub(crate) async fn end_blocked(&self, command: Command, case: &Case) -> Result<(), Error> {
         let reason = case.refusal();
         let detail = json!({ "rule": reason.rule, "reason": reason.text });
-        let entry = self.entry_of("run.blocked", "policy", &command, detail);
+        let entry = self
+            .core
+            .entry_of("run.blocked", "policy", &command, detail);
         let was = command.state;
         let command = self.ended_unbegun(command, State::Blocked, reason);
-        self.store.end_unbegun(command, was, vec![entry]).await?;
+        self.core
+            .store
+            .end_unbegun(command, was, vec![entry])
+            .await?;
         Ok(())
     }
 
     /// The record of a command that does not run, or not yet.
     pub(crate) fn unrun(&self, case: &Case, state: State) -> Command {
-        let now = self.clock.micros();
+        let now = self.core.clock.micros();
         let request = &case.request;
         let detail = Detail {
             description: request
@@ -99,7 +105,7 @@ impl Engine {
                 .as_deref()
                 .map(|text| cut(text).to_owned()),
             token: request.principal.token().map(str::to_owned),
-            policy_version: self.policy_version(),
+            policy_version: self.rules.version(),
             shell: case.judged.shell.name().into(),
             warnings: case.judged.warnings.clone(),
             sandbox: Some(case.view.clone()),
@@ -108,7 +114,7 @@ impl Engine {
             ..Detail::default()
         };
         Command {
-            id: self.ids.next_as("r", now),
+            id: self.core.ids.next_as("r", now),
             session: Some(case.session.clone()),
             sandbox: Some(case.known.sandbox.id.clone()),
             command: request.command.clone(),
@@ -134,14 +140,14 @@ impl Engine {
     /// is undone when that fails too.
     pub(crate) async fn record_refusal(&self, who: &Principal, command: &str, error: &Error) {
         let problem = error.problem();
-        let mut entry = self.entry(
+        let mut entry = self.core.entry(
             "run.refused",
             who.name(),
             None,
             json!({ "command": brief(command), "code": problem.code, "detail": problem.detail }),
         );
         entry.owner = Some(who.name().to_owned());
-        if let Err(error) = self.store.record(vec![entry]).await {
+        if let Err(error) = self.core.store.record(vec![entry]).await {
             tracing::error!(%error, "cannot record a refusal");
         }
     }

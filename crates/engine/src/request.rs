@@ -11,8 +11,9 @@ use weighlock_store::Key;
 use weighlock_walls::{Review, is_variable_name};
 
 use crate::error::{Error, brief};
-use crate::people::hex;
+use crate::hex::hex;
 use crate::principal::Principal;
+use crate::view::TerminalDetail;
 
 /// The kernel takes no longer argument (MAX_ARG_STRLEN, with its NUL).
 const MAX_COMMAND: usize = 128 * 1024 - 1;
@@ -47,6 +48,16 @@ pub struct Terminal {
     pub name: String,
     /// How large it is in the beginning.
     pub size: Size,
+}
+
+impl From<&Terminal> for TerminalDetail {
+    fn from(terminal: &Terminal) -> Self {
+        Self {
+            name: terminal.name.clone(),
+            columns: terminal.size.columns,
+            rows: terminal.size.rows,
+        }
+    }
 }
 
 impl Input {

@@ -32,8 +32,8 @@ impl Engine {
     /// a quarter of what is not promised yet, so that many floods at once stay
     /// within the bound that is meant for all of them.
     pub(crate) fn grant_bytes(&self) -> u64 {
-        let free = { self.output_total() }.saturating_sub(self.lives.reserved());
-        self.config.output_per_run.min(free / 4).max(LEAST)
+        let free = { self.limits.output_total() }.saturating_sub(self.lives.reserved());
+        self.core.config.output_per_run.min(free / 4).max(LEAST)
     }
 
     /// Removes the oldest output while there is too much of it, or it is too
@@ -46,8 +46,8 @@ impl Engine {
         let aged = self.is_age_due();
         if aged {
             let now = self.steady_now();
-            self.store.forget_keys(now - KEYS_FOR).await?;
-            self.store.forget_logins(now).await?;
+            self.core.store.forget_keys(now - KEYS_FOR).await?;
+            self.core.store.forget_logins(now).await?;
             self.tidy_effects().await?;
             self.tidy_recordings();
             self.tidy_output_files()?;
@@ -60,13 +60,13 @@ impl Engine {
     }
 
     async fn tidy_output(&self, aged: bool) -> Result<(), Error> {
-        let oldest = self.steady_now() - self.output_age().as_micros() as i64;
+        let oldest = self.steady_now() - self.limits.output_age().as_micros() as i64;
         // Many runs that end at once would each remove the same, and count it
         // as often.
         let _one = self.tidying.lock().await;
         loop {
             let candidates = if self.is_over() || aged {
-                self.store.oldest_kept(BATCH)?
+                self.core.store.oldest_kept(BATCH)?
             } else {
                 vec![]
             };
@@ -85,19 +85,19 @@ impl Engine {
     /// Removes the record of what was over long ago. Once a day is often enough,
     /// and each time leaves an entry.
     async fn tidy_record(&self) -> Result<(), Error> {
-        let age = self.config.record_age;
+        let age = self.core.config.record_age;
         let slack = (age / 16).min(RECORD_EVERY);
         let now = self.steady_now();
         let before = |age: Duration| now.saturating_sub(age.as_micros() as i64);
-        let due = self.store.oldest_time()?;
+        let due = self.core.store.oldest_time()?;
         if due.is_none_or(|oldest| oldest >= before(age + slack)) {
             return Ok(());
         }
         loop {
-            let gone = { &self.store }.forget(before(age), self.clock.micros());
+            let gone = { &self.core.store }.forget(before(age), self.core.clock.micros());
             let gone = gone.await?;
             for id in &gone.commands {
-                let _ = std::fs::remove_dir_all(self.dir_of(id));
+                let _ = std::fs::remove_dir_all(self.core.run_dir(id));
             }
             if gone.entries == 0 {
                 return Ok(());
@@ -107,7 +107,7 @@ impl Engine {
     }
 
     fn is_over(&self) -> bool {
-        self.kept.load(Ordering::Relaxed) + self.lives.used() > self.output_total()
+        self.kept.load(Ordering::Relaxed) + self.lives.used() > self.limits.output_total()
     }
 
     /// Counts the output of a run that has ended. Before that is on record:
@@ -120,11 +120,13 @@ impl Engine {
     }
 
     async fn remove_output(&self, command: Command) -> Result<(), Error> {
-        let _ = std::fs::remove_dir_all(self.dir_of(&command.id));
+        let _ = std::fs::remove_dir_all(self.core.run_dir(&command.id));
         self.remove_output_file(&Run::from_command(command.clone()));
-        let entry = self.entry("output.removed", "weighlock", Some(&command.id), json!({}));
+        let entry = self
+            .core
+            .entry("output.removed", "weighlock", Some(&command.id), json!({}));
         // It may have been decided about since it was looked at.
-        let removed = { &self.store }.amend(&command.id, move |command| {
+        let removed = { &self.core.store }.amend(&command.id, move |command| {
             let bytes = without_output(command, true);
             let detail = json!({ "bytes": bytes });
             (bytes, vec![Entry { detail, ..entry }])
@@ -136,8 +138,8 @@ impl Engine {
     /// Removes the output of a run that is to begin anew.
     pub(crate) async fn forget_output(&self, run: &str) -> Result<(), Error> {
         let _one = self.tidying.lock().await;
-        let _ = std::fs::remove_dir_all(self.dir_of(run));
-        let removed = { &self.store }
+        let _ = std::fs::remove_dir_all(self.core.run_dir(run));
+        let removed = { &self.core.store }
             .amend(run, |command| (without_output(command, false), vec![]))
             .await?;
         self.uncount_kept(removed.unwrap_or_default());
@@ -165,7 +167,7 @@ impl Engine {
     /// thrown away on its word.
     pub(crate) fn steady_now(&self) -> i64 {
         let steady = self.began_at + self.began.elapsed().as_micros() as i64;
-        self.clock.micros().min(steady)
+        self.core.clock.micros().min(steady)
     }
 
     /// Returns whether a file was last written to longer ago than that.

@@ -12,15 +12,15 @@ use weighlock_walls::{Review, WorkDir};
 
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::explain::Explanation;
 use crate::follow::{RETRY_EVERY, follow};
-use crate::judge::{Judged, Where};
 use crate::live::Live;
 use crate::plan::{Files, Plan};
 use crate::principal::{Principal, Right, Via};
 use crate::request::Request;
+use crate::rules::{Judged, Where};
 use crate::sandboxes::Known;
 use crate::terminals::{keep_nonce, show_from};
+use crate::view::Explanation;
 use crate::view::{Run, SandboxView, stored};
 
 /// What became of a request.
@@ -107,7 +107,7 @@ impl Engine {
     /// Dropping the future does not stop the run: once started, it goes on
     /// under its keeper and is recorded.
     pub async fn run(self: &Arc<Self>, request: Request) -> Result<Outcome, Error> {
-        self.check_quota(request.principal.name()).await?;
+        self.core.check_quota(request.principal.name()).await?;
         let asked = (request.principal.clone(), request.command.clone());
         match self.journey(request).await {
             Ok(outcome) => Ok(outcome),
@@ -126,11 +126,13 @@ impl Engine {
         if let Some(outcome) = self.asked_before(&request).await? {
             return Ok(outcome);
         }
-        let since = self.clock.micros();
+        let since = self.core.clock.micros();
         let case = self.case(request).await.map_err(Error::before_run)?;
-        let judged = self.clock.micros();
+        let judged = self.core.clock.micros();
         let outcome = self.pursue(case, wait).await?;
-        self.trace_judged(outcome.run(), since, judged);
+        let run = outcome.run();
+        self.tracer
+            .trace_judging(&run.command_id, run.state, (since, judged));
         Ok(outcome)
     }
 
@@ -179,12 +181,17 @@ impl Engine {
         who.check(Right::Run)?;
         request.check_profile()?;
         // Before anybody is asked: nonsense is nobody's question.
-        request.limits(self.times(), self.config.keep, 0)?;
-        let known = self.workplace(request.sandbox.as_deref(), who)?;
+        request.limits(self.limits.times(), self.core.config.keep, 0)?;
+        let known = self
+            .sandboxes
+            .find_workplace(request.sandbox.as_deref(), who)?;
         let sandbox = &known.sandbox;
         let named = request.session.as_deref();
-        let session = self.session_for(named, who, sandbox).await?;
-        let place = match self.place(sandbox, request.cwd.as_deref()) {
+        let session = self.sessions.find_or_open(named, who, sandbox).await?;
+        let place = match self
+            .sandboxes
+            .open_work_dir(sandbox, request.cwd.as_deref())
+        {
             Ok(place) => place,
             Err(error) => {
                 let place = self.place_in_draft(sandbox, request.cwd.as_deref(), &session)?;
@@ -196,7 +203,7 @@ impl Engine {
             place: &place,
             session: Some(&session),
         };
-        let mut judged = self.judged(&request, &at, None)?;
+        let mut judged = self.rules.judge(&request, &at, None)?;
         if request.review == Some(Review::Before)
             && judged.judgement.verdict == Verdict::Auto
             && !judged.judgement.by_people()
@@ -204,9 +211,9 @@ impl Engine {
         {
             judged.judgement.ask_first(reads_secret_files());
         }
-        self.note_rules().await?;
+        self.rules.record_changes().await?;
         let mut case = Case {
-            view: self.view(sandbox),
+            view: self.sandboxes.describe(sandbox),
             path: self.path().await,
             request,
             known,
@@ -227,7 +234,7 @@ impl Engine {
         let Some(key) = request.keyed() else {
             return Ok(None);
         };
-        let Some((hash, id)) = self.store.keyed(&key.principal, &key.key)? else {
+        let Some((hash, id)) = self.core.store.keyed(&key.principal, &key.key)? else {
             return Ok(None);
         };
         let run = self.repeated(&id, hash == key.hash)?;
@@ -288,11 +295,11 @@ impl Engine {
             }
             return Ok(run);
         }
-        let (began, since) = (Instant::now(), self.clock.micros());
+        let (began, since) = (Instant::now(), self.core.clock.micros());
         let (plan, permit) = self.plan(case, permit, beginning)?;
         let run = self.start(plan, permit).await?;
         self.measures.start.observe(began.elapsed());
-        self.trace(&run.command_id, "start", since);
+        self.tracer.trace_stage(&run.command_id, "start", since);
         Ok(run)
     }
 
@@ -338,7 +345,7 @@ impl Engine {
     /// Records the start, and only then starts.
     async fn start(self: &Arc<Self>, plan: Plan, permit: Permit) -> Result<Run, Error> {
         let command = plan.command;
-        let entry = self.entry_of(
+        let entry = self.core.entry_of(
             "run.started",
             &command.requested_by,
             &command,
@@ -404,9 +411,9 @@ impl Engine {
     ) -> Result<(), Error> {
         let id = command.id.clone();
         let begun = match still {
-            Still::In(from) => self.store.begin(command, from, vec![entry]).await,
-            Still::Asked => self.store.try_out(command, vec![entry]).await,
-            Still::New => match self.store.insert(command, key, vec![entry]).await {
+            Still::In(from) => self.core.store.begin(command, from, vec![entry]).await,
+            Still::Asked => self.core.store.try_out(command, vec![entry]).await,
+            Still::New => match self.core.store.insert(command, key, vec![entry]).await {
                 Ok(Inserted::New) => Ok(true),
                 Ok(Inserted::Before { command_id, same }) => {
                     return Err(Error::Repeated { command_id, same });

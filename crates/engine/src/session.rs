@@ -2,36 +2,23 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use weighlock_store::{Filter, SessionRow, State};
+use weighlock_store::SessionRow;
 use weighlock_walls::Sandbox;
 
-use crate::engine::Engine;
+use crate::config::OnClose;
+use crate::core::Core;
 use crate::error::{Error, brief};
-use crate::live::lock;
-use crate::principal::{Principal, Right};
-use crate::view::time;
+use crate::mutex::lock;
+use crate::principal::Principal;
+use crate::sandboxes::Sandboxes;
+use crate::time;
 
 /// How many sessions are remembered without asking the store.
 const REMEMBERED: usize = 10_000;
-
-/// How long runs of a closed session have to end in order.
-const GRACE: Duration = Duration::from_secs(2);
-
-/// What becomes of a session's runs when it is closed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum OnClose {
-    /// They are ended.
-    #[default]
-    Stop,
-    /// They go on.
-    Keep,
-}
 
 /// A session as doors show it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -54,14 +41,26 @@ pub struct SessionView {
     pub closed_at: Option<String>,
 }
 
-/// The open sessions that were used lately: by principal, sandbox and label.
-#[derive(Default)]
-pub(crate) struct Sessions(Mutex<HashMap<(String, String, String), String>>);
+/// The sessions; see [`Engine::sessions`](crate::Engine::sessions).
+pub struct Sessions {
+    core: Arc<Core>,
+    sandboxes: Arc<Sandboxes>,
+    /// The open ones that were used lately: by principal, sandbox and label.
+    recent: Mutex<HashMap<(String, String, String), String>>,
+}
 
-impl Engine {
+impl Sessions {
+    pub(crate) fn new(core: Arc<Core>, sandboxes: Arc<Sandboxes>) -> Self {
+        Self {
+            core,
+            sandboxes,
+            recent: Mutex::default(),
+        }
+    }
+
     /// Returns the session that a request belongs to: the one it names, or one
     /// that is opened for it.
-    pub(crate) async fn session_for(
+    pub(crate) async fn find_or_open(
         &self,
         named: Option<&str>,
         who: &Principal,
@@ -69,7 +68,7 @@ impl Engine {
     ) -> Result<String, Error> {
         let label = named.unwrap_or_default();
         if label.starts_with("s_")
-            && let Some(row) = self.store.session(label)?
+            && let Some(row) = self.core.store.session(label)?
             && row.principal == who.name()
         {
             return match row.closed_at {
@@ -83,12 +82,12 @@ impl Engine {
             };
         }
         let key = (who.name().to_owned(), sandbox.id.clone(), brief(label));
-        if let Some(id) = lock(&self.sessions.0).get(&key) {
+        if let Some(id) = lock(&self.recent).get(&key) {
             return Ok(id.clone());
         }
-        let now = self.clock.micros();
+        let now = self.core.clock.micros();
         let row = SessionRow {
-            id: self.ids.next_as("s", now),
+            id: self.core.ids.next_as("s", now),
             principal: key.0.clone(),
             sandbox: key.1.clone(),
             label: key.2.clone(),
@@ -97,9 +96,9 @@ impl Engine {
             updated_at: now,
             closed_at: None,
         };
-        let row = self.store.open_session(row, vec![]).await?;
+        let row = self.core.store.open_session(row, vec![]).await?;
         {
-            let mut known = lock(&self.sessions.0);
+            let mut known = lock(&self.recent);
             if known.len() >= REMEMBERED {
                 known.clear();
             }
@@ -112,59 +111,50 @@ impl Engine {
         Ok(row.id)
     }
 
-    fn is_closed(&self, session: &str) -> Result<bool, Error> {
-        let row = self.store.session(session)?;
+    /// Returns whether a session was closed.
+    pub(crate) fn is_closed(&self, session: &str) -> Result<bool, Error> {
+        let row = self.core.store.session(session)?;
         Ok(row.is_some_and(|row| row.closed_at.is_some()))
     }
 
     fn forget(&self, session: &str) {
-        lock(&self.sessions.0).retain(|_, id| id != session);
-    }
-
-    /// Takes back what has just begun to wait in a session that was closed
-    /// meanwhile: whoever closed it may not have seen it.
-    pub(crate) async fn leave_closed(
-        &self,
-        command: &str,
-        session: &str,
-        who: &Principal,
-    ) -> Result<(), Error> {
-        if self.is_closed(session)?
-            && let Some(command) = self.store.named(command)?.pop()
-        {
-            self.withdraw_command(command, who).await?;
-        }
-        Ok(())
+        lock(&self.recent).retain(|_, id| id != session);
     }
 
     /// Lists sessions, newest first; the cursor is from the page before.
-    pub fn sessions(
+    pub fn list(
         &self,
         cursor: Option<&str>,
         limit: usize,
         who: &Principal,
     ) -> Result<(Vec<SessionView>, Option<String>), Error> {
-        let (rows, next) = self.store.sessions(&who.visible(), cursor, limit)?;
+        let (rows, next) = self.core.store.sessions(&who.visible(), cursor, limit)?;
         Ok((rows.into_iter().map(SessionView::from).collect(), next))
     }
 
     /// Returns the open session that somebody's requests in a sandbox belong to
     /// when they name it so, if there is one yet.
-    pub fn session_called(
+    pub fn find_called(
         &self,
         name: &str,
         sandbox: Option<&str>,
         who: &Principal,
     ) -> Result<Option<SessionView>, Error> {
-        let sandbox = self.workplace(sandbox, who)?.sandbox.id.clone();
+        let sandbox = self
+            .sandboxes
+            .find_workplace(sandbox, who)?
+            .sandbox
+            .id
+            .clone();
         let row = match name.starts_with("s_") {
-            true => self.store.session(name)?,
+            true => self.core.store.session(name)?,
             false => None,
         };
         let own = |row: &SessionRow| row.principal == who.name();
         let row = match row.filter(own) {
             Some(row) => Some(row).filter(|row| row.closed_at.is_none() && row.sandbox == sandbox),
             None => self
+                .core
                 .store
                 .session_called(who.name(), &sandbox, &brief(name))?,
         };
@@ -172,73 +162,28 @@ impl Engine {
     }
 
     /// Returns one session.
-    pub fn session(&self, id: &str, who: &Principal) -> Result<SessionView, Error> {
-        let row = self.store.session(id)?;
+    pub fn find(&self, id: &str, who: &Principal) -> Result<SessionView, Error> {
+        let row = self.core.store.session(id)?;
         let seen = |row: &SessionRow| who.sees(&row.principal, Some(&row.sandbox));
         row.filter(seen)
             .map(SessionView::from)
             .ok_or_else(|| Error::NoSuchSession { id: brief(id) })
     }
 
-    /// Closes a session: what waits in it is withdrawn, what runs is ended or
-    /// goes on, and what was allowed for it counts no more.
-    pub async fn close_session(
-        self: &Arc<Self>,
-        id: &str,
-        on_close: Option<OnClose>,
-        who: &Principal,
-    ) -> Result<SessionView, Error> {
-        let session = self.session(id, who)?;
-        if session.principal_id != who.name() {
-            who.check(Right::Operate)?;
-        }
-        let on_close = on_close.unwrap_or(self.config.on_close);
-        let detail = json!({ "session": session.session_id, "runs": on_close });
-        let entry = self.entry("session.closed", who.name(), None, detail);
-        let now = self.clock.micros();
-        let id = session.session_id.clone();
-        self.store.close_session(id, now, vec![entry]).await?;
-        self.forget(&session.session_id);
-        // Whoever hangs up now has closed it nevertheless.
-        let (engine, whom, whose) = (Arc::clone(self), session.clone(), who.clone());
-        let ended =
-            tokio::spawn(async move { engine.end_things_of(&whom, on_close, &whose).await });
-        ended.await.expect("closing does not panic")?;
-        self.session(&session.session_id, who)
-    }
-
-    async fn end_things_of(
-        self: &Arc<Self>,
+    /// Closes a session. What waits and runs in it is not ended by this; see
+    /// [`Engine::close_session`](crate::Engine::close_session).
+    pub(crate) async fn close(
+        &self,
         session: &SessionView,
         on_close: OnClose,
         who: &Principal,
     ) -> Result<(), Error> {
-        for state in [State::Waiting, State::Held, State::Running] {
-            let filter = Filter {
-                session: Some(session.session_id.clone()),
-                state: Some(state),
-                limit: usize::MAX >> 1,
-                ..Filter::default()
-            };
-            for command in self.store.list(&filter)? {
-                if state != State::Running {
-                    let _ = self.withdraw_command(command, who).await?;
-                } else if on_close == OnClose::Stop
-                    && let Ok(run) = self.find(&command.id, who)
-                {
-                    let _ = self.stop(&run, who, false, GRACE).await;
-                }
-            }
-        }
-        self.end_grants_of(session, who).await
-    }
-
-    async fn end_grants_of(&self, session: &SessionView, who: &Principal) -> Result<(), Error> {
-        let over = Some(&session.session_id);
-        let grants = self.policy.grants();
-        for grant in { grants.iter() }.filter(|grant| grant.scope.session.as_ref() == over) {
-            self.take_back(&grant.id, who.name()).await?;
-        }
+        let detail = json!({ "session": session.session_id, "runs": on_close });
+        let entry = self.core.entry("session.closed", who.name(), None, detail);
+        let now = self.core.clock.micros();
+        let id = session.session_id.clone();
+        self.core.store.close_session(id, now, vec![entry]).await?;
+        self.forget(&session.session_id);
         Ok(())
     }
 }

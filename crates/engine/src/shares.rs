@@ -10,7 +10,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use crate::live::lock;
+use crate::error::NoPlace;
+use crate::mutex::lock;
 use crate::principal::Principal;
 
 /// The part of the places that agents leave to people.
@@ -36,17 +37,6 @@ struct Held {
 pub struct Place {
     shares: Arc<Shares>,
     who: String,
-}
-
-/// Why somebody gets no place.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NoPlace {
-    what: &'static str,
-    who: String,
-    is_agent: bool,
-    /// How many places they hold.
-    held: usize,
-    most: usize,
 }
 
 impl Shares {
@@ -120,28 +110,6 @@ impl Drop for Place {
             if *own == 0 {
                 held.by_name.remove(&self.who);
             }
-        }
-    }
-}
-
-impl std::fmt::Display for NoPlace {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self {
-            what,
-            who,
-            held,
-            most,
-            ..
-        } = self;
-        let kind = if self.is_agent { "agent " } else { "" };
-        match held {
-            0 if self.is_agent => write!(f, "agents have all of the {most} {what} that they may"),
-            0 => write!(f, "all of the {most} {what} that there may be are taken"),
-            _ => write!(
-                f,
-                "{kind}`{who}` has {held} of the {most} {what} that there may be, and the rest is \
-                 for others"
-            ),
         }
     }
 }

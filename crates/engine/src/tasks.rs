@@ -17,10 +17,11 @@ use weighlock_store::{Filter, State};
 
 use crate::engine::{Engine, make_private};
 use crate::error::Error;
-use crate::live::lock;
+use crate::mutex::lock;
 use crate::output::{end_of, whole_characters};
 use crate::principal::Principal;
-use crate::view::{Run, time};
+use crate::time;
+use crate::view::Run;
 
 /// What the id of a task begins with; the rest is that of its run.
 const PREFIX: &str = "bash-";
@@ -165,8 +166,8 @@ pub(crate) fn run_of_task(id: &str) -> Cow<'_, str> {
 impl Engine {
     /// Lists what goes on while nobody waits, and what has ended lately.
     pub fn tasks(&self, session: Option<&str>, who: &Principal) -> Result<Vec<TaskView>, Error> {
-        let open = self.store.open_commands()?;
-        let newest = self.store.list(&Filter {
+        let open = self.core.store.open_commands()?;
+        let newest = self.core.store.list(&Filter {
             limit: LOOKED_THROUGH,
             ..Filter::default()
         })?;
@@ -196,7 +197,7 @@ impl Engine {
         let keeper = live.map(|live| live.job.status().keeper.pid);
         let mut processes = keeper.map_or(vec![], weighlock_confine::processes_below);
         for process in &mut processes {
-            process.command = self.without_secrets(&run.detail, &process.command);
+            process.command = self.sandboxes.hide_secrets(&run.detail, &process.command);
         }
         let adopted = run.open && run.ended_at.is_some();
         let until = run.started_at.as_deref().filter(|_| run.open && !adopted);
@@ -263,7 +264,7 @@ impl Engine {
             OutputFrom::LastCall(_) => self.read_to.get(&key),
         };
         let items = self.log(run).read(from, STEP);
-        let items = items.map_err(Error::file(&self.dir_of(&run.command_id)))?;
+        let items = items.map_err(Error::file(&self.core.run_dir(&run.command_id)))?;
         let (mut bytes, mut lost_bytes) = (vec![], 0);
         for item in &items {
             match item {
@@ -317,20 +318,20 @@ impl Engine {
     }
 
     fn tasks_dir(&self, session: &str) -> PathBuf {
-        self.config.state_dir.join("tasks").join(session)
+        self.core.config.state_dir.join("tasks").join(session)
     }
 
     /// Removes the files that nothing was written to for as long as output is
     /// kept and a task may take. What goes on keeps its own, whatever the
     /// clock says.
     pub(crate) fn tidy_output_files(&self) -> Result<(), Error> {
-        let age = self.output_age().max(self.times().max);
-        let open = self.store.open_commands()?;
+        let age = self.limits.output_age().max(self.limits.times().max);
+        let open = self.core.store.open_commands()?;
         let open: HashSet<String> = { open.iter() }
             .map(|command| output_file_name(&command.id))
             .collect();
         let below = |dir: PathBuf| std::fs::read_dir(dir).into_iter().flatten().flatten();
-        for session in below(self.config.state_dir.join("tasks")) {
+        for session in below(self.core.config.state_dir.join("tasks")) {
             for file in below(session.path()) {
                 let name = file.file_name().to_string_lossy().into_owned();
                 if !open.contains(&name) && self.is_old(&file.path(), age) {

@@ -14,13 +14,13 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tokio::sync::mpsc;
-use weighlock_store::Recorded;
+use weighlock_store::{Recorded, State};
 
-use crate::engine::Engine;
+use crate::core::Core;
+use crate::events::hear;
 use crate::id;
-use crate::live::lock;
 use crate::measures::settled;
-use crate::view::Run;
+use crate::mutex::lock;
 
 /// Spans that wait to be told: some hundred runs.
 const QUEUE: usize = 2048;
@@ -32,15 +32,6 @@ const ROOT_AFTER: Duration = Duration::from_secs(1);
 /// Runs whose stages are remembered: more than wait for an answer, as a rule.
 /// Of older ones the span may begin too late.
 const REMEMBERED: usize = 4096;
-
-/// How spans are told.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Traces {
-    /// They are made at all.
-    pub on: bool,
-    /// They hold the text of commands.
-    pub commands: bool,
-}
 
 /// One stage of a run.
 #[derive(Debug, Clone, PartialEq)]
@@ -63,42 +54,50 @@ pub struct Span {
     pub attributes: Vec<(&'static str, Value)>,
 }
 
-/// Spans on their way.
-#[derive(Debug, Default)]
-pub(crate) struct Spans {
+/// Makes spans of what runs do, and queues them for whoever collects traces;
+/// see [`Engine::tracer`](crate::Engine::tracer).
+pub struct Tracer {
+    core: Arc<Core>,
     queue: Option<mpsc::Sender<Span>>,
     taken: Mutex<Option<mpsc::Receiver<Span>>>,
     lost: AtomicU64,
-    /// From when to when the stages of a run were that were told so far.
-    extents: Mutex<BTreeMap<String, (i64, i64)>>,
+    extents: Mutex<Extents>,
 }
 
-impl Spans {
-    pub(crate) fn new(on: bool) -> Self {
+/// From when to when the stages of a run were, as far as they are known.
+#[derive(Debug, Default)]
+struct Extents(BTreeMap<String, (i64, i64)>);
+
+impl Tracer {
+    pub(crate) fn new(core: Arc<Core>) -> Self {
         let (give, take) = mpsc::channel(QUEUE);
+        let is_on = core.config.traces.on;
         Self {
-            queue: on.then_some(give),
-            taken: Mutex::new(on.then_some(take)),
+            core,
+            queue: is_on.then_some(give),
+            taken: Mutex::new(is_on.then_some(take)),
             lost: AtomicU64::new(0),
             extents: Mutex::default(),
         }
     }
+}
 
+impl Extents {
     /// Remembers when a stage of a run was.
-    fn remember(&self, run: &str, stage: &Span) {
-        let mut extents = lock(&self.extents);
-        let extent = extents.entry(run.to_owned());
+    fn remember(&mut self, run: &str, stage: &Span) {
+        let extent = self.0.entry(run.to_owned());
         let extent = extent.or_insert((stage.start, stage.end));
         *extent = (extent.0.min(stage.start), extent.1.max(stage.end));
-        if extents.len() > REMEMBERED {
-            extents.pop_first();
+        if self.0.len() > REMEMBERED {
+            self.0.pop_first();
         }
     }
 
     /// Makes the span of a run cover its stages.
-    fn cover(&self, run: &str, root: Span) -> Span {
-        let extent = lock(&self.extents).remove(run);
-        let (start, end) = extent.unwrap_or((root.start, root.end));
+    fn cover(&mut self, run: &str, root: Span) -> Span {
+        let Some((start, end)) = self.0.remove(run) else {
+            return root;
+        };
         Span {
             start: root.start.min(start),
             end: root.end.max(end),
@@ -107,82 +106,87 @@ impl Spans {
     }
 }
 
-impl Engine {
+impl Tracer {
     /// Returns the queue of spans, once, where the settings want any.
-    pub fn spans(&self) -> Option<mpsc::Receiver<Span>> {
-        lock(&self.spans.taken).take()
+    pub fn take_spans(&self) -> Option<mpsc::Receiver<Span>> {
+        lock(&self.taken).take()
     }
 
     /// Counts spans that nobody took.
-    pub fn lose_spans(&self, count: u64) {
-        self.spans.lost.fetch_add(count, Ordering::Relaxed);
+    pub fn count_lost(&self, count: u64) {
+        self.lost.fetch_add(count, Ordering::Relaxed);
     }
 
     /// Returns how many spans nobody took.
     pub fn lost_spans(&self) -> u64 {
-        self.spans.lost.load(Ordering::Relaxed)
+        self.lost.load(Ordering::Relaxed)
     }
 
-    /// Tells a stage of a run that has just ended.
-    pub(crate) fn trace(&self, run: &str, name: &'static str, since: i64) {
-        if self.spans.queue.is_some() {
-            self.tell_stage(run, stage(run, name, (since, self.clock.micros()), vec![]));
+    /// Makes a span of a run's stage that has just ended.
+    pub(crate) fn trace_stage(&self, run: &str, name: &'static str, since: i64) {
+        if self.queue.is_some() {
+            let times = (since, self.core.clock.micros());
+            self.send_stage(run, stage(run, name, times, vec![]));
         }
     }
 
-    /// Tells how long it took to judge a request, once there is a run.
-    pub(crate) fn trace_judged(&self, run: &Run, since: i64, until: i64) {
-        if self.spans.queue.is_some() {
-            let known = vec![("state", json!(run.state))];
-            let run = &run.command_id;
-            self.tell_stage(run, stage(run, "judge", (since, until), known));
+    /// Makes a span of how long it took to judge a request, once there is a
+    /// run.
+    pub(crate) fn trace_judging(&self, run: &str, state: State, times: (i64, i64)) {
+        if self.queue.is_some() {
+            let known = vec![("state", json!(state))];
+            self.send_stage(run, stage(run, "judge", times, known));
         }
     }
 
-    fn tell_stage(&self, run: &str, stage: Span) {
-        self.spans.remember(run, &stage);
-        self.tell_span(stage);
+    /// Begins to make spans of the audit's entries, if the settings say so.
+    pub(crate) fn begin(self: &Arc<Self>) {
+        if self.queue.is_none() {
+            return;
+        }
+        hear(
+            self.core.store.events(),
+            self,
+            |tracer, heard| match heard {
+                Ok(entry) => tracer.trace_entry(entry),
+                Err(missed) => tracer.count_lost(missed),
+            },
+        );
     }
 
-    fn tell_root(self: &Arc<Self>, run: String, root: Span) {
-        let engine = Arc::downgrade(self);
+    fn trace_entry(self: &Arc<Self>, entry: &Recorded) {
+        let Some(run) = entry.run.as_deref() else {
+            return;
+        };
+        if let Some(stage) = stage_of(entry, run, self.core.config.traces.commands) {
+            self.send_stage(run, stage);
+        }
+        if let Some(root) = root_of(entry, run) {
+            self.send_root_soon(run.to_owned(), root);
+        }
+    }
+
+    fn send_stage(&self, run: &str, stage: Span) {
+        lock(&self.extents).remember(run, &stage);
+        self.send(stage);
+    }
+
+    fn send_root_soon(self: &Arc<Self>, run: String, root: Span) {
+        let tracer = Arc::downgrade(self);
         tokio::spawn(async move {
             tokio::time::sleep(ROOT_AFTER).await;
-            if let Some(engine) = engine.upgrade() {
-                engine.tell_span(engine.spans.cover(&run, root));
+            if let Some(tracer) = tracer.upgrade() {
+                let root = lock(&tracer.extents).cover(&run, root);
+                tracer.send(root);
             }
         });
     }
 
-    fn tell_span(&self, span: Span) {
-        let told = { self.spans.queue.as_ref() }.is_none_or(|queue| queue.try_send(span).is_ok());
-        if !told {
-            self.lose_spans(1);
-        }
-    }
-
-    /// Begins to make spans of what the audit tells, if the settings say so.
-    pub(crate) fn begin_tracing(self: &Arc<Self>) {
-        if self.spans.queue.is_none() {
-            return;
-        }
-        self.hear(self.store.events(), |engine, heard| match heard {
-            Ok(entry) => engine.tell_of(entry),
-            Err(missed) => engine.lose_spans(missed),
-        });
-    }
-}
-
-impl Engine {
-    fn tell_of(self: &Arc<Self>, entry: &Recorded) {
-        let Some(run) = entry.run.as_deref() else {
-            return;
-        };
-        if let Some(stage) = stage_of(entry, run, self.config.traces.commands) {
-            self.tell_stage(run, stage);
-        }
-        if let Some(root) = root_of(entry, run) {
-            self.tell_root(run.to_owned(), root);
+    fn send(&self, span: Span) {
+        let queue = self.queue.as_ref();
+        let is_sent = queue.is_none_or(|queue| queue.try_send(span).is_ok());
+        if !is_sent {
+            self.count_lost(1);
         }
     }
 }
@@ -319,12 +323,12 @@ mod tests {
 
     #[test]
     fn the_span_of_a_run_covers_its_stages() {
-        let spans = Spans::new(true);
-        spans.remember(RUN, &stage(RUN, "judge", (5, 7), vec![]));
-        spans.remember(RUN, &stage(RUN, "settle", (20, 30), vec![]));
-        let root = spans.cover(RUN, stage(RUN, "run", (6, 25), vec![]));
+        let mut extents = Extents::default();
+        extents.remember(RUN, &stage(RUN, "judge", (5, 7), vec![]));
+        extents.remember(RUN, &stage(RUN, "settle", (20, 30), vec![]));
+        let root = extents.cover(RUN, stage(RUN, "run", (6, 25), vec![]));
         assert_eq!((root.start, root.end), (5, 30));
-        let late = spans.cover(RUN, stage(RUN, "run", (6, 25), vec![]));
+        let late = extents.cover(RUN, stage(RUN, "run", (6, 25), vec![]));
         assert_eq!((late.start, late.end), (6, 25), "nothing is kept");
     }
 }

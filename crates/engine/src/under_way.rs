@@ -8,7 +8,7 @@ use weighlock_store::{Entry, State};
 
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::live::lock;
+use crate::mutex::lock;
 use crate::principal::{Principal, Right};
 use crate::view::{Load, Run};
 
@@ -82,9 +82,11 @@ impl Engine {
         let entry = Entry {
             owner: Some(run.requested_by.clone()),
             sandbox: run.sandbox_id.clone(),
-            ..self.entry("run.stop", by.name(), Some(&run.command_id), json!({}))
+            ..self
+                .core
+                .entry("run.stop", by.name(), Some(&run.command_id), json!({}))
         };
-        self.store.record(vec![entry]).await?;
+        self.core.store.record(vec![entry]).await?;
         let Some(live) = live else {
             return self.stop_typed(run, by).await;
         };

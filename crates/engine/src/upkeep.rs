@@ -45,7 +45,7 @@ impl Engine {
 
     /// Settings are read once: what was written since has no effect yet.
     fn check_settings(&self) -> Option<Check> {
-        let file = self.config.settings_file.as_ref()?;
+        let file = self.core.config.settings_file.as_ref()?;
         let written = file.metadata().and_then(|meta| meta.modified()).ok()?;
         let found = file.display();
         let stale = written.elapsed().unwrap_or_default() < self.began.elapsed();
@@ -62,12 +62,12 @@ impl Engine {
     fn check_backup(&self) -> Check {
         const FIX: &str = "`weighlock backup DIR`, where DIR is on another disk; docs/operating.md \
                            has a recipe for every night";
-        let found = || Ok::<_, Error>((self.archiver.last_made()?, self.store.oldest_time()?));
+        let found = || Ok::<_, Error>((self.archiver.last_made()?, self.core.store.oldest_time()?));
         let (last, oldest) = match found() {
             Ok(found) => found,
             Err(error) => return failed("backup", error),
         };
-        let now = self.clock.micros();
+        let now = self.core.clock.micros();
         let is_old = |at: i64| now.saturating_sub(at) > BACKUP_WITHIN.as_micros() as i64;
         match last {
             Some(at) if is_old(at) => hint(
@@ -84,7 +84,7 @@ impl Engine {
     fn check_disk(&self) -> Check {
         const FIX: &str = "make room, or keep less: `total_mib` under [output], `undo_mib` under \
                            [effects]";
-        let dir = &self.config.state_dir;
+        let dir = &self.core.config.state_dir;
         let Some(free) = free_bytes(dir) else {
             let found = format!("nobody knows what is free for {}", dir.display());
             return hint("disk", found, "see that the directory can be reached");
@@ -100,7 +100,7 @@ impl Engine {
     /// The wall clock against the one that nobody can set.
     fn check_clock(&self) -> Check {
         let steady = self.began_at + self.began.elapsed().as_micros() as i64;
-        let off = self.clock.micros() - steady;
+        let off = self.core.clock.micros() - steady;
         let found = jiff::Timestamp::now().strftime("%Y-%m-%d %H:%M:%S UTC");
         if off.unsigned_abs() <= CLOCK_OFF.as_micros() as u64 {
             return ok("clock", found.to_string());
@@ -116,7 +116,7 @@ impl Engine {
     }
 
     fn check_limits(&self) -> Check {
-        let runs = self.config.max_running as u64;
+        let runs = self.core.config.max_running as u64;
         let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
         let processes = getrlimit(Resource::Nproc).current.unwrap_or(u64::MAX);
         let told = |most: u64| match most {
@@ -147,7 +147,7 @@ impl Engine {
         let uid = rustix::process::geteuid().as_raw();
         let user = PasswdEntry::find_user(|user| user.uid == uid);
         let name = { user.as_ref() }.map_or_else(|| format!("uid {uid}"), |user| user.name.clone());
-        let people = match self.store.principals() {
+        let people = match self.core.store.principals() {
             Ok(people) => people,
             Err(error) => return failed("account", error.into()),
         };
@@ -167,12 +167,12 @@ impl Engine {
     }
 
     fn check_metrics(&self) -> Check {
-        let metrics = match self.config.metrics {
+        let metrics = match self.core.config.metrics {
             true => "counted, at /agent/terminal/metrics",
             false => "not counted",
         };
-        let lost = self.lost_spans();
-        match (self.config.traces.on, lost) {
+        let lost = self.tracer.lost_spans();
+        match (self.core.config.traces.on, lost) {
             (false, _) => ok("metrics", format!("{metrics}, no traces")),
             (true, 0) => ok("metrics", format!("{metrics}, traces are told")),
             (true, lost) => hint(

@@ -1,5 +1,8 @@
 //! A run as the doors show it.
 
+mod approval;
+mod changes;
+mod explanation;
 mod reason;
 
 use std::path::Path;
@@ -8,15 +11,20 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weighlock_confine::{Access, Holds, Network, Rung};
 use weighlock_exec::{Cause, Exit, Fate, Size, Status, Totals};
-pub(crate) use weighlock_store::timestamp as time;
 use weighlock_store::{Command, State};
 use weighlock_walls::{Denial, FileAccess, RunWalls, Sandbox};
 
+pub use self::approval::{AnswerView, ApprovalView, Situation, Tried};
+pub use self::changes::{ChangesView, ConflictInfo};
+pub(crate) use self::changes::{rank, shown};
+pub use self::explanation::{
+    Explanation, GrantView, OptionView, PartView, PolicyView, ReasonView, RuleInForce, RuleView,
+    TokenView,
+};
 pub(crate) use self::reason::OURSELVES;
 pub use self::reason::Reason;
-use crate::effects::ChangesView;
 use crate::id;
-use crate::request::Terminal;
+use crate::time;
 
 /// One run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -149,16 +157,6 @@ impl TerminalDetail {
         Size {
             columns: self.columns,
             rows: self.rows,
-        }
-    }
-}
-
-impl From<&Terminal> for TerminalDetail {
-    fn from(terminal: &Terminal) -> Self {
-        Self {
-            name: terminal.name.clone(),
-            columns: terminal.size.columns,
-            rows: terminal.size.rows,
         }
     }
 }

@@ -144,7 +144,11 @@ impl Webhooks<'_> {
 
     async fn check_person(&self, who: &Principal) -> Result<(), Error> {
         match who.is_agent() {
-            true => Err(self.engine.never_agents("set up webhooks", None, who).await),
+            true => Err(self
+                .engine
+                .core
+                .refuse_agent("set up webhooks", None, who)
+                .await),
             false => who.check(Right::Look),
         }
     }
@@ -155,13 +159,13 @@ impl Webhooks<'_> {
         mut patch: WebhookPatch,
         who: &Principal,
     ) -> Result<WebhookPatch, Error> {
-        patch.sandboxes = self.engine.ids_of(patch.sandboxes, who)?;
+        patch.sandboxes = self.engine.sandboxes.resolve_ids(patch.sandboxes, who)?;
         Ok(patch)
     }
 
     /// Counts the audit entry of a change against the caller's quota.
     fn charge(&self, webhook: &WebhookView, who: &Principal) {
-        self.engine.charge_entry(who.name(), &json!(webhook));
+        self.engine.core.charge_entry(who.name(), &json!(webhook));
     }
 }
 

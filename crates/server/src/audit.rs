@@ -116,7 +116,7 @@ pub(crate) async fn list(
         after: params.after,
         limit,
     };
-    let entries = blocking(move || Ok(engine.entries(&filter, &who)?)).await?;
+    let entries = blocking(move || Ok(engine.audit().entries(&filter, &who)?)).await?;
     let next = entries.last().filter(|_| entries.len() == limit);
     Ok(Json(Entries {
         next: next.and_then(|last| last["seq"].as_u64()),
@@ -137,7 +137,7 @@ pub(crate) async fn verify(
     Shared(engine): Shared<Arc<Engine>>,
     Who(who): Who,
 ) -> Result<Json<VerifiedView>, Problem> {
-    Ok(Json(engine.verify(&who).await?.into()))
+    Ok(Json(engine.audit().verify(&who).await?.into()))
 }
 
 pub(crate) fn verify_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
@@ -149,10 +149,11 @@ pub(crate) async fn export(
     Shared(engine): Shared<Arc<Engine>>,
     Who(who): Who,
 ) -> Result<Response, Problem> {
-    engine.may_export(&who)?;
+    engine.audit().may_export(&who)?;
     let kind = [(axum::http::header::CONTENT_TYPE, "application/jsonl")];
     let body = sent(move |mut to| {
         engine
+            .audit()
             .export(&mut to, &who)
             .map(drop)
             .map_err(io::Error::other)
@@ -212,7 +213,7 @@ pub(crate) async fn of_run(
     Id(id): Id,
 ) -> Result<Json<RunEntries>, Problem> {
     let run = engine.find(&id, &who)?;
-    let entries = engine.entries_of(&run)?;
+    let entries = engine.audit().entries_of(&run)?;
     Ok(Json(RunEntries {
         steps: steps(&entries),
         entries,

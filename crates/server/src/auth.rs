@@ -122,7 +122,10 @@ impl Gate {
             }
             Peer::User { uid, process } => {
                 let pid = process.map(Process::pid);
-                self.engine.user(uid, pid)?.ok_or_else(stranger)
+                self.engine
+                    .people()
+                    .find_user(uid, pid)?
+                    .ok_or_else(stranger)
             }
             Peer::Unknown => Err(stranger()),
             Peer::Tcp => {
@@ -130,7 +133,10 @@ impl Gate {
                 match cookie(headers) {
                     Some(cookie) if !headers.contains_key(header::AUTHORIZATION) => {
                         not_forged(method, headers)?;
-                        self.engine.signed_in(cookie)?.ok_or_else(no_token)
+                        self.engine
+                            .people()
+                            .find_signed_in(cookie)?
+                            .ok_or_else(no_token)
                     }
                     _ => self.bearer(headers).await,
                 }
@@ -148,7 +154,7 @@ impl Gate {
             .get(header::AUTHORIZATION)
             .and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
         let owner = match token {
-            Some(token) => self.engine.bearer(token).await?,
+            Some(token) => self.engine.people().find_bearer(token).await?,
             None => None,
         };
         owner.ok_or_else(no_token)

@@ -37,7 +37,7 @@ pub(crate) async fn stream(
 ) -> Result<Response, Problem> {
     let last = headers.get("last-event-id");
     let last = last.and_then(|id| id.to_str().ok()?.parse().ok());
-    let events = engine.events(last.or(params.after), &guest.who)?;
+    let events = engine.audit().events(last.or(params.after), &guest.who)?;
     let stream = futures_util::stream::unfold((events, guest), |(mut events, guest)| async move {
         let event = events.next().await?;
         // Whoever is let in no more, or as something else, hears nothing more.

@@ -34,7 +34,7 @@ pub(crate) async fn show(
     Shared(engine): Shared<Arc<Engine>>,
     Who(who): Who,
 ) -> Result<Json<LimitsInForce>, Problem> {
-    Ok(Json(engine.server_limits(&who)?))
+    Ok(Json(engine.limits().in_force(&who)?))
 }
 
 pub(crate) fn show_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
@@ -47,7 +47,7 @@ pub(crate) async fn save(
     Who(who): Who,
     Body(limits): Body<ServerLimits>,
 ) -> Result<Json<LimitsInForce>, Problem> {
-    Ok(Json(engine.set_server_limits(limits, &who).await?))
+    Ok(Json(engine.limits().change(limits, &who).await?))
 }
 
 pub(crate) fn save_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {

@@ -112,7 +112,7 @@ pub async fn serve(
         open.spawn(traces::export(exporting, endpoint, client));
     }
     open.spawn(async move { delivering.webhooks().deliver(doors.outbound).await });
-    open.spawn(async move { judging.release_memory().await });
+    open.spawn(async move { judging.rules().release_memory().await });
     if let Some(tcp) = doors.tcp {
         open.spawn(host.clone().open_tcp(tcp));
     }
@@ -202,7 +202,11 @@ impl Host {
         let Peer::User { uid, .. } = peer else {
             return None;
         };
-        let is_known = self.engine.user(uid, None).is_ok_and(|who| who.is_some());
+        let is_known = self
+            .engine
+            .people()
+            .find_user(uid, None)
+            .is_ok_and(|who| who.is_some());
         is_known.then_some(uid)
     }
 

@@ -34,7 +34,7 @@ pub(crate) async fn show(
 ) -> Result<Response, Problem> {
     let text = blocking(move || match engine.measures(&who)? {
         Some((measures, now)) => {
-            let mut page = written(measures, engine.commits(), &now);
+            let mut page = written(measures, engine.audit().commit_times(), &now);
             let name = "weighlock_webhook_deliveries_total";
             page.head(name, "counter", "Attempts to deliver to webhooks.");
             for (result, count) in engine.webhooks().attempts() {
@@ -42,7 +42,7 @@ pub(crate) async fn show(
             }
             let name = "weighlock_spans_lost_total";
             page.head(name, "counter", "Spans that no collector took.");
-            page.line(name, &[], engine.lost_spans());
+            page.line(name, &[], engine.tracer().lost_spans());
             Ok(page.0)
         }
         None => Err(off()),

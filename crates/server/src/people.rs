@@ -105,10 +105,10 @@ pub(crate) fn about(engine: &Engine, who: &Principal) -> Result<Me, Problem> {
         how: who.how().into(),
         sandboxes: who.sandboxes().map(<[String]>::to_vec),
         default_sandbox: who.default_sandbox().map(str::to_owned),
-        pauses: engine.pauses(who),
+        pauses: engine.pauses().list(who),
         waiting: engine.waiting(who)?,
         version: env!("CARGO_PKG_VERSION").into(),
-        features: engine.features(who),
+        features: engine.limits().features(who),
     })
 }
 
@@ -116,7 +116,7 @@ pub(crate) async fn settings(
     Shared(engine): Shared<Arc<Engine>>,
     Who(who): Who,
 ) -> Result<Json<Value>, Problem> {
-    Ok(Json(engine.settings(&who)?))
+    Ok(Json(engine.people().settings(&who)?))
 }
 
 pub(crate) fn settings_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
@@ -129,7 +129,7 @@ pub(crate) async fn save_settings(
     Who(who): Who,
     Body(settings): Body<Value>,
 ) -> Result<Json<Value>, Problem> {
-    Ok(Json(engine.save_settings(settings, &who).await?))
+    Ok(Json(engine.people().save_settings(settings, &who).await?))
 }
 
 pub(crate) fn save_settings_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
@@ -146,7 +146,7 @@ pub(crate) async fn list(
     Who(who): Who,
 ) -> Result<Json<PeopleList>, Problem> {
     Ok(Json(PeopleList {
-        people: engine.people(&who)?,
+        people: engine.people().list(&who)?,
     }))
 }
 
@@ -159,7 +159,7 @@ pub(crate) async fn show(
     Who(who): Who,
     Id(name): Id,
 ) -> Result<Response, Problem> {
-    let found = engine.one_of_the_people(&name, &who)?;
+    let found = engine.people().find(&name, &who)?;
     Ok(tagged(StatusCode::OK, found.version, found))
 }
 
@@ -174,7 +174,7 @@ pub(crate) async fn create(
     Who(who): Who,
     Body(new): Body<NewPerson>,
 ) -> Result<Response, Problem> {
-    let added = engine.add_person(new, &who).await?;
+    let added = engine.people().add(new, &who).await?;
     Ok(tagged(StatusCode::CREATED, added.version, added))
 }
 
@@ -191,7 +191,7 @@ pub(crate) async fn change(
     IfMatch(version): IfMatch,
     Body(patch): Body<PersonPatch>,
 ) -> Result<Response, Problem> {
-    let changed = engine.change_person(&name, patch, version, &who).await?;
+    let changed = engine.people().change(&name, patch, version, &who).await?;
     Ok(tagged(StatusCode::OK, changed.version, changed))
 }
 
@@ -208,7 +208,9 @@ pub(crate) async fn token(
     Optional(asked): Optional<TokenRequest>,
 ) -> Result<(StatusCode, Json<NewToken>), Problem> {
     let label = asked.label.unwrap_or_default();
-    let made = engine.new_token(&name, &label, asked.expires_in_seconds, &who);
+    let made = engine
+        .people()
+        .add_token(&name, &label, asked.expires_in_seconds, &who);
     Ok((StatusCode::CREATED, Json(made.await?)))
 }
 
@@ -225,7 +227,10 @@ pub(crate) async fn rotate(
     Optional(asked): Optional<RotateRequest>,
 ) -> Result<(StatusCode, Json<NewToken>), Problem> {
     let overlap = asked.overlap_seconds.unwrap_or(OVERLAP_SECONDS);
-    let made = engine.rotate_token(&name, &id, overlap, &who).await?;
+    let made = engine
+        .people()
+        .rotate_token(&name, &id, overlap, &who)
+        .await?;
     Ok((StatusCode::CREATED, Json(made)))
 }
 
@@ -240,7 +245,7 @@ pub(crate) async fn revoke(
     Who(who): Who,
     TokenId(name, id): TokenId,
 ) -> Result<StatusCode, Problem> {
-    engine.revoke_token(&name, &id, &who).await?;
+    engine.people().revoke_token(&name, &id, &who).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -252,7 +257,7 @@ pub(crate) fn revoke_docs(op: TransformOperation<'_>) -> TransformOperation<'_> 
 
 pub(crate) async fn pauses(Shared(engine): Shared<Arc<Engine>>, Who(who): Who) -> Json<PauseList> {
     Json(PauseList {
-        pauses: engine.pauses(&who),
+        pauses: engine.pauses().list(&who),
     })
 }
 
@@ -266,7 +271,7 @@ pub(crate) async fn pause(
     Optional(asked): Optional<PauseRequest>,
 ) -> Result<Json<PauseList>, Problem> {
     let name = asked.principal.as_deref();
-    let pauses = engine.pause(name, asked.reason, &who).await?;
+    let pauses = engine.pauses().pause(name, asked.reason, &who).await?;
     Ok(Json(PauseList { pauses }))
 }
 

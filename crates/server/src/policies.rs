@@ -123,7 +123,7 @@ pub(crate) async fn explain(
     let draft = asked.draft;
     let policy = asked.policy.unwrap_or_else(|| "server".into());
     let principal = match &asked.principal {
-        Some(name) => engine.stand_in(name, &who)?,
+        Some(name) => engine.people().stand_in(name, &who)?,
         None => who.clone(),
     };
     let request = Request {
@@ -137,7 +137,7 @@ pub(crate) async fn explain(
     let _turn = EXPLAINING.acquire().await.expect("it is never closed");
     blocking(move || {
         let draft = draft.as_deref().map(|text| (policy.as_str(), text));
-        Ok(Json(engine.explain(&request, draft, &who)?))
+        Ok(Json(engine.rules().explain(&request, draft, &who)?))
     })
     .await
 }
@@ -156,7 +156,7 @@ pub(crate) async fn show(
     Who(who): Who,
     Params(asked): Params<ShowParams>,
 ) -> Result<Json<PolicyView>, Problem> {
-    blocking(move || Ok(Json(engine.policy(asked.hits, &who)?))).await
+    blocking(move || Ok(Json(engine.rules().describe(asked.hits, &who)?))).await
 }
 
 pub(crate) fn show_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
@@ -197,7 +197,7 @@ pub(crate) async fn grants(
     Shared(engine): Shared<Arc<Engine>>,
     Who(who): Who,
 ) -> Result<Json<Vec<GrantView>>, Problem> {
-    Ok(Json(engine.grants(&who)?))
+    Ok(Json(engine.rules().list_grants(&who)?))
 }
 
 pub(crate) fn grants_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
@@ -210,7 +210,9 @@ pub(crate) async fn grant(
     Who(principal): Who,
     Body(new): Body<NewGrant>,
 ) -> Result<Json<GrantView>, Problem> {
-    let given = engine.grant(&new.pattern, new.scope(), new.until, &principal);
+    let given = engine
+        .rules()
+        .add_grant(&new.pattern, new.scope(), new.until, &principal);
     Ok(Json(given.await?))
 }
 
@@ -226,7 +228,7 @@ pub(crate) async fn revoke(
     Who(principal): Who,
     Id(id): Id,
 ) -> Result<StatusCode, Problem> {
-    engine.revoke(&id, &principal).await?;
+    engine.rules().revoke_grant(&id, &principal).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -68,7 +68,7 @@ pub(crate) async fn show(
     Who(who): Who,
     Id(id): Id,
 ) -> Result<Response, Problem> {
-    let text = blocking(move || Ok(engine.policy_text(&id, &who)?)).await?;
+    let text = blocking(move || Ok(engine.rules().read_file(&id, &who)?)).await?;
     Ok(answer(text))
 }
 
@@ -91,7 +91,7 @@ pub(crate) async fn save(
         etag,
         phrase: asked.phrase,
     };
-    Ok(answer(engine.save_policy(&id, save, &who).await?))
+    Ok(answer(engine.rules().save_file(&id, save, &who).await?))
 }
 
 pub(crate) fn save_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
@@ -111,7 +111,7 @@ pub(crate) async fn check(
     Id(id): Id,
     Body(asked): Body<RuleText>,
 ) -> Result<Json<RulesChecked>, Problem> {
-    blocking(move || Ok(Json(engine.check_policy(&id, &asked.text, &who)?))).await
+    blocking(move || Ok(Json(engine.rules().check_text(&id, &asked.text, &who)?))).await
 }
 
 pub(crate) fn check_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
@@ -126,7 +126,7 @@ pub(crate) async fn edit(
     Id(id): Id,
     Body(asked): Body<RuleEdit>,
 ) -> Result<Json<RuleEdited>, Problem> {
-    blocking(move || Ok(Json(engine.edit_policy(&id, &asked, &who)?))).await
+    blocking(move || Ok(Json(engine.rules().edit_text(&id, &asked, &who)?))).await
 }
 
 pub(crate) fn edit_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
@@ -144,7 +144,14 @@ pub(crate) async fn compare(
     Id(id): Id,
     Body(asked): Body<RuleText>,
 ) -> Result<Json<Compared>, Problem> {
-    blocking(move || Ok(Json(engine.compare_policy(&id, &asked.text, &who)?))).await
+    blocking(move || {
+        Ok(Json(engine.rules().compare_draft(
+            &id,
+            &asked.text,
+            &who,
+        )?))
+    })
+    .await
 }
 
 pub(crate) fn compare_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
@@ -161,7 +168,7 @@ pub(crate) async fn versions(
 ) -> Result<Json<Vec<VersionView>>, Problem> {
     let limit = page(params.limit);
     blocking(move || {
-        Ok(Json(engine.policy_versions(
+        Ok(Json(engine.rules().list_versions(
             &id,
             params.before,
             limit,
@@ -189,7 +196,9 @@ pub(crate) async fn back(
         etag,
         phrase: asked.phrase,
     };
-    let back = engine.policy_back(&id, asked.version, save, &who);
+    let back = engine
+        .rules()
+        .restore_version(&id, asked.version, save, &who);
     Ok(answer(back.await?))
 }
 

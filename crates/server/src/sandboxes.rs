@@ -47,7 +47,9 @@ pub(crate) async fn folders(
 ) -> Result<Json<FolderAnswer>, Problem> {
     blocking(move || {
         Ok(Json(FolderAnswer {
-            folder: engine.folder(params.path.as_deref(), &who)?,
+            folder: engine
+                .sandboxes()
+                .look_at_folder(params.path.as_deref(), &who)?,
             guard: Guard::default(),
         }))
     })
@@ -65,7 +67,7 @@ pub(crate) fn folders_docs(op: TransformOperation<'_>) -> TransformOperation<'_>
 
 pub(crate) async fn list(Shared(engine): Shared<Arc<Engine>>, Who(who): Who) -> Json<SandboxList> {
     Json(SandboxList {
-        sandboxes: engine.sandboxes(&who),
+        sandboxes: engine.sandboxes().list(&who),
     })
 }
 
@@ -78,7 +80,7 @@ pub(crate) async fn show(
     Who(who): Who,
     Id(id): Id,
 ) -> Result<Response, Problem> {
-    let found = engine.sandbox(&id, &who)?;
+    let found = engine.sandboxes().find(&id, &who)?;
     Ok(tagged(StatusCode::OK, found.version, found))
 }
 
@@ -93,7 +95,7 @@ pub(crate) async fn create(
     Who(who): Who,
     Body(new): Body<NewSandbox>,
 ) -> Result<Response, Problem> {
-    let made = engine.add_sandbox(new, &who).await?;
+    let made = engine.sandboxes().add(new, &who).await?;
     Ok(tagged(StatusCode::CREATED, made.version, made))
 }
 
@@ -114,7 +116,7 @@ pub(crate) async fn change(
     IfMatch(version): IfMatch,
     Body(patch): Body<SandboxPatch>,
 ) -> Result<Response, Problem> {
-    let changed = engine.change_sandbox(&id, patch, version, &who).await?;
+    let changed = engine.sandboxes().change(&id, patch, version, &who).await?;
     Ok(tagged(StatusCode::OK, changed.version, changed))
 }
 
@@ -131,7 +133,7 @@ pub(crate) async fn remove(
     Id(id): Id,
     IfMatch(version): IfMatch,
 ) -> Result<StatusCode, Problem> {
-    engine.remove_sandbox(&id, version, &who).await?;
+    engine.sandboxes().remove(&id, version, &who).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

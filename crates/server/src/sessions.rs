@@ -52,14 +52,18 @@ pub(crate) async fn list(
     let limit = page(params.limit);
     blocking(move || {
         if let Some(name) = &params.name {
-            let found = engine.session_called(name, params.sandbox.as_deref(), &who)?;
+            let found = engine
+                .sessions()
+                .find_called(name, params.sandbox.as_deref(), &who)?;
             let sessions = found.into_iter().collect();
             return Ok(Json(SessionList {
                 sessions,
                 cursor: None,
             }));
         }
-        let (sessions, cursor) = engine.sessions(params.cursor.as_deref(), limit, &who)?;
+        let (sessions, cursor) = engine
+            .sessions()
+            .list(params.cursor.as_deref(), limit, &who)?;
         Ok(Json(SessionList { sessions, cursor }))
     })
     .await
@@ -74,7 +78,7 @@ pub(crate) async fn show(
     Who(who): Who,
     Id(id): Id,
 ) -> Result<Json<SessionView>, Problem> {
-    Ok(Json(engine.session(&id, &who)?))
+    Ok(Json(engine.sessions().find(&id, &who)?))
 }
 
 pub(crate) fn show_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {

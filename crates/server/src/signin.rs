@@ -46,7 +46,7 @@ pub(crate) async fn link(
     Shared(engine): Shared<Arc<Engine>>,
     Who(who): Who,
 ) -> Result<Json<LinkView>, Problem> {
-    let secret = engine.sign_in_link(&who).await?;
+    let secret = engine.people().sign_in_link(&who).await?;
     Ok(Json(LinkView {
         link: format!("/signin#{secret}"),
         expires_in_seconds: 600,
@@ -65,8 +65,8 @@ pub(crate) async fn enter(
     Body(asked): Body<SignIn>,
 ) -> Result<Response, Problem> {
     let tried = match asked {
-        SignIn::Link { code } => engine.sign_in(&code).await,
-        SignIn::Token { token } => engine.sign_in_with(token.trim()).await,
+        SignIn::Link { code } => engine.people().sign_in(&code).await,
+        SignIn::Token { token } => engine.people().sign_in_with_token(token.trim()).await,
     };
     let (secret, seconds) = match tried {
         Ok(signed_in) => signed_in,
@@ -79,7 +79,8 @@ pub(crate) async fn enter(
         }
     };
     let who = engine
-        .signed_in(&secret)?
+        .people()
+        .find_signed_in(&secret)?
         .ok_or_else(crate::auth::no_token)?;
     let me: Me = about(&engine, &who)?;
     // Behind a proxy there is TLS; a browser sends it nowhere else then.
@@ -112,7 +113,7 @@ pub(crate) async fn leave(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     if let Some(cookie) = cookie(&headers) {
-        engine.sign_out(cookie, &who).await?;
+        engine.people().sign_out(cookie, &who).await?;
     }
     let gone = format!("{COOKIE}=; HttpOnly; SameSite=Strict; Path=/; Max-Age=0");
     Ok((StatusCode::NO_CONTENT, [(header::SET_COOKIE, gone)]).into_response())

@@ -105,7 +105,7 @@ pub(crate) async fn save_blacklist(
     Body(new): Body<NewBlacklist>,
 ) -> Result<Json<BlacklistView>, Problem> {
     let list = read_blacklist(new.entries)?;
-    engine.save_blacklist(&list, &principal).await?;
+    engine.rules().save_blacklist(&list, &principal).await?;
     Ok(Json(blacklist_view(&engine)))
 }
 
@@ -118,7 +118,7 @@ pub(crate) async fn reset_blacklist(
     Shared(engine): Shared<Arc<Engine>>,
     Who(principal): Who,
 ) -> Result<Json<BlacklistView>, Problem> {
-    engine.reset_blacklist(&principal).await?;
+    engine.rules().reset_blacklist(&principal).await?;
     Ok(Json(blacklist_view(&engine)))
 }
 
@@ -134,9 +134,9 @@ pub(crate) async fn listed(
 ) -> Result<Json<Listed>, Problem> {
     let list = match new.entries {
         Some(entries) => read_blacklist(entries)?,
-        None => engine.blacklist().list,
+        None => engine.rules().blacklist().list,
     };
-    blocking(move || Ok(Json(engine.blacklist_meets(&list, &who)?))).await
+    blocking(move || Ok(Json(engine.rules().try_blacklist(&list, &who)?))).await
 }
 
 pub(crate) fn listed_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
@@ -158,7 +158,7 @@ fn read_blacklist(entries: Vec<String>) -> Result<Blacklist, Problem> {
 }
 
 fn blacklist_view(engine: &Engine) -> BlacklistView {
-    let file = engine.blacklist();
+    let file = engine.rules().blacklist();
     BlacklistView {
         entries: file.list.entries().to_vec(),
         defaults: Blacklist::default().entries().to_vec(),

@@ -22,7 +22,7 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// Exports spans while the server runs. Spans that the collector does not accept
 /// are lost, and counted.
 pub(crate) async fn export(engine: Arc<Engine>, endpoint: String, client: HttpClient) {
-    let Some(mut spans) = engine.spans() else {
+    let Some(mut spans) = engine.tracer().take_spans() else {
         return;
     };
     let url = format!("{}/v1/traces", endpoint.trim_end_matches('/'));
@@ -32,7 +32,7 @@ pub(crate) async fn export(engine: Arc<Engine>, endpoint: String, client: HttpCl
         let posted = tokio::time::timeout(TIMEOUT, post).await;
         let posted = posted.unwrap_or_else(|_| Err("no answer".into()));
         if let Err(why) = &posted {
-            engine.lose_spans(batch.len() as u64);
+            engine.tracer().count_lost(batch.len() as u64);
             // Logged once, and not for each batch while the collector is down.
             if is_working {
                 tracing::warn!(endpoint, why, "spans are lost");

@@ -55,7 +55,11 @@ fn limits_and_order_do_not_depend_on_the_wall_clock() {
             let most = PATIENCE.as_millis() as f64;
             assert!((400.0..most).contains(&spent), "{spent} ms, not {jump} s");
         }
-        let verified = engine.verify(&Principal::library("test")).await.unwrap();
+        let verified = engine
+            .audit()
+            .verify(&Principal::library("test"))
+            .await
+            .unwrap();
         assert_eq!((verified.entries, verified.fault), (2 + 3 * 4, None));
     });
 }

@@ -95,7 +95,7 @@ impl Office {
         let mut people = HashMap::new();
         for &(name, role) in PEOPLE {
             let token = self.token(&engine, name, role).await;
-            let somebody = engine.bearer(&token).await.unwrap();
+            let somebody = engine.people().find_bearer(&token).await.unwrap();
             people.insert(name, somebody.expect("a token that counts"));
         }
         Desk {
@@ -110,7 +110,7 @@ impl Office {
         if let Some(token) = known {
             return token;
         }
-        let owner = Principal::library(engine.owner_name());
+        let owner = Principal::library(engine.people().owner_name());
         let person = NewPerson {
             principal_id: name.into(),
             role,
@@ -118,8 +118,12 @@ impl Office {
             sandboxes: None,
             default_sandbox: Some("default".into()),
         };
-        engine.add_person(person, &owner).await.unwrap();
-        let new = engine.new_token(name, "", None, &owner).await.unwrap();
+        engine.people().add(person, &owner).await.unwrap();
+        let new = engine
+            .people()
+            .add_token(name, "", None, &owner)
+            .await
+            .unwrap();
         self.tokens.lock().unwrap().insert(name, new.token.clone());
         new.token
     }
@@ -133,7 +137,7 @@ impl Desk {
 
     /// The server's owner.
     pub(crate) fn owner(&self) -> Principal {
-        Principal::library(self.engine.owner_name())
+        Principal::library(self.engine.people().owner_name())
     }
 
     /// A request of somebody who does not wait for the answer.
@@ -233,7 +237,7 @@ impl Desk {
 
     /// What the audit says became of a run, in order.
     pub(crate) fn told(&self, id: &str) -> Vec<String> {
-        let entries = self.engine.entries_of(&self.run(id)).unwrap();
+        let entries = self.engine.audit().entries_of(&self.run(id)).unwrap();
         let kind = |entry: &Value| entry["kind"].as_str().expect("a kind").to_owned();
         let kinds = entries.iter().map(kind);
         kinds.filter(|kind| kind.starts_with("run.")).collect()

@@ -224,7 +224,7 @@ fn whatever_comes_while_work_is_paused_and_resumed_goes_on_once() {
         }
         let olga = desk.who("olga");
         while asking.iter().any(|task| !task.is_finished()) {
-            desk.engine.pause(None, None, olga).await.unwrap();
+            desk.engine.pauses().pause(None, None, olga).await.unwrap();
             tokio::task::yield_now().await;
             // Twice, as two people would.
             let (one, two) = tokio::join!(
@@ -267,7 +267,7 @@ fn more_than_may_run_at_once_goes_on_one_after_the_other() {
     office.config.max_running = 2;
     office.open(async |desk| {
         let olga = desk.who("olga");
-        desk.engine.pause(None, None, olga).await.unwrap();
+        desk.engine.pauses().pause(None, None, olga).await.unwrap();
         let mut runs = vec![];
         for _ in 0..5 {
             runs.push(
@@ -304,7 +304,7 @@ fn what_is_held_is_withdrawn_or_goes_on_and_not_both() {
         let (mut withdrawn, times) = (0, races(150));
         let olga = desk.who("olga");
         for n in 0..times {
-            desk.engine.pause(None, None, olga).await.unwrap();
+            desk.engine.pauses().pause(None, None, olga).await.unwrap();
             let command = ["ls".to_owned(), format!("touch {n}")][n % 2].clone();
             let run = desk.ask(desk.external("coder", &command)).await;
             assert_eq!(run.state, State::Held);

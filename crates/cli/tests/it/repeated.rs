@@ -146,7 +146,7 @@ fn whatever_becomes_of_it_at_once_is_one_run() {
                 _ => (format!("touch {n}"), State::Held),
             };
             if state == State::Held {
-                desk.engine.pause(None, None, &olga).await.unwrap();
+                desk.engine.pauses().pause(None, None, &olga).await.unwrap();
             }
             let request = Request {
                 key: Some(n.to_string()),

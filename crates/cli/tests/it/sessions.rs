@@ -206,7 +206,7 @@ fn nothing_waits_in_a_session_that_is_closed() {
             let next = desk.ask(request("touch next".into())).await;
             let next = next.session_id.expect("a session");
             assert_ne!(next, id);
-            let open = desk.engine.session(&next, coder).unwrap();
+            let open = desk.engine.sessions().find(&next, coder).unwrap();
             assert_eq!(open.closed_at, None);
             desk.engine.close_session(&next, None, coder).await.unwrap();
         }

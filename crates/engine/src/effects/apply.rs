@@ -14,7 +14,6 @@ use weighlock_store::{ApprovalState, ChangesRow, ChangesState, Command, Durabili
 use super::apart;
 use super::copy::Copied;
 use super::question::Looked;
-use super::view::ChangesView;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::follow::RETRY_EVERY;
@@ -22,6 +21,7 @@ use crate::id;
 use crate::inbox::{Decision, DecisionKind};
 use crate::measures::SETTLED;
 use crate::principal::{Principal, Right};
+use crate::view::ChangesView;
 use crate::view::{Reason, Run, stored};
 
 impl Engine {
@@ -37,7 +37,7 @@ impl Engine {
         let others = self.lives.ids();
         let place = Place {
             dir: self.undo_dir(run),
-            durable: self.config.durability == Durability::Power,
+            durable: self.core.config.durability == Durability::Power,
             alone: others.iter().all(|other| other == run) && !self.is_copy_seen(run),
         };
         let applying = changes.clone();
@@ -57,7 +57,7 @@ impl Engine {
 
     /// Returns whether a command waits for an answer about its changes.
     pub(crate) fn holds_changes(&self, run: &str) -> Result<bool, Error> {
-        let row = self.store.changes(run)?;
+        let row = self.core.store.changes(run)?;
         Ok(row.is_some_and(|row| row.state == ChangesState::Held))
     }
 
@@ -84,10 +84,10 @@ impl Engine {
 
     async fn apply_held(&self, command: Command, by: &str) -> Result<(), Error> {
         let _one = self.committing.lock().await;
-        let (since, run) = (self.clock.micros(), command.id.clone());
+        let (since, run) = (self.core.clock.micros(), command.id.clone());
         let undo = self.undo_dir(&command.id);
         let applied = apart(move || applied_before(&undo)).await?;
-        let row = self.store.changes(&command.id)?;
+        let row = self.core.store.changes(&command.id)?;
         let row = row.filter(|row| row.state == ChangesState::Held);
         let row = row.ok_or_else(|| Error::NoChanges {
             id: id::short(&command.id),
@@ -100,14 +100,14 @@ impl Engine {
             }
         };
         let recorded = self.record_held_applied(command, row, &applied, by).await;
-        self.trace(&run, "commit", since);
+        self.tracer.trace_stage(&run, "commit", since);
         recorded
     }
 
     /// Brings to an end what an earlier server was applying, and removes
     /// copies that nothing needs.
     pub(crate) async fn recover_held(&self) -> Result<(), Error> {
-        let undo = self.config.state_dir.join("undo");
+        let undo = self.core.config.state_dir.join("undo");
         for entry in fs::read_dir(undo).into_iter().flatten().flatten() {
             let dir = entry.path();
             if is_unfinished(&dir)
@@ -116,7 +116,7 @@ impl Engine {
                 tracing::error!(%error, "cannot bring to an end what was being applied");
             }
         }
-        for row in self.store.held_changes(None)? {
+        for row in self.core.store.held_changes(None)? {
             let dir = self.undo_dir(&row.run);
             if !dir.exists() || is_unfinished(&dir) {
                 continue;
@@ -190,7 +190,7 @@ impl Engine {
         detail.reason = None;
         detail.changes = Some(view.clone());
         command.state = view.ended_as.unwrap_or(State::Succeeded);
-        command.updated_at = self.clock.micros();
+        command.updated_at = self.core.clock.micros();
         command.open = false;
         command.detail = stored(&detail);
         let row = self.row(
@@ -205,9 +205,10 @@ impl Engine {
         if was == State::Waiting {
             told[SETTLED] = command.state.word().into();
         }
-        let entry = self.entry_of("changes.applied", by, &command, told);
+        let entry = self.core.entry_of("changes.applied", by, &command, told);
         let id = command.id.clone();
         let settled = self
+            .core
             .store
             .settle_changes(command, Some(was), row, vec![entry]);
         settled.await?;
@@ -228,19 +229,22 @@ impl Engine {
         state: State,
         reason: Reason,
     ) -> Result<(), Error> {
-        let Some(row) = self.store.changes(&command.id)? else {
+        let Some(row) = self.core.store.changes(&command.id)? else {
             return Ok(());
         };
         let was = command.state;
         let told = json!({ "state": state, "reason": reason.text });
-        let entry = self.entry_of("changes.not_applied", "weighlock", &command, told);
+        let entry = self
+            .core
+            .entry_of("changes.not_applied", "weighlock", &command, told);
         let mut detail = Run::from_command(command.clone()).detail;
         detail.reason = Some(reason);
         command.detail = stored(&detail);
         command.state = state;
-        command.updated_at = self.clock.micros();
+        command.updated_at = self.core.clock.micros();
         let id = command.id.clone();
-        self.store
+        self.core
+            .store
             .settle_changes(command, Some(was), row, vec![entry])
             .await?;
         self.waiters.tell(&id);
@@ -256,7 +260,7 @@ impl Engine {
         who: &Principal,
     ) -> Result<Run, Error> {
         let (run, command) = self.held_by(id, who).await?;
-        let row = self.store.changes(&run.command_id)?;
+        let row = self.core.store.changes(&run.command_id)?;
         let shown = hash.is_none_or(|hash| row.as_ref().is_some_and(|row| row.hash == hash));
         if !shown {
             return Err(Error::PayloadChanged { approval: None });
@@ -303,7 +307,7 @@ impl Engine {
     async fn note_applied(&self, row: ChangesRow) -> Result<bool, Error> {
         let dir = self.undo_dir(&row.run);
         let applied = apart(move || applied_before(&dir)).await?;
-        let command = self.store.named(&row.run)?.pop();
+        let command = self.core.store.named(&row.run)?.pop();
         let (Some(applied), Some(command)) = (applied, command) else {
             return Ok(false);
         };
@@ -319,7 +323,7 @@ impl Engine {
         if let Some(pause) = self.pauses.of(&command.requested_by) {
             return Err(Error::Paused { by: pause.by });
         }
-        if self.config.approvals.four_eyes && command.requested_by == who.name() {
+        if self.core.config.approvals.four_eyes && command.requested_by == who.name() {
             return Err(Error::OwnRequest);
         }
         let looked = self.look_at_held(command).await?;
@@ -363,10 +367,10 @@ impl Engine {
     async fn held_by(&self, id: &str, who: &Principal) -> Result<(Run, Command), Error> {
         let run = self.find(id, who)?;
         if who.is_agent() {
-            return Err(self.never_agents("decide", Some(id), who).await);
+            return Err(self.core.refuse_agent("decide", Some(id), who).await);
         }
         who.check(Right::Decide)?;
-        let command = self.store.named(&run.command_id)?.pop();
+        let command = self.core.store.named(&run.command_id)?.pop();
         match command.filter(|command| self.holds_changes(&command.id).unwrap_or(false)) {
             Some(command) => Ok((run, command)),
             None => Err(Error::NoChanges { id: run.short_id }),
@@ -377,14 +381,14 @@ impl Engine {
         let Some(id) = &command.approval else {
             return Ok(None);
         };
-        let found = self.store.approvals_named(id)?.pop();
+        let found = self.core.store.approvals_named(id)?.pop();
         Ok(found.filter(|approval| approval.state == ApprovalState::Pending))
     }
 
     /// Returns the runs whose held changes were built on one's, and which
     /// would go with them; the newest first.
     pub(crate) fn built_on(&self, run: &str) -> Result<Vec<ChangesRow>, Error> {
-        let mut held = self.store.held_changes(None)?;
+        let mut held = self.core.store.held_changes(None)?;
         held.retain(|row| row.below.iter().any(|below| below == run));
         Ok(held)
     }
@@ -393,7 +397,7 @@ impl Engine {
     /// still asked about those is answered. Says no if they are decided about.
     pub(crate) async fn throw_away(&self, run: &str, by: &str) -> Result<bool, Error> {
         let _one = self.committing.lock().await;
-        let held = self.store.changes(run)?;
+        let held = self.core.store.changes(run)?;
         let Some(row) = held.filter(|row| row.state == ChangesState::Held) else {
             return Ok(false);
         };
@@ -414,7 +418,7 @@ impl Engine {
         by: &str,
         with: Option<&str>,
     ) -> Result<(), Error> {
-        let Some(mut command) = self.store.named(&row.run)?.pop() else {
+        let Some(mut command) = self.core.store.named(&row.run)?.pop() else {
             return Ok(());
         };
         if let Some(open) = self.open_question(&command)? {
@@ -429,7 +433,7 @@ impl Engine {
             let reason = Reason::new("rejected", text);
             self.close_question(&open.id, ApprovalState::Rejected, by, reason)
                 .await?;
-            command = self.store.named(&row.run)?.pop().unwrap_or(command);
+            command = self.core.store.named(&row.run)?.pop().unwrap_or(command);
         }
         let mut detail = Run::from_command(command.clone()).detail;
         if let Some(view) = &mut detail.changes {
@@ -439,10 +443,11 @@ impl Engine {
         let mut body = ChangesView::from_row(&row);
         body.state = "discarded".into();
         let told = json!({ "hash": row.hash, "summary": body.summary, "by": by, "with": with });
-        let entry = self.entry_of("changes.discarded", by, &command, told);
+        let entry = self.core.entry_of("changes.discarded", by, &command, told);
         let id = row.run.clone();
         let row = self.row(&command, ChangesState::Discarded, &body, &row.below, 0);
-        self.store
+        self.core
+            .store
             .settle_changes(command, None, row, vec![entry])
             .await?;
         self.drop_copy(&id).await;

@@ -136,12 +136,13 @@ impl Engine {
     /// is allowed on no copy.
     fn said(&self, case: &Case) -> Option<Review> {
         let who = &case.request.principal;
-        let decides =
-            !who.is_agent() && who.check(Right::Decide).is_ok() && !self.config.approvals.four_eyes;
+        let decides = !who.is_agent()
+            && who.check(Right::Decide).is_ok()
+            && !self.core.config.approvals.four_eyes;
         let wished = case.request.review.filter(|_| decides);
         { wished.filter(|&wished| wished != Review::Before) }
             .or(case.known.sandbox.review)
-            .or(self.config.effects.review)
+            .or(self.core.config.effects.review)
     }
 
     /// Returns whether a command that would be asked about is tried instead.
@@ -224,7 +225,7 @@ impl Engine {
         layers.show_below(below);
         if let Manner::Copy = manner {
             let dir = self.copy_dir(run);
-            if let Some(inodes) = Inodes::of(&self.config.state_dir)
+            if let Some(inodes) = Inodes::of(&self.core.config.state_dir)
                 && inodes.are_short()
             {
                 return Err(Error::FewInodes { inodes });
@@ -238,7 +239,7 @@ impl Engine {
     /// Returns the undecided changes of a session that a run sees, the newest
     /// first. A run that is tried again sees those that it saw before.
     fn copies_below(&self, session: &str, run: &str) -> Result<Vec<LowerCopy>, Error> {
-        let held = self.store.held_changes(Some(session))?;
+        let held = self.core.store.held_changes(Some(session))?;
         let older = held.into_iter().filter(|row| *row.run < *run);
         let copies = older.filter_map(|row| {
             let copied = Copied::load(&self.copy_dir(&row.run)).ok().flatten()?;
@@ -294,7 +295,7 @@ impl Engine {
     /// Returns the same for a sandbox as such. One that is as many projects as
     /// there are directories has none at hand, and an empty one stands for them.
     pub(crate) fn why_no_copies(&self, sandbox: &Sandbox) -> Option<String> {
-        let base = &self.config.base;
+        let base = &self.core.config.base;
         if self.walls.usable_directory(sandbox, base).is_some() {
             return self.why_no_copy(sandbox, base);
         }
@@ -323,7 +324,7 @@ impl Engine {
         dir: impl FnOnce(&Path) -> io::Result<PathBuf>,
     ) -> Option<String> {
         // One of its own: others may try the same directory now.
-        let name = self.ids.next_as("try", self.clock.micros());
+        let name = self.core.ids.next_as("try", self.core.clock.micros());
         let comes = self.coming.announce(&name, || Ok::<_, Infallible>(vec![]));
         let place = self.copy_dir(&name);
         let made = dir(&place).and_then(|dir| Layer::make(&place, &dir).map(|_| dir));

@@ -15,14 +15,15 @@ use weighlock_walls::{Sandbox, WorkDir};
 
 use super::copy::Copied;
 use super::list::{ChangesInfo, FileDiff, Looking};
-use super::view::ChangesView;
-use super::{CHANGES, apart};
+use super::{CHANGES, apart, copy_dir};
+use crate::core::Core;
 use crate::engine::Engine;
 use crate::error::{Error, brief};
-use crate::judge::clean;
 use crate::principal::Principal;
-use crate::project::View;
-use crate::view::{Run, time};
+use crate::rules::clean;
+use crate::time;
+use crate::view::ChangesView;
+use crate::view::Run;
 
 /// The undecided changes of one session.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -54,12 +55,24 @@ pub struct DraftRun {
     pub kept_until: String,
 }
 
+/// Finds where the held changes of a session are: each directory with the one
+/// that has changes to it.
+pub(crate) fn held_layers(core: &Core, session: &str) -> Result<Vec<(PathBuf, PathBuf)>, Error> {
+    let mut layers = vec![];
+    for row in core.store.held_changes(Some(session))? {
+        let dir = copy_dir(core, &row.run);
+        let copied = Copied::load(&dir).map_err(Error::file(&dir))?;
+        layers.extend(copied.iter().flat_map(Copied::uppers));
+    }
+    Ok(layers)
+}
+
 impl Engine {
     /// Lists the undecided changes that somebody may see, by session.
     pub fn drafts(&self, session: Option<&str>, who: &Principal) -> Result<Vec<Draft>, Error> {
         let mut drafts: BTreeMap<String, Draft> = BTreeMap::new();
-        for row in self.store.held_changes(session)?.into_iter().rev() {
-            let Some(command) = self.store.named(&row.run)?.pop() else {
+        for row in self.core.store.held_changes(session)?.into_iter().rev() {
+            let Some(command) = self.core.store.named(&row.run)?.pop() else {
                 continue;
             };
             if !who.sees(&command.requested_by, command.sandbox.as_deref()) {
@@ -79,7 +92,7 @@ impl Engine {
     }
 
     fn draft_run(&self, run: Run, row: &ChangesRow) -> DraftRun {
-        let age = self.draft_age().as_micros() as i64;
+        let age = self.limits.draft_age().as_micros() as i64;
         let waiting = run.state == weighlock_store::State::Waiting;
         DraftRun {
             changes: ChangesView::from_row(row),
@@ -103,7 +116,7 @@ impl Engine {
         if !path.starts_with(whole) || path.to_str().is_none() {
             return Ok(None);
         }
-        for row in self.store.held_changes(Some(session))? {
+        for row in self.core.store.held_changes(Some(session))? {
             let copied = Copied::load(&self.copy_dir(&row.run)).ok().flatten();
             let roots = copied.map_or(vec![], |copied| copied.roots);
             let found = roots.iter().find_map(|root| open_upper(root, &path));
@@ -112,33 +125,6 @@ impl Engine {
             }
         }
         Ok(None)
-    }
-
-    /// Returns the files that a run sees which only reads.
-    pub(crate) fn view_at(
-        &self,
-        sandbox: &Sandbox,
-        cwd: &Path,
-        session: Option<&str>,
-    ) -> Result<View, Error> {
-        let root = self.walls.usable_directory(sandbox, cwd);
-        let homes = self.walls.homes_of(&sandbox.id);
-        let mut layers: Vec<_> = homes
-            .iter()
-            .map(|at| (self.walls.home().to_owned(), at.clone()))
-            .collect();
-        if let Some(session) = session {
-            for row in self.store.held_changes(Some(session))? {
-                let dir = self.copy_dir(&row.run);
-                let copied = Copied::load(&dir).map_err(Error::file(&dir))?;
-                layers.extend(copied.iter().flat_map(Copied::uppers));
-            }
-        }
-        Ok(View {
-            root: root.unwrap_or_else(|| cwd.to_owned()),
-            layers,
-            homes,
-        })
     }
 
     /// Returns a session's whole draft as one set of changes. Reads files: not

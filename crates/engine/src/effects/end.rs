@@ -12,11 +12,11 @@ use weighlock_store::{ChangesRow, ChangesState, Command, Durability, Entry, Stat
 
 use super::apply::applied_before;
 use super::copy::Copied;
-use super::view::ChangesView;
 use super::{CHANGES, apart};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::measures::SETTLED;
+use crate::view::ChangesView;
 use crate::view::{Detail, Reason, Run};
 
 /// A run that has ended, with what is known about it.
@@ -66,7 +66,7 @@ impl Engine {
             entry,
             tell,
         };
-        let (since, run) = (self.clock.micros(), ended.command.id.clone());
+        let (since, run) = (self.core.clock.micros(), ended.command.id.clone());
         match self.look_at_copy(&run).await {
             Err(error) => self.cannot_read(ended, &error).await,
             Ok(Copy::Applied(copied, applied)) => {
@@ -74,7 +74,7 @@ impl Engine {
             }
             Ok(Copy::Changed(found)) => self.settle_found(ended, *found).await,
         }
-        self.trace(&run, "settle", since);
+        self.tracer.trace_stage(&run, "settle", since);
     }
 
     async fn settle_found(&self, ended: Ended<'_>, found: Found) {
@@ -97,7 +97,7 @@ impl Engine {
     /// Finds what a run changed, and judges it.
     async fn look_at_copy(&self, run: &str) -> Result<Copy, Error> {
         let (dir, undo) = (self.copy_dir(run), self.undo_dir(run));
-        let durable = self.config.durability == Durability::Power;
+        let durable = self.core.config.durability == Durability::Power;
         let looked = apart(move || {
             let lost = Error::file(&dir);
             let copied = Copied::load(&dir).map_err(&lost)?;
@@ -179,7 +179,9 @@ impl Engine {
         );
         let told = json!({ "hash": view.hash, "summary": view.summary, "paths": view.paths,
                            "by": "policy" });
-        let entry = self.entry_of("changes.applied", "policy", ended.command, told);
+        let entry = self
+            .core
+            .entry_of("changes.applied", "policy", ended.command, told);
         ended.detail.changes = Some(view);
         let entries = vec![ended.entry, entry];
         self.part_from_copy(&copied).await;
@@ -214,7 +216,9 @@ impl Engine {
         );
         let told = json!({ "hash": view.hash, "summary": view.summary, "paths": view.paths,
                            "reason": reason.text });
-        let entry = self.entry_of("changes.discarded", "policy", ended.command, told);
+        let entry = self
+            .core
+            .entry_of("changes.discarded", "policy", ended.command, told);
         ended.detail.changes = Some(view);
         ended.detail.reason = Some(reason);
         let entries = vec![ended.entry, entry];
@@ -267,7 +271,7 @@ impl Engine {
             hash: view.hash.clone(),
             below: below.to_vec(),
             bytes,
-            updated_at: self.clock.micros(),
+            updated_at: self.core.clock.micros(),
             body: serde_json::to_value(view).expect("a view is plain data"),
         }
     }
@@ -276,7 +280,7 @@ impl Engine {
     fn depends(&self, found: &Found) -> bool {
         let mut held: BTreeSet<PathBuf> = BTreeSet::new();
         for run in &found.copied.below {
-            let row = self.store.changes(run).ok().flatten();
+            let row = self.core.store.changes(run).ok().flatten();
             if row.is_some_and(|row| row.state == ChangesState::Held)
                 && let Ok(changes) = Changes::load(&self.copy_dir(run).join(CHANGES))
             {

@@ -10,7 +10,6 @@ use weighlock_store::Risk;
 use super::copy::Copied;
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::policy::For;
 
 impl Engine {
     /// Judges what a run changed, by the rules as they are now.
@@ -35,17 +34,13 @@ impl Engine {
     /// Returns what changes are judged by.
     pub(super) fn judge_for(&self, changes: &Changes, copied: &Copied) -> Result<Judge, Error> {
         let request = self.revive(&copied.request)?;
-        let known = self.workplace(request.sandbox.as_deref(), &request.principal)?;
-        let who = For {
-            agent: request.profile(),
-            sandbox: &known.sandbox.name,
-            layers: &known.layers,
-        };
-        let in_force = self.policy.current();
+        let known = self
+            .sandboxes
+            .find_workplace(request.sandbox.as_deref(), &request.principal)?;
         let live = changes.roots.iter().map(|root| &root.live);
         let run = live.flat_map(|dir| self.walls.protected_paths(dir, &known.sandbox.unprotected));
         Ok(Judge {
-            rules: self.policy.rules(&in_force, None, &who, None),
+            rules: self.rules.rules_for(&request, &known),
             run: run.collect(),
             home: self.walls.home().to_owned(),
         })

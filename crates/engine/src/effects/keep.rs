@@ -11,10 +11,10 @@ use weighlock_store::{ChangesState, State};
 
 use super::apart;
 use super::copy::Copied;
-use super::view::ChangesView;
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::live::lock;
+use crate::mutex::lock;
+use crate::view::ChangesView;
 use crate::view::{Run, stored};
 
 /// Runs that are about to begin, with the runs whose copies they will see.
@@ -82,7 +82,7 @@ impl Engine {
     /// Removes copies that nothing needs any more: of changes that were
     /// applied or thrown away, and of runs that are no more.
     pub(crate) async fn sweep_copies(&self) {
-        let dir = self.config.state_dir.join("layers");
+        let dir = self.core.config.state_dir.join("layers");
         let mut unneeded = vec![];
         {
             let coming = lock(&self.coming.0);
@@ -107,11 +107,16 @@ impl Engine {
 
     /// Held changes, and runs that have not been settled.
     fn is_needed(&self, run: &str) -> bool {
-        let Ok(row) = self.store.changes(run) else {
+        let Ok(row) = self.core.store.changes(run) else {
             return true;
         };
         let held = row.is_some_and(|row| row.state == ChangesState::Held);
-        let command = self.store.named(run).ok().and_then(|mut found| found.pop());
+        let command = self
+            .core
+            .store
+            .named(run)
+            .ok()
+            .and_then(|mut found| found.pop());
         held || command.is_some_and(|command| command.open || command.state == State::Running)
     }
 
@@ -125,7 +130,7 @@ impl Engine {
             }
             used.extend(self.lives.below(&run));
         }
-        for row in self.store.held_changes(None).unwrap_or_default() {
+        for row in self.core.store.held_changes(None).unwrap_or_default() {
             used.extend(row.below);
         }
         used
@@ -135,10 +140,10 @@ impl Engine {
     /// too old, and held changes that nobody wanted for long enough.
     pub(crate) async fn tidy_effects(&self) -> Result<(), Error> {
         self.looked_at.tidy();
-        let oldest = self.steady_now() - self.undo_age().as_micros() as i64;
-        let mut kept = self.store.image_bytes()?;
-        for row in self.store.oldest_images(BATCH)? {
-            if kept <= self.undo_bytes() && row.updated_at >= oldest {
+        let oldest = self.steady_now() - self.limits.undo_age().as_micros() as i64;
+        let mut kept = self.core.store.image_bytes()?;
+        for row in self.core.store.oldest_images(BATCH)? {
+            if kept <= self.limits.undo_bytes() && row.updated_at >= oldest {
                 break;
             }
             kept = kept.saturating_sub(row.bytes);
@@ -149,26 +154,32 @@ impl Engine {
             let mut view = ChangesView::from_row(&row);
             view.can_undo = false;
             let told = json!({ "bytes": row.bytes });
-            let entry = self.entry("undo.forgotten", "weighlock", Some(&row.run), told);
+            let entry = self
+                .core
+                .entry("undo.forgotten", "weighlock", Some(&row.run), told);
             let row = weighlock_store::ChangesRow {
                 bytes: 0,
                 body: serde_json::to_value(&view).expect("a view is plain data"),
                 ..row
             };
-            let Some(mut command) = self.store.named(&row.run)?.pop() else {
-                self.store.update_changes(vec![row], vec![entry]).await?;
+            let Some(mut command) = self.core.store.named(&row.run)?.pop() else {
+                self.core
+                    .store
+                    .update_changes(vec![row], vec![entry])
+                    .await?;
                 continue;
             };
             let mut detail = Run::from_command(command.clone()).detail;
             detail.changes = Some(view);
             command.detail = stored(&detail);
-            self.store
+            self.core
+                .store
                 .settle_changes(command, None, row, vec![entry])
                 .await?;
         }
-        let oldest = self.steady_now() - self.draft_age().as_micros() as i64;
-        for row in self.store.held_changes(None)? {
-            let command = self.store.named(&row.run)?.pop();
+        let oldest = self.steady_now() - self.limits.draft_age().as_micros() as i64;
+        for row in self.core.store.held_changes(None)? {
+            let command = self.core.store.named(&row.run)?.pop();
             let asked = command.is_some_and(|command| command.state == State::Waiting);
             if row.updated_at < oldest && !asked {
                 self.throw_away(&row.run, "clock").await?;

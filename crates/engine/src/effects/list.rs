@@ -11,13 +11,13 @@ use weighlock_store::{ChangesRow, ChangesState};
 
 use super::CHANGES;
 use super::copy::Copied;
-use super::view::{ChangesView, rank, shown};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::id;
-use crate::live::lock;
+use crate::mutex::lock;
 use crate::principal::Principal;
 use crate::view::Run;
+use crate::view::{ChangesView, ConflictInfo, rank, shown};
 
 /// How many lines of a diff are told at once, at the most.
 const MAX_LINES: u64 = 5000;
@@ -91,15 +91,6 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// Something that is not as the run saw it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct ConflictInfo {
-    /// Relative to the directory, or whole where it is elsewhere.
-    pub path: String,
-    /// What happened to it.
-    pub why: String,
-}
-
 /// The diff of one file, a page of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FileDiff {
@@ -170,7 +161,7 @@ impl Engine {
         info.needed_by = needed_by.iter().map(|row| id::short(&row.run)).collect();
         info.command_id = Some(run.command_id.clone());
         let approval = run.approval_id.as_deref().unwrap_or_default();
-        if let Some(question) = self.store.approvals_named(approval)?.pop() {
+        if let Some(question) = self.core.store.approvals_named(approval)?.pop() {
             let header = question.body["effect"]["header"].as_str();
             info.header = header.unwrap_or_default().into();
         }
@@ -285,7 +276,7 @@ impl Engine {
         let none = || Error::NoChanges {
             id: run.short_id.clone(),
         };
-        let row = self.store.changes(&run.command_id)?.ok_or_else(none)?;
+        let row = self.core.store.changes(&run.command_id)?.ok_or_else(none)?;
         let name = format!("{} {} {:?}", row.run, row.updated_at, row.state);
         self.looked_at.get(name, || self.read_changes(row, &none))
     }
@@ -412,5 +403,18 @@ pub(crate) fn conflict_info(changes: &Changes, conflict: &Conflict) -> ConflictI
     ConflictInfo {
         path: shown(changes, &change),
         why: conflict.why.clone(),
+    }
+}
+
+impl Error {
+    /// Makes the error for files that are not as changes need them.
+    pub(crate) fn conflicts(changes: &Changes, conflicts: &[Conflict]) -> Self {
+        let lines = conflicts.iter().map(|conflict| {
+            let info = conflict_info(changes, conflict);
+            format!("{} ({})", info.path, info.why)
+        });
+        Self::Conflicts {
+            paths: lines.collect(),
+        }
     }
 }

@@ -19,16 +19,16 @@ mod list;
 mod question;
 mod try_out;
 mod undo;
-mod view;
 mod words;
 
 use std::path::PathBuf;
 
+pub(crate) use self::draft::held_layers;
 pub use self::draft::{Draft, DraftRun};
 pub(crate) use self::keep::{Comes, Coming};
-pub use self::list::{ChangeInfo, ChangesInfo, ConflictInfo, FileDiff};
-pub(crate) use self::list::{LookedAt, conflict_info};
-pub use self::view::ChangesView;
+pub(crate) use self::list::LookedAt;
+pub use self::list::{ChangeInfo, ChangesInfo, FileDiff};
+use crate::core::Core;
 use crate::engine::Engine;
 
 /// The name of what is known about a copy, in its directory.
@@ -44,14 +44,19 @@ async fn apart<T: Send + 'static>(deed: impl FnOnce() -> T + Send + 'static) -> 
         .expect("looking and applying do not panic")
 }
 
+/// Returns the directory of a run's copy.
+fn copy_dir(core: &Core, run: &str) -> PathBuf {
+    core.config.state_dir.join("layers").join(run)
+}
+
 impl Engine {
     /// Where a run's copy is.
     fn copy_dir(&self, run: &str) -> PathBuf {
-        self.config.state_dir.join("layers").join(run)
+        copy_dir(&self.core, run)
     }
 
     /// Where is what taking a run's changes back needs.
     fn undo_dir(&self, run: &str) -> PathBuf {
-        self.config.state_dir.join("undo").join(run)
+        self.core.config.state_dir.join("undo").join(run)
     }
 }

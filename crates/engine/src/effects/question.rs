@@ -14,18 +14,21 @@ use weighlock_store::{
 use super::copy::Copied;
 use super::end::{Ended, Found};
 use super::judge::risk;
-use super::list::{ConflictInfo, conflict_info};
-use super::view::ChangesView;
+use super::list::conflict_info;
 use super::words::{header, stopped, summary, waiting};
 use super::{CHANGES, apart};
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::explain::{ReasonView, reason_view};
 use crate::follow::RETRY_EVERY;
+use crate::hex::hex;
 use crate::id;
-use crate::inbox::{Tried, of_the_request};
+use crate::inbox::of_the_request;
 use crate::measures::SETTLED;
-use crate::people::hex;
+use crate::rules::reason_view;
+use crate::view::ChangesView;
+use crate::view::ConflictInfo;
+use crate::view::ReasonView;
+use crate::view::Tried;
 use crate::view::{Reason, Run, stored};
 
 /// What a question about changes has of them.
@@ -101,7 +104,9 @@ impl Engine {
         let told = json!({ "hash": view.hash, "summary": view.summary, "paths": view.paths,
                            "exit_code": command.exit_code, "risk": approval.risk,
                            "fingerprint": approval.fingerprint });
-        let asked = self.entry_of("changes.held", "weighlock", command, told);
+        let asked = self
+            .core
+            .entry_of("changes.held", "weighlock", command, told);
         let ended_as = command.state;
         detail.changes = Some(view);
         command.state = State::Waiting;
@@ -115,6 +120,7 @@ impl Engine {
         let held = loop {
             let (told, mut asked, ended) = (detail.clone(), asked.clone(), entry.clone());
             let held = self
+                .core
                 .store
                 .hold_changes(hold.clone(), move |command, question| {
                     let mut told = told;
@@ -137,7 +143,7 @@ impl Engine {
         match held {
             Held::Asked(question) => {
                 if question.version == 1 {
-                    self.deadlines.set(&question.id, self.answer_time());
+                    self.deadlines.set(&question.id, self.limits.answer_time());
                 }
                 command.approval = Some(question.id.clone());
                 if let Ok(run) = self.recall(&command.id) {
@@ -195,7 +201,7 @@ impl Engine {
             view,
             conflicts,
         } = *asked;
-        let now = self.clock.micros();
+        let now = self.core.clock.micros();
         let risk = risk(&found.changes, &found.judgement);
         let about = Body {
             summary: summary(view),
@@ -223,7 +229,7 @@ impl Engine {
             body.extend(about);
         }
         Approval {
-            id: self.ids.next_as("ap", now),
+            id: self.core.ids.next_as("ap", now),
             state: ApprovalState::Pending,
             fingerprint: fingerprint(&found.changes, conflicts),
             requested_by: command.requested_by.clone(),
@@ -231,7 +237,7 @@ impl Engine {
             risk,
             version: 1,
             created_at: now,
-            expires_at: now + self.answer_time().as_micros() as i64,
+            expires_at: now + self.limits.answer_time().as_micros() as i64,
             decided_at: None,
             decided_by: None,
             count: 1,
@@ -243,15 +249,15 @@ impl Engine {
     /// Looks at the changes behind a question once more.
     pub(crate) async fn look_at_changes(&self, of: &Approval) -> Result<Looked, Error> {
         let gone = || Error::NoSuchApproval { id: of.id.clone() };
-        let runs = self.store.runs_of(&of.id)?;
+        let runs = self.core.store.runs_of(&of.id)?;
         let (run, _) = runs.first().ok_or_else(gone)?;
-        let command = self.store.named(run)?.pop().ok_or_else(gone)?;
+        let command = self.core.store.named(run)?.pop().ok_or_else(gone)?;
         self.look_at_held(&command).await
     }
 
     /// Looks at the changes that a run holds.
     pub(super) async fn look_at_held(&self, command: &Command) -> Result<Looked, Error> {
-        let row = self.store.changes(&command.id)?;
+        let row = self.core.store.changes(&command.id)?;
         let row = row.filter(|row| row.state == ChangesState::Held);
         let row = row.ok_or_else(|| Error::NoChanges {
             id: id::short(&command.id),

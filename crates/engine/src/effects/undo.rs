@@ -11,12 +11,12 @@ use weighlock_store::{ChangesRow, ChangesState, Command, Entry, State};
 
 use super::apart;
 use super::apply::applied_before;
-use super::view::ChangesView;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::follow::RETRY_EVERY;
 use crate::id;
 use crate::principal::{Principal, Right};
+use crate::view::ChangesView;
 use crate::view::{Detail, Reason, Run, stored};
 
 /// The name of what says that a directory belongs to an undo.
@@ -41,10 +41,10 @@ impl Engine {
         for id in ids {
             let run = self.find(id, who)?;
             if who.is_agent() {
-                return Err(self.never_agents("undo", Some(id), who).await);
+                return Err(self.core.refuse_agent("undo", Some(id), who).await);
             }
             who.check(Right::Decide)?;
-            let row = self.store.changes(&run.command_id)?;
+            let row = self.core.store.changes(&run.command_id)?;
             match row.filter(|row| row.state == ChangesState::Applied) {
                 Some(row) => rows.push(row),
                 None => return Err(Error::NotApplied { id: run.short_id }),
@@ -116,13 +116,13 @@ impl Engine {
     /// Writes down that something is to be undone: whatever happens, what
     /// became of it is then found at the next start.
     async fn record_undo(&self, row: &ChangesRow, who: &Principal) -> Result<Command, Error> {
-        let undone = self.store.named(&row.run)?.pop();
+        let undone = self.core.store.named(&row.run)?.pop();
         let undone = undone.ok_or_else(|| Error::NoSuchRun {
             id: row.run.clone(),
         })?;
-        let now = self.clock.micros();
+        let now = self.core.clock.micros();
         let command = Command {
-            id: self.ids.next_as("r", now),
+            id: self.core.ids.next_as("r", now),
             command: format!("weighlock undo {}", id::short(&row.run)),
             state: State::Running,
             exit_code: None,
@@ -153,9 +153,11 @@ impl Engine {
             .and_then(|()| fs::write(dir.join(UNDO), text))
             .map_err(Error::file(&dir));
         let told = json!({ "undoes": row.run });
-        let entry = self.entry_of("changes.undo", who.name(), &command, told);
+        let entry = self
+            .core
+            .entry_of("changes.undo", who.name(), &command, told);
         let recorded = match written {
-            Ok(()) => { self.store.insert(command.clone(), None, vec![entry]) }
+            Ok(()) => { self.core.store.insert(command.clone(), None, vec![entry]) }
                 .await
                 .map_err(Error::from),
             Err(error) => Err(error),
@@ -171,12 +173,18 @@ impl Engine {
     /// Removes what an earlier server wrote down to be undone and then did not
     /// record. Before-images, which such a directory does not have, are left.
     pub(crate) fn forget_unrecorded(&self) {
-        let all = fs::read_dir(self.config.state_dir.join("undo"));
+        let all = fs::read_dir(self.core.config.state_dir.join("undo"));
         for dir in all.into_iter().flatten().flatten() {
             let id = dir.file_name().to_string_lossy().into_owned();
             let files = fs::read_dir(dir.path()).map_or(0, Iterator::count);
             let only = files == 1 && dir.path().join(UNDO).exists();
-            if only && self.store.named(&id).is_ok_and(|found| found.is_empty()) {
+            if only
+                && self
+                    .core
+                    .store
+                    .named(&id)
+                    .is_ok_and(|found| found.is_empty())
+            {
                 let _ = fs::remove_dir_all(dir.path());
             }
         }
@@ -198,7 +206,7 @@ impl Engine {
         view.applied_by = Some(by.to_owned());
         view.ended_as = Some(State::Succeeded);
         view.can_undo = true;
-        let now = self.clock.micros();
+        let now = self.core.clock.micros();
         let mut detail = Run::from_command(command.clone()).detail;
         detail.changes = Some(view.clone());
         detail.duration_ms = { command.started_at }.map(|began| (now - began) as f64 / 1000.0);
@@ -210,12 +218,13 @@ impl Engine {
         command.open = false;
         let own = self.row(&command, ChangesState::Applied, &view, &[], applied.bytes);
         let told = json!({ "undoes": row.run, "summary": view.summary, "paths": view.paths });
-        let entry = self.entry_of("changes.undone", by, &command, told);
+        let entry = self.core.entry_of("changes.undone", by, &command, told);
         // Where this is tried again, that may be done.
         if row.state == ChangesState::Applied {
             self.mark_undone(row, &command.id, entry.clone()).await?;
         }
-        self.store
+        self.core
+            .store
             .settle_changes(command.clone(), None, own, vec![entry])
             .await?;
         Ok(Run::from_command(command))
@@ -223,7 +232,7 @@ impl Engine {
 
     /// Says with the run that its changes are no more.
     async fn mark_undone(&self, row: ChangesRow, by: &str, entry: Entry) -> Result<(), Error> {
-        let Some(mut undone) = self.store.named(&row.run)?.pop() else {
+        let Some(mut undone) = self.core.store.named(&row.run)?.pop() else {
             return Ok(());
         };
         let mut detail = Run::from_command(undone.clone()).detail;
@@ -242,7 +251,8 @@ impl Engine {
             run: Some(undone.id.clone()),
             ..entry
         };
-        self.store
+        self.core
+            .store
             .settle_changes(undone, None, row, vec![entry])
             .await?;
         Ok(())
@@ -290,7 +300,7 @@ impl Engine {
         of: &Of,
         applied: &Applied,
     ) -> Result<Run, Error> {
-        let row = self.store.changes(&of.run)?;
+        let row = self.core.store.changes(&of.run)?;
         let row = row.ok_or_else(|| Error::NoSuchRun {
             id: id::short(&of.run),
         })?;

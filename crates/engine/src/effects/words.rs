@@ -2,8 +2,8 @@
 
 use weighlock_store::{Approval, Command};
 
-use super::view::ChangesView;
 use crate::id;
+use crate::view::ChangesView;
 use crate::view::{Detail, Reason};
 
 /// Paths that a sentence names.

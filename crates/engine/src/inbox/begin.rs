@@ -51,10 +51,10 @@ impl Engine {
         kept: String,
     ) -> Result<(), Error> {
         let id = command.approval.clone().unwrap_or_default();
-        let Some(approval) = self.store.approvals_named(&id)?.pop() else {
+        let Some(approval) = self.core.store.approvals_named(&id)?.pop() else {
             return Ok(());
         };
-        let answers = self.store.answers(&approval.id)?;
+        let answers = self.core.store.answers(&approval.id)?;
         let edited = answers
             .into_iter()
             .filter_map(|answer| answer.edited)
@@ -180,7 +180,7 @@ impl Engine {
             (Some(_), Ok(false)) => not_begun(code, detail, "It ran only on a copy."),
             (Some(_), Ok(true) | Err(_)) => not_applied(code, detail, &id::short(&command.id)),
         };
-        let entry = self.entry_of(
+        let entry = self.core.entry_of(
             "run.ended",
             "weighlock",
             &command,
@@ -188,7 +188,10 @@ impl Engine {
         );
         let was = command.state;
         let command = self.ended_unbegun(command, State::Failed, reason);
-        self.store.end_unbegun(command, was, vec![entry]).await?;
+        self.core
+            .store
+            .end_unbegun(command, was, vec![entry])
+            .await?;
         Ok(())
     }
 }

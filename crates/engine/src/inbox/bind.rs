@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use weighlock_policy::{Access, Effect, Part, PartKind};
 
 use crate::engine::Engine;
-use crate::people::hex;
+use crate::hex::hex;
 use crate::request::Request;
 use crate::run::Case;
 use crate::sandboxes::Guard;

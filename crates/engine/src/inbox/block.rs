@@ -7,8 +7,8 @@ use weighlock_store::Approval;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::id;
-use crate::policies::Save;
 use crate::principal::{Principal, Right};
+use crate::rules::Save;
 
 /// The rule file that counts for everybody.
 const SERVER: &str = "server";
@@ -23,9 +23,9 @@ impl Engine {
             return Ok(());
         }
         who.check(Right::Administer)?;
-        let text = self.policy_source(SERVER, who)?;
+        let text = self.rules.file_text(SERVER, who)?;
         let text = with_blocks(&text, blocks, "x", who)?;
-        self.drafted(SERVER, &text).map(drop)
+        self.rules.read_draft(SERVER, &text).map(drop)
     }
 
     /// Puts a rule for each pattern into the rule file.
@@ -41,15 +41,15 @@ impl Engine {
         let question = id::short(&approval.id);
         let mut tries = TRIES;
         loop {
-            let before = self.policy_source(SERVER, who)?;
+            let before = self.rules.file_text(SERVER, who)?;
             let save = Save {
                 text: with_blocks(&before, blocks, &question, who)?,
                 note: format!("Blocked when {question} was rejected"),
-                etag: Some(crate::policies::tag(&before)),
+                etag: Some(crate::rules::tag(&before)),
                 phrase: None,
             };
             tries -= 1;
-            match self.save_policy(SERVER, save, who).await {
+            match self.rules.save_file(SERVER, save, who).await {
                 Err(Error::Stale) if tries > 0 => {}
                 saved => return saved.map(drop),
             }

@@ -1,166 +1,25 @@
 //! A question as a person sees it.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use weighlock_policy::{Access, Effect, Part, PlaceKind, Verdict};
 use weighlock_screen::hidden_characters;
 use weighlock_store::{Answer, Approval, ApprovalState, Risk, State};
 
-use crate::effects::{ChangesView, ConflictInfo};
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::explain::{Explanation, ReasonView};
 use crate::id;
 use crate::request::Input;
+
 use crate::run::Case;
-use crate::view::time;
+use crate::time;
+use crate::view::{AnswerView, ApprovalView, ReasonView, Situation, Tried};
 
 /// How many of the runs that share a question are named.
 const RUNS: usize = 100;
 
 /// How many parts, and things of each, the heading tells of.
 const TOLD: usize = 3;
-
-/// One question to a person, and its answer once there is one.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ApprovalView {
-    /// Unique, and sorted by time of creation.
-    pub approval_id: String,
-    /// What people type; any beginning of it that is unique will do.
-    pub short_id: String,
-    /// `pending`, `approved`, `rejected`, `expired`, `withdrawn` or `blocked`.
-    pub state: ApprovalState,
-    /// `low`, `medium` or `high`.
-    pub risk: Risk,
-    /// One sentence about what the command does. It is ours, not the agent's.
-    pub summary: String,
-    /// What the requester says that it is for: a claim.
-    pub claim: Option<String>,
-    /// Who asks.
-    pub requested_by: String,
-    /// The profile that the agent works under.
-    pub agent: Option<String>,
-    /// The sandbox, by name.
-    pub sandbox: String,
-    /// The sandbox, by id.
-    pub sandbox_id: String,
-    /// The session, by id.
-    pub session: Option<String>,
-    /// The working directory.
-    pub cwd: String,
-    /// The text that would run, whole.
-    pub command: String,
-    /// What reads it: `sh` or `bash`.
-    pub shell: String,
-    /// Names of variables that the request sets.
-    pub env: Vec<String>,
-    /// The same with their values, but for what seems to be a secret.
-    pub environment: Vec<String>,
-    /// It is given something to read.
-    pub has_input: bool,
-    /// What it is given to read, as far as that is known now; at most 16 KiB.
-    pub input: Option<String>,
-    /// Bytes of it beyond that.
-    pub more_input: usize,
-    /// The requester can hand it anything to read later, which nobody sees
-    /// before.
-    pub input_follows: bool,
-    /// What the sandbox lets it reach: `off` or `on`.
-    pub network: String,
-    /// What it may do with the files there: `read` or `write`.
-    pub files: String,
-    /// Why a person is asked, the deciding reason first.
-    pub reasons: Vec<ReasonView>,
-    /// How many identical requests share this question.
-    pub count: u64,
-    /// Their runs, the oldest first; at most 100.
-    pub command_ids: Vec<String>,
-    /// Whether the requester waits for the answer or went on.
-    pub situation: Situation,
-    /// When it was asked.
-    pub created_at: String,
-    /// When it ends by itself, as a no.
-    pub expires_at: String,
-    /// Seconds until then.
-    pub expires_in_seconds: u64,
-    /// When it was decided.
-    pub decided_at: Option<String>,
-    /// Who decided: a person, `clock` for an expiry, or who withdrew it.
-    pub decided_by: Option<String>,
-    /// How many people have to approve.
-    pub needed: u32,
-    /// What people have answered; only where one approval is asked for.
-    pub answers: Vec<AnswerView>,
-    /// Names exactly what is asked about; a decision must repeat it.
-    pub fingerprint: String,
-    /// Grows when what is asked about has changed.
-    pub version: i64,
-    /// What it did on a copy: the question is whether that is applied.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub effect: Option<Tried>,
-    /// Everything about the command; only where one approval is asked for, and
-    /// while it is pending.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub explanation: Option<Box<Explanation>>,
-}
-
-/// What a command did on a copy, for the person who decides whether that is
-/// applied.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Tried {
-    /// `trying`, `ready`, or `stale` once the live files have changed.
-    pub state: String,
-    /// One line: how it ended, and what it comes to.
-    pub header: String,
-    /// What it changed, in short.
-    pub changes: ChangesView,
-    /// Its exit code.
-    pub exit_code: Option<i32>,
-    /// Hosts that it tried to reach, as far as its output tells: it was offline.
-    #[serde(default)]
-    pub stopped: Vec<String>,
-    /// What stands in the way of applying it.
-    #[serde(default)]
-    pub conflicts: Vec<ConflictInfo>,
-    /// Runs that are applied first, since it was built on them.
-    #[serde(default)]
-    pub after: Vec<String>,
-    /// Runs that were built on it, and go with it when it is rejected.
-    #[serde(default)]
-    pub needed_by: Vec<String>,
-}
-
-/// What a requester does while a person thinks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Situation {
-    /// It waits for the answer.
-    Waiting,
-    /// It does other things, and will look later.
-    WentOn,
-    /// There is nothing to wait for any more.
-    Over,
-}
-
-/// What one person answered.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct AnswerView {
-    /// Who.
-    pub by: String,
-    /// Yes or no.
-    pub approved: bool,
-    /// By what we knew them: `socket`, `token` or `signed_in`.
-    pub how: String,
-    /// From where.
-    pub origin: String,
-    /// What the requester is told.
-    pub reason: Option<String>,
-    /// The text that is run instead.
-    pub edited: Option<String>,
-    /// When.
-    pub at: String,
-}
 
 /// What the store keeps of it beside the columns.
 #[derive(Default, Serialize, Deserialize)]
@@ -419,7 +278,7 @@ fn is_high(part: &Part) -> bool {
 impl Engine {
     /// Makes an approval what doors show of it.
     pub(super) fn card(&self, approval: Approval) -> Result<ApprovalView, Error> {
-        let runs = self.store.runs_of(&approval.id)?;
+        let runs = self.core.store.runs_of(&approval.id)?;
         let body: Body = serde_json::from_value(approval.body).unwrap_or_default();
         let pending = approval.state == ApprovalState::Pending;
         let left = self.deadlines.left(&approval.id).unwrap_or_default();
@@ -439,7 +298,7 @@ impl Engine {
             claim: body.claim,
             requested_by: approval.requested_by,
             agent: body.agent,
-            sandbox: self.sandbox_name(&approval.sandbox),
+            sandbox: self.sandboxes.name_of(&approval.sandbox),
             sandbox_id: approval.sandbox,
             session: body.session,
             cwd: body.cwd,

@@ -15,7 +15,7 @@ use weighlock_store::{Approval, ApprovalState, Command, State};
 
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::live::lock;
+use crate::mutex::lock;
 use crate::view::{Reason, explained};
 
 /// How long the clock waits after the store could not take an end.
@@ -104,8 +104,8 @@ impl Deadlines {
 impl Engine {
     /// Takes over the questions of an earlier server.
     pub(crate) fn read_deadlines(&self) -> Result<(), Error> {
-        let now = self.clock.micros();
-        for (id, created_at, expires_at) in self.store.pending_deadlines()? {
+        let now = self.core.clock.micros();
+        for (id, created_at, expires_at) in self.core.store.pending_deadlines()? {
             // Never more than was given, should the clock have been set back.
             let left = expires_at.saturating_sub(now.max(created_at));
             let left = Duration::from_micros(u64::try_from(left).unwrap_or(0));
@@ -163,13 +163,13 @@ impl Engine {
 
     /// Ends a question that nobody answered.
     pub(super) async fn expire(&self, id: &str) -> Result<(), Error> {
-        let time = in_words(self.answer_time());
-        let about_changes = self.store.approvals_named(id)?;
+        let time = in_words(self.limits.answer_time());
+        let about_changes = self.core.store.approvals_named(id)?;
         let text = match about_changes.iter().any(super::is_about_changes) {
             true => format!(
                 "Nobody answered within {time}. This is not a refusal. Nothing was applied; the \
                  changes are kept for {} days, and a person can still apply them.",
-                self.draft_age().as_secs() / (24 * 3600)
+                self.limits.draft_age().as_secs() / (24 * 3600)
             ),
             false => format!(
                 "Nobody answered within {time}. This is not a refusal. Nothing was run. \
@@ -189,7 +189,7 @@ impl Engine {
         by: &str,
         reason: Reason,
     ) -> Result<(), Error> {
-        let now = self.clock.micros();
+        let now = self.core.clock.micros();
         let text = reason.text.clone();
         let detail = move |command: &Command| explained(command, reason.clone());
         let kinds = match state {
@@ -198,7 +198,7 @@ impl Engine {
             ApprovalState::Rejected => ("approval.rejected", "run.rejected"),
             _ => ("approval.withdrawn", "run.withdrawn"),
         };
-        let (template, actor) = (self.entry("", by, None, json!({})), by.to_owned());
+        let (template, actor) = (self.core.entry("", by, None, json!({})), by.to_owned());
         let entries = move |approval: &Approval, commands: &[Command]| {
             let told = json!({ "approval": approval.id, "reason": text });
             let one = |kind, run: Option<String>| weighlock_store::Entry {
@@ -216,6 +216,7 @@ impl Engine {
             std::iter::once(one(kinds.0, None)).chain(runs).collect()
         };
         let closed = self
+            .core
             .store
             .close_approval(id.to_owned(), state, by.to_owned(), now, detail, entries)
             .await?;

@@ -13,12 +13,13 @@ use serde_json::json;
 use weighlock_policy::{Scope, Verdict};
 use weighlock_store::{Answer, Answered, Approval, ApprovalState, Command, Entry};
 
-use super::card::{self, ApprovalView};
+use super::card::{self};
 use super::is_about_changes;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::principal::{Principal, Right};
 use crate::run::Case;
+use crate::view::ApprovalView;
 use crate::view::{Reason, Run, explained};
 
 /// What a person decides.
@@ -108,7 +109,7 @@ impl Engine {
     ) -> Result<ApprovalView, Error> {
         let approval = self.to_decide(id, "decide", who).await?;
         let approve = decision.kind != DecisionKind::Reject;
-        if approve && self.config.approvals.four_eyes && approval.requested_by == who.name() {
+        if approve && self.core.config.approvals.four_eyes && approval.requested_by == who.name() {
             return Err(Error::OwnRequest);
         }
         if self.deadlines.is_over(&approval.id) {
@@ -185,7 +186,7 @@ impl Engine {
         if !who.is_agent() {
             return found;
         }
-        let never = self.never_agents(what, Some(about), who).await;
+        let never = self.core.refuse_agent(what, Some(about), who).await;
         found.and(Err(never))
     }
 
@@ -231,7 +232,7 @@ impl Engine {
             return Err(self.changed(&approval.id, who)?);
         }
         for (pattern, scope, until) in &decision.grants {
-            self.check_grant(pattern, scope, *until, who)?;
+            self.rules.check_grant(pattern, scope, *until, who)?;
         }
         match decision.kind {
             DecisionKind::ApproveAlways if approval.needed > 1 => Err(two_must_see()),
@@ -254,7 +255,7 @@ impl Engine {
                 "give `command`",
             )),
             // Whoever writes the text is who asks for it.
-            Some(_) if self.config.approvals.four_eyes => Err(Error::OwnRequest),
+            Some(_) if self.core.config.approvals.four_eyes => Err(Error::OwnRequest),
             Some(_) if approval.needed > 1 => Err(Error::invalid(
                 "two_must_see_it",
                 "two people have to approve this, and only one has seen the other text; nothing \
@@ -302,7 +303,7 @@ impl Engine {
         }
         looked.check()?;
         for (pattern, scope, until) in &decision.grants {
-            self.check_grant(pattern, scope, *until, who)?;
+            self.rules.check_grant(pattern, scope, *until, who)?;
         }
         Ok(())
     }
@@ -359,12 +360,14 @@ impl Engine {
                 DecisionKind::RunForReal => Some(text_of(&approval)),
                 _ => None,
             },
-            at: self.clock.micros(),
+            at: self.core.clock.micros(),
         };
         let edited = answer.edited.clone();
         let reason = rejected(who, answer.reason.as_deref(), is_about_changes(&approval));
         let detail = move |command: &Command| explained(command, reason.clone());
-        let template = self.entry_about("approval.approved", who.name(), &approval, json!({}));
+        let template = self
+            .core
+            .entry_about("approval.approved", who.name(), &approval, json!({}));
         let told = json!({ "approval": approval.id, "kind": decision.kind, "how": answer.how,
                            "origin": answer.origin, "reason": answer.reason,
                            "edited": answer.edited, "fingerprint": approval.fingerprint });
@@ -373,6 +376,7 @@ impl Engine {
         };
         let (id, fingerprint) = (approval.id.clone(), approval.fingerprint.clone());
         let answered = self
+            .core
             .store
             .answer(id, fingerprint, answer, detail, entries)
             .await?;
@@ -408,7 +412,9 @@ impl Engine {
             return Ok(());
         }
         for (pattern, scope, until) in &decision.grants {
-            self.grant(pattern, scope.clone(), *until, who).await?;
+            self.rules
+                .add_grant(pattern, scope.clone(), *until, who)
+                .await?;
         }
         Ok(())
     }

@@ -19,7 +19,6 @@ use weighlock_store::{
     Approval, ApprovalFilter, ApprovalState, Ask, Asked, Command, Entry, Risk, State,
 };
 
-pub use self::card::{AnswerView, ApprovalView, Situation, Tried};
 pub(crate) use self::card::{body as card_of, of_the_request};
 pub(crate) use self::clock::Deadlines;
 pub use self::decide::{Decision, DecisionKind};
@@ -31,7 +30,8 @@ use crate::error::{Error, brief};
 use crate::principal::{Principal, Right};
 use crate::quota::tell_text;
 use crate::run::{Case, Outcome};
-use crate::view::{Reason, Run, explained, time};
+use crate::time;
+use crate::view::{AnswerView, ApprovalView, Reason, Run, explained};
 
 /// Which approvals to list.
 #[derive(Debug, Clone, Default)]
@@ -57,8 +57,8 @@ impl Engine {
         held: Option<Command>,
     ) -> Result<Outcome, Error> {
         let wait = case.request.wait_for_answer()?;
-        let now = self.clock.micros();
-        let id = self.ids.next_as("ap", now);
+        let now = self.core.clock.micros();
+        let id = self.core.ids.next_as("ap", now);
         let approval = self.approval(&case, id, now);
         let fresh = self.unrun(&case, State::Waiting);
         let command = match held {
@@ -74,16 +74,16 @@ impl Engine {
                            "fingerprint": approval.fingerprint });
         tell_text(&mut detail, &command.command);
         let who = case.request.principal.name();
-        let entry = self.entry_of("run.waiting", who, &command, detail);
+        let entry = self.core.entry_of("run.waiting", who, &command, detail);
         let request = Kept::from(&case).to_json();
-        self.charge(who, request.len() as u64);
-        self.charge_entry(who, &approval.body);
+        self.core.charge(who, request.len() as u64);
+        self.core.charge_entry(who, &approval.body);
         let id = command.id.clone();
         let ask = Ask {
             command,
             request,
             key: case.key(),
-            max_pending: self.config.approvals.max_pending,
+            max_pending: self.core.config.approvals.max_pending,
             approval,
         };
         // Whoever hangs up now has asked nevertheless, and the clock must know.
@@ -103,13 +103,13 @@ impl Engine {
     /// Puts a question, or joins one that is asked already, and its clock.
     async fn put(&self, ask: Ask, entry: Entry) -> Result<Asked, Error> {
         let id = ask.approval.id.clone();
-        let asked = self.store.ask(ask, move |command, question, new| {
+        let asked = self.core.store.ask(ask, move |command, question, new| {
             command.detail = explained(command, waiting(&question.id, question.expires_at));
             entries(entry, question, new)
         });
         let asked = asked.await?;
         if asked == Asked::New {
-            self.deadlines.set(&id, self.answer_time());
+            self.deadlines.set(&id, self.limits.answer_time());
         }
         Ok(asked)
     }
@@ -125,7 +125,7 @@ impl Engine {
             Asked::New | Asked::Joined(_) => self.again(wait, id, true).await,
             Asked::Before { command_id, same } => self.again(wait, &command_id, same).await,
             Asked::TooMany => Err(Error::TooManyWaiting {
-                waiting: self.config.approvals.max_pending,
+                waiting: self.core.config.approvals.max_pending,
             }),
             Asked::Over => Err(Error::NotWaiting { id: id.to_owned() }),
         }
@@ -142,7 +142,7 @@ impl Engine {
             risk,
             version: 1,
             created_at: now,
-            expires_at: now + self.answer_time().as_micros() as i64,
+            expires_at: now + self.limits.answer_time().as_micros() as i64,
             decided_at: None,
             decided_by: None,
             count: 1,
@@ -153,7 +153,7 @@ impl Engine {
 
     /// Returns how many people have to approve.
     pub(crate) fn needed(&self, risk: Risk) -> u32 {
-        let two = risk == Risk::High && self.config.approvals.two_for_high_risk;
+        let two = risk == Risk::High && self.core.config.approvals.two_for_high_risk;
         if two { 2 } else { 1 }
     }
 
@@ -164,7 +164,7 @@ impl Engine {
         filter: InboxFilter,
         who: &Principal,
     ) -> Result<(Vec<ApprovalView>, Option<String>), Error> {
-        let (found, cursor) = self.store.approvals(&ApprovalFilter {
+        let (found, cursor) = self.core.store.approvals(&ApprovalFilter {
             state: filter.state,
             visible: who.visible(),
             sandbox: filter.sandbox,
@@ -178,7 +178,7 @@ impl Engine {
 
     /// Returns how many questions wait that somebody may see.
     pub fn waiting(&self, who: &Principal) -> Result<u64, Error> {
-        Ok(self.store.count_pending(&who.visible())?)
+        Ok(self.core.store.count_pending(&who.visible())?)
     }
 
     /// Returns one approval with everything that led to it, as it would be
@@ -211,7 +211,7 @@ impl Engine {
         }
         let mut view = self.card(approval)?;
         view.explanation = explanation.map(Box::new);
-        view.answers = { self.store.answers(&view.approval_id)?.into_iter() }
+        view.answers = { self.core.store.answers(&view.approval_id)?.into_iter() }
             .map(AnswerView::from)
             .collect();
         Ok(view)
@@ -252,7 +252,7 @@ impl Engine {
             let needed_by = needed_by.iter().map(|row| crate::id::short(&row.run));
             effect.needed_by = needed_by.collect();
         }
-        view.answers = { self.store.answers(&view.approval_id)?.into_iter() }
+        view.answers = { self.core.store.answers(&view.approval_id)?.into_iter() }
             .map(AnswerView::from)
             .collect();
         Ok(view)
@@ -262,7 +262,7 @@ impl Engine {
         let mut found = match id.strip_prefix("ap_") {
             // Every id begins like that.
             Some("") => vec![],
-            _ => self.store.approvals_named(id)?,
+            _ => self.core.store.approvals_named(id)?,
         };
         found.retain(|approval| who.sees(&approval.requested_by, Some(&approval.sandbox)));
         match (found.pop(), found.pop()) {
@@ -274,17 +274,17 @@ impl Engine {
 
     /// Judges the request behind a question once more.
     pub(crate) async fn look_again(self: &Arc<Self>, of: &Approval) -> Result<Case, Error> {
-        let runs = self.store.runs_of(&of.id)?;
+        let runs = self.core.store.runs_of(&of.id)?;
         let waiting = { runs.iter() }.find(|(_, state)| *state == State::Waiting);
         let gone = || Error::NoSuchApproval { id: of.id.clone() };
         let (id, _) = waiting.ok_or_else(gone)?;
-        let kept = self.store.pending_request(id)?.ok_or_else(gone)?;
+        let kept = self.core.store.pending_request(id)?.ok_or_else(gone)?;
         self.case(self.revive(&kept)?).await
     }
 
     /// Puts the question as it is now in the place of the one that was asked.
     pub(crate) async fn renew(self: &Arc<Self>, was: &Approval, now: &Case) -> Result<(), Error> {
-        let renewed = self.approval(now, was.id.clone(), self.clock.micros());
+        let renewed = self.approval(now, was.id.clone(), self.core.clock.micros());
         let renewed = Approval {
             created_at: was.created_at,
             expires_at: was.expires_at,
@@ -297,9 +297,14 @@ impl Engine {
     pub(crate) async fn put_renewed(&self, was: &Approval, renewed: Approval) -> Result<(), Error> {
         let detail = json!({ "approval": was.id, "was": was.fingerprint,
                              "fingerprint": renewed.fingerprint });
-        let entry = self.entry_about("approval.renewed", "weighlock", was, detail);
+        let entry = self
+            .core
+            .entry_about("approval.renewed", "weighlock", was, detail);
         let was = (was.id.clone(), was.fingerprint.clone());
-        self.store.renew(was.0, was.1, renewed, vec![entry]).await?;
+        self.core
+            .store
+            .renew(was.0, was.1, renewed, vec![entry])
+            .await?;
         Ok(())
     }
 
@@ -311,18 +316,20 @@ impl Engine {
         who: &Principal,
     ) -> Result<ApprovalView, Error> {
         let approval = self.to_decide(id, "give more time", who).await?;
-        let longest = self.answer_time().as_secs().max(24 * 3600);
+        let longest = self.limits.answer_time().as_secs().max(24 * 3600);
         let more = Duration::from_secs(seconds.min(longest));
         let Some(left) = self.deadlines.prolong(&approval.id, more) else {
             // The clock was first, even if it has not said so yet.
             self.expire(&approval.id).await?;
             return Err(self.how_it_ended(&approval.id, who)?);
         };
-        let until = self.clock.micros() + left.as_micros() as i64;
+        let until = self.core.clock.micros() + left.as_micros() as i64;
         let detail = json!({ "approval": approval.id, "expires_at": time(until) });
-        let entry = self.entry_about("approval.extended", who.name(), &approval, detail);
+        let entry = self
+            .core
+            .entry_about("approval.extended", who.name(), &approval, detail);
         let id = approval.id.clone();
-        match self.store.extend(id, until, vec![entry]).await? {
+        match self.core.store.extend(id, until, vec![entry]).await? {
             Some(extended) => self.card(extended),
             None => {
                 self.deadlines.clear(&approval.id);
@@ -333,7 +340,7 @@ impl Engine {
 
     /// Takes a request back that has not begun.
     pub async fn withdraw(self: &Arc<Self>, run: &Run, who: &Principal) -> Result<Run, Error> {
-        let found = self.store.named(&run.command_id)?;
+        let found = self.core.store.named(&run.command_id)?;
         let command = { found.into_iter() }.next();
         let command =
             command.filter(|command| who.sees(&command.requested_by, command.sandbox.as_deref()));
@@ -367,7 +374,9 @@ impl Engine {
             return Ok(false);
         }
         let told = json!({ "approval": command.approval });
-        let entry = self.entry_of("run.withdrawn", who.name(), &command, told);
+        let entry = self
+            .core
+            .entry_of("run.withdrawn", who.name(), &command, told);
         let question = Entry {
             kind: "approval.withdrawn",
             run: None,
@@ -383,6 +392,7 @@ impl Engine {
                     closed.into_iter().chain([entry]).collect()
                 };
                 let closed = self
+                    .core
                     .store
                     .withdraw(command, who.name().into(), entries)
                     .await?;
@@ -391,7 +401,12 @@ impl Engine {
                 }
                 closed.is_some()
             }
-            _ => self.store.end_unbegun(command, was, vec![entry]).await?,
+            _ => {
+                self.core
+                    .store
+                    .end_unbegun(command, was, vec![entry])
+                    .await?
+            }
         };
         self.waiters.tell(&id);
         Ok(done)
@@ -406,7 +421,7 @@ impl Engine {
     ) -> Command {
         command.detail = explained(&command, reason);
         command.state = state;
-        command.updated_at = self.clock.micros();
+        command.updated_at = self.core.clock.micros();
         command.ended_at = Some(command.updated_at);
         command.open = false;
         command

@@ -9,10 +9,10 @@ use weighlock_store::{Approval, ApprovalState, Filter, State};
 
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::explain::written;
-use crate::past::{Past, PastCommand};
 use crate::policy;
 use crate::principal::Principal;
+use crate::rules::written;
+use crate::rules::{Past, PastCommand};
 use crate::run::Case;
 
 /// How many commands of the past are looked at: about a week of one agent.
@@ -116,8 +116,8 @@ impl Engine {
 
     /// Says why nothing can be allowed beforehand.
     fn never_always(&self, approval: &Approval, case: &Case, who: &Principal) -> Option<String> {
-        let approvals = &self.config.approvals;
-        if !self.allows_always() {
+        let approvals = &self.core.config.approvals;
+        if !self.limits.allows_always() {
             return Some("Administrators have switched this off.".into());
         }
         if approval.needed > 1 {
@@ -139,9 +139,9 @@ impl Engine {
             limit: LOOK_BACK,
             ..Filter::default()
         };
-        let past = self.past(of(None), who)?;
-        let mut refused = self.past(of(Some(State::Rejected)), who)?;
-        refused.extend(self.past(of(Some(State::Blocked)), who)?);
+        let past = self.rules.list_past(of(None), who)?;
+        let mut refused = self.rules.list_past(of(Some(State::Rejected)), who)?;
+        refused.extend(self.rules.list_past(of(Some(State::Blocked)), who)?);
         let judgement = &case.judged.judgement;
         let parts = judgement.facts.parts.iter().zip(&judgement.parts);
         let groups = judgement.asked().into_iter();

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use tokio::sync::watch;
 
-use crate::live::lock;
+use crate::mutex::lock;
 
 /// Those who wait for something that has not begun. Nobody is here for a
 /// command that nobody waits for.

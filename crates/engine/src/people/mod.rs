@@ -1,8 +1,11 @@
 //! People and agents: who there is, and what they show to be let in.
 
 mod secret;
+mod settings;
 mod signin;
 mod token;
+
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,13 +13,14 @@ use serde_json::json;
 use weighlock_store::PrincipalRow;
 use weighlock_walls::{DEFAULT_SANDBOX, PasswdEntry};
 
-pub(crate) use self::secret::hex;
-pub(crate) use self::signin::Doorbell;
+use self::signin::Doorbell;
 pub use self::token::{NewToken, TokenInfo};
-use crate::engine::Engine;
+use crate::core::Core;
 use crate::error::{Error, brief};
+use crate::pause::Pauses;
 use crate::principal::{Extra, Principal, Right, Role, Via};
-use crate::view::time;
+use crate::sandboxes::Sandboxes;
+use crate::time;
 
 /// Names that the record uses for others than people and agents.
 const RESERVED: &[&str] = &["clock", "doctor", "everyone", "policy", "root", "weighlock"];
@@ -90,55 +94,39 @@ pub struct PersonPatch {
     pub default_sandbox: Option<String>,
 }
 
-impl Engine {
+/// Who there is, and what they show to be let in; see
+/// [`Engine::people`](crate::Engine::people).
+pub struct People {
+    core: Arc<Core>,
+    sandboxes: Arc<Sandboxes>,
+    pauses: Arc<Pauses>,
+    doorbell: Doorbell,
+    /// The name of the server's owner.
+    owner: String,
+}
+
+impl People {
     /// Makes sure that the server's owner is known, as an administrator.
-    pub(crate) async fn know_owner(&self) -> Result<(), Error> {
-        let uid = rustix::process::geteuid().as_raw();
-        if let Some(row) = self.store.principal_of_uid(uid)? {
-            let _ = self.owner.set(row.name);
-            return Ok(());
-        }
-        let user = PasswdEntry::find_user(|user| user.uid == uid);
-        let named = user
-            .map(|user| user.name)
-            .filter(|name| check_name(name).is_ok());
-        let free = |name: &String| {
-            self.store
-                .principal(name)
-                .is_ok_and(|found| found.is_none())
-        };
-        let name = named.filter(free).unwrap_or_else(|| format!("uid-{uid}"));
-        let now = self.clock.micros();
-        let row = PrincipalRow {
-            name: name.clone(),
-            agent: false,
-            role: Role::Administrator.word().into(),
-            uid: Some(uid),
-            active: true,
-            body: extra(&Extra {
-                sandboxes: None,
-                default_sandbox: Some(DEFAULT_SANDBOX.into()),
-            }),
-            version: 1,
-            created_at: now,
-            updated_at: now,
-        };
-        let entry = self.entry(
-            "person.added",
-            "weighlock",
-            None,
-            json!({ "name": name, "uid": uid }),
-        );
-        self.store.add_principal(row, vec![entry]).await?;
-        let _ = self.owner.set(name);
-        Ok(())
+    pub(crate) async fn open(
+        core: Arc<Core>,
+        sandboxes: Arc<Sandboxes>,
+        pauses: Arc<Pauses>,
+    ) -> Result<Self, Error> {
+        let owner = know_owner(&core).await?;
+        Ok(Self {
+            core,
+            sandboxes,
+            pauses,
+            doorbell: Doorbell::default(),
+            owner,
+        })
     }
 
     /// Returns who a user of this machine is, by the kernel's word; nobody if
     /// they were not added. Root is somebody everywhere.
-    pub fn user(&self, uid: u32, pid: Option<u32>) -> Result<Option<Principal>, Error> {
+    pub fn find_user(&self, uid: u32, pid: Option<u32>) -> Result<Option<Principal>, Error> {
         let via = Via::Socket { uid, pid };
-        match self.store.principal_of_uid(uid)? {
+        match self.core.store.principal_of_uid(uid)? {
             Some(row) => Ok(Principal::from_row(&row, via)),
             None if uid == 0 => Ok(Some(Principal::root(via))),
             None => Ok(None),
@@ -151,20 +139,20 @@ impl Engine {
             return Ok(who.clone());
         }
         who.check(Right::Look)?;
-        let row = self.person(name, who)?;
+        let row = self.core.find_person(name, who)?;
         let known = Principal::from_row(&row, who.via().clone());
         known.ok_or_else(|| Error::NoSuchPerson { name: brief(name) })
     }
 
     /// Returns the name of the server's owner.
     pub fn owner_name(&self) -> &str {
-        self.owner.get().map_or("weighlock", String::as_str)
+        &self.owner
     }
 
     /// Lists people and agents.
-    pub fn people(&self, who: &Principal) -> Result<Vec<PersonView>, Error> {
+    pub fn list(&self, who: &Principal) -> Result<Vec<PersonView>, Error> {
         who.check(Right::Look)?;
-        let rows = self.store.principals()?;
+        let rows = self.core.store.principals()?;
         let seen = rows.into_iter().filter(|row| {
             who.is_administrator() || who.sandboxes().is_none() || row.name == who.name()
         });
@@ -172,26 +160,16 @@ impl Engine {
     }
 
     /// Returns one of them.
-    pub fn one_of_the_people(&self, name: &str, who: &Principal) -> Result<PersonView, Error> {
-        let row = self.person(name, who)?;
+    pub fn find(&self, name: &str, who: &Principal) -> Result<PersonView, Error> {
+        let row = self.core.find_person(name, who)?;
         self.person_view(row, who)
-    }
-
-    /// Finds somebody who may be known of.
-    pub(crate) fn person(&self, name: &str, who: &Principal) -> Result<PrincipalRow, Error> {
-        let known = name == who.name() || !who.is_agent() && who.sandboxes().is_none();
-        let row = match known || who.is_administrator() {
-            true => self.store.principal(name)?,
-            false => None,
-        };
-        row.ok_or_else(|| Error::NoSuchPerson { name: brief(name) })
     }
 
     fn person_view(&self, row: PrincipalRow, who: &Principal) -> Result<PersonView, Error> {
         let extra: Extra = serde_json::from_value(row.body).unwrap_or_default();
         // Tokens are for those who make them, and for their owners.
         let tokens = match who.is_administrator() || who.name() == row.name {
-            true => self.store.tokens_of(&row.name)?,
+            true => self.core.store.tokens_of(&row.name)?,
             false => vec![],
         };
         Ok(PersonView {
@@ -210,7 +188,7 @@ impl Engine {
     }
 
     /// Adds somebody.
-    pub async fn add_person(&self, new: NewPerson, who: &Principal) -> Result<PersonView, Error> {
+    pub async fn add(&self, new: NewPerson, who: &Principal) -> Result<PersonView, Error> {
         who.check(Right::Administer)?;
         let name = new.principal_id;
         check_name(&name)?;
@@ -219,14 +197,16 @@ impl Engine {
                 "an agent is known by a token; a user of this machine is a person",
             ));
         }
-        let sandboxes = self.ids_of(new.sandboxes, who)?;
-        let named = self.ids_of(new.default_sandbox.map(|one| vec![one]), who)?;
+        let sandboxes = self.sandboxes.resolve_ids(new.sandboxes, who)?;
+        let named = self
+            .sandboxes
+            .resolve_ids(new.default_sandbox.map(|one| vec![one]), who)?;
         let only = sandboxes.clone().filter(|all| all.len() == 1);
         let inside = Extra {
             default_sandbox: named.or(only).and_then(|mut one| one.pop()),
             sandboxes,
         };
-        let now = self.clock.micros();
+        let now = self.core.clock.micros();
         let row = PrincipalRow {
             name: name.clone(),
             agent: new.role == Role::Agent,
@@ -239,9 +219,9 @@ impl Engine {
             updated_at: now,
         };
         let detail = json!({ "name": name, "role": new.role, "uid": new.uid, "about": inside });
-        let entry = self.entry("person.added", who.name(), None, detail);
-        match self.store.add_principal(row, vec![entry]).await? {
-            true => self.one_of_the_people(&name, who),
+        let entry = self.core.entry("person.added", who.name(), None, detail);
+        match self.core.store.add_principal(row, vec![entry]).await? {
+            true => self.find(&name, who),
             false => Err(Error::NameTaken {
                 what: "person or agent",
                 name,
@@ -252,14 +232,14 @@ impl Engine {
     /// Changes somebody's rights; only if they are still at `version`, where
     /// one is given. Tokens and sign-ins of those who are let in no more count
     /// no more.
-    pub async fn change_person(
+    pub async fn change(
         &self,
         name: &str,
         patch: PersonPatch,
         version: Option<i64>,
         who: &Principal,
     ) -> Result<PersonView, Error> {
-        let mut row = self.person(name, who)?;
+        let mut row = self.core.find_person(name, who)?;
         who.check(Right::Administer)?;
         if version.is_some_and(|version| version != row.version) {
             return Err(Error::Stale);
@@ -268,11 +248,13 @@ impl Engine {
         if patch.everywhere {
             inside.sandboxes = None;
         } else if let Some(named) = patch.sandboxes {
-            inside.sandboxes = self.ids_of(Some(named), who)?;
+            inside.sandboxes = self.sandboxes.resolve_ids(Some(named), who)?;
         }
         if let Some(default) = patch.default_sandbox {
             let named = Some(default).filter(|name| !name.is_empty());
-            let ids = self.ids_of(named.map(|one| vec![one]), who)?;
+            let ids = self
+                .sandboxes
+                .resolve_ids(named.map(|one| vec![one]), who)?;
             inside.default_sandbox = ids.and_then(|mut one| one.pop());
         }
         let role = patch.role.map_or(row.role, |role| role.word().into());
@@ -284,7 +266,7 @@ impl Engine {
         row.role = role;
         row.active = patch.is_active.unwrap_or(row.active);
         row.body = extra(&inside);
-        row.updated_at = self.clock.micros();
+        row.updated_at = self.core.clock.micros();
         let administrator = row.role == Role::Administrator.word() && row.active;
         if !administrator && row.name == self.owner_name() {
             return Err(bad(
@@ -293,9 +275,10 @@ impl Engine {
         }
         let detail = json!({ "name": row.name, "role": row.role, "is_active": row.active,
                              "about": inside });
-        let mut entries = vec![self.entry("person.changed", who.name(), None, detail)];
+        let mut entries = vec![self.core.entry("person.changed", who.name(), None, detail)];
         let (name, active) = (row.name.clone(), row.active);
         if !self
+            .core
             .store
             .change_principal(row, std::mem::take(&mut entries))
             .await?
@@ -303,44 +286,50 @@ impl Engine {
             return Err(Error::Stale);
         }
         if !active {
-            self.store.end_logins_of(name.clone(), vec![]).await?;
+            self.core.store.end_logins_of(name.clone(), vec![]).await?;
         }
-        self.one_of_the_people(&name, who)
+        self.find(&name, who)
     }
+}
 
-    /// Refuses an agent what is for people, and writes it down with what it
-    /// was about.
-    pub(crate) async fn never_agents(
-        &self,
-        what: &str,
-        about: Option<&str>,
-        who: &Principal,
-    ) -> Error {
-        let about = about.map(brief);
-        let detail = json!({ "what": what, "about": about, "origin": who.origin() });
-        // Whoever has filled their part of the record is refused all the same.
-        if self.check_quota(who.name()).await.is_ok() {
-            let entry = self.entry("agent.refused", who.name(), None, detail);
-            if let Err(error) = self.store.record(vec![entry]).await {
-                tracing::error!(%error, "cannot record a refusal");
-            }
-        }
-        Error::NeverAgents {
-            what: what.to_owned(),
-        }
+/// Returns the name of the server's owner, who is added at the first start.
+async fn know_owner(core: &Core) -> Result<String, Error> {
+    let uid = rustix::process::geteuid().as_raw();
+    if let Some(row) = core.store.principal_of_uid(uid)? {
+        return Ok(row.name);
     }
+    let user = PasswdEntry::find_user(|user| user.uid == uid);
+    let named = user
+        .map(|user| user.name)
+        .filter(|name| check_name(name).is_ok());
+    let is_free = |name: &String| {
+        core.store
+            .principal(name)
+            .is_ok_and(|found| found.is_none())
+    };
+    let name = named.filter(is_free);
+    let name = name.unwrap_or_else(|| format!("uid-{uid}"));
+    let detail = json!({ "name": name, "uid": uid });
+    let entry = core.entry("person.added", "weighlock", None, detail);
+    let row = owner_row(name.clone(), uid, core.clock.micros());
+    core.store.add_principal(row, vec![entry]).await?;
+    Ok(name)
+}
 
-    /// Returns the ids of named sandboxes.
-    pub(crate) fn ids_of(
-        &self,
-        named: Option<Vec<String>>,
-        who: &Principal,
-    ) -> Result<Option<Vec<String>>, Error> {
-        let Some(named) = named else {
-            return Ok(None);
-        };
-        let ids = { named.iter() }.map(|name| Ok(self.sandbox(name, who)?.sandbox_id));
-        ids.collect::<Result<_, Error>>().map(Some)
+fn owner_row(name: String, uid: u32, now: i64) -> PrincipalRow {
+    PrincipalRow {
+        name,
+        agent: false,
+        role: Role::Administrator.word().into(),
+        uid: Some(uid),
+        active: true,
+        body: extra(&Extra {
+            sandboxes: None,
+            default_sandbox: Some(DEFAULT_SANDBOX.into()),
+        }),
+        version: 1,
+        created_at: now,
+        updated_at: now,
     }
 }
 

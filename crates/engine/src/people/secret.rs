@@ -2,6 +2,8 @@
 
 use sha2::{Digest, Sha256};
 
+use crate::hex::hex;
+
 /// 256 bits that nobody can guess.
 pub(super) fn secret(prefix: &str) -> String {
     let mut bytes = [0; 32];
@@ -11,8 +13,4 @@ pub(super) fn secret(prefix: &str) -> String {
 
 pub(super) fn hash(secret: &str) -> String {
     hex(&Sha256::digest(secret.as_bytes()))
-}
-
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

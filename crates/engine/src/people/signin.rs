@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use weighlock_store::LoginRow;
 
+use super::People;
 use super::secret::{hash, secret};
 use super::token::counts;
-use crate::engine::Engine;
 use crate::error::Error;
-use crate::live::lock;
+use crate::mutex::lock;
 use crate::principal::{Principal, Via};
 
 /// How long a sign-in link can be used, and only once.
@@ -30,40 +30,40 @@ const TOKEN: char = '.';
 
 /// What is known of sign-ins under way.
 #[derive(Default)]
-pub(crate) struct Doorbell {
+pub(super) struct Doorbell {
     /// Links that were not used yet: hash of the secret, for whom, until when.
     links: Mutex<Vec<(String, String, Instant)>>,
     /// When the use of a token was last written down.
     pub(super) used: Mutex<HashMap<String, Instant>>,
 }
 
-impl Engine {
+impl People {
     /// Returns who has signed in with this cookie.
-    pub fn signed_in(&self, cookie: &str) -> Result<Option<Principal>, Error> {
-        let Some(row) = self.store.login(&hash(cookie))? else {
+    pub fn find_signed_in(&self, cookie: &str) -> Result<Option<Principal>, Error> {
+        let Some(row) = self.core.store.login(&hash(cookie))? else {
             return Ok(None);
         };
-        let now = self.clock.micros();
+        let now = self.core.clock.micros();
         if row.expires_at <= now || !self.token_counts(cookie, now)? {
             return Ok(None);
         }
-        let who = self.store.principal(&row.principal)?;
+        let who = self.core.store.principal(&row.principal)?;
         Ok(who.and_then(|who| Principal::from_row(&who, Via::SignIn)))
     }
 
     /// Makes the secret of a link that signs somebody in: once, and soon.
     pub async fn sign_in_link(&self, who: &Principal) -> Result<String, Error> {
         if who.is_agent() {
-            return Err(self.never_agents("sign in", None, who).await);
+            return Err(self.core.refuse_agent("sign in", None, who).await);
         }
         let secret = secret("wls_");
-        let entry = self.entry(
+        let entry = self.core.entry(
             "link.made",
             who.name(),
             None,
             json!({ "origin": who.origin() }),
         );
-        self.store.record(vec![entry]).await?;
+        self.core.store.record(vec![entry]).await?;
         let mut links = lock(&self.doorbell.links);
         let now = Instant::now();
         links.retain(|(_, _, until)| *until > now);
@@ -98,12 +98,12 @@ impl Engine {
 
     /// Returns the cookie of the person whom a token stands for, with the
     /// seconds that it counts at most: it ends with the token.
-    pub async fn sign_in_with(&self, token: &str) -> Result<(String, u64), Error> {
-        let Some((who, row)) = self.whose(token).await? else {
+    pub async fn sign_in_with_token(&self, token: &str) -> Result<(String, u64), Error> {
+        let Some((who, row)) = self.find_token(token).await? else {
             return Err(Error::BadToken);
         };
         if who.is_agent() {
-            return Err(self.never_agents("sign in", None, &who).await);
+            return Err(self.core.refuse_agent("sign in", None, &who).await);
         }
         let cookie = format!("{}{TOKEN}{}", secret("wlc_"), row.id);
         let detail = json!({ "token": row.id, "prefix": row.prefix });
@@ -116,15 +116,15 @@ impl Engine {
         name: String,
         detail: serde_json::Value,
     ) -> Result<(String, u64), Error> {
-        let now = self.clock.micros();
-        let entry = self.entry("person.signed_in", &name, None, detail);
+        let now = self.core.clock.micros();
+        let entry = self.core.entry("person.signed_in", &name, None, detail);
         let row = LoginRow {
             hash: hash(&cookie),
             principal: name,
             created_at: now,
             expires_at: now + SIGNED_IN_FOR,
         };
-        self.store.add_login(row, vec![entry]).await?;
+        self.core.store.add_login(row, vec![entry]).await?;
         Ok((cookie, (SIGNED_IN_FOR / 1_000_000).cast_unsigned()))
     }
 
@@ -133,14 +133,16 @@ impl Engine {
         let Some((_, id)) = cookie.split_once(TOKEN) else {
             return Ok(true);
         };
-        let token = self.store.token(id)?;
+        let token = self.core.store.token(id)?;
         Ok(token.is_some_and(|token| counts(&token, now)))
     }
 
     /// Ends what a cookie stands for.
     pub async fn sign_out(&self, cookie: &str, who: &Principal) -> Result<(), Error> {
-        let entry = self.entry("person.signed_out", who.name(), None, json!({}));
-        self.store.end_login(hash(cookie), vec![entry]).await?;
+        let entry = self
+            .core
+            .entry("person.signed_out", who.name(), None, json!({}));
+        self.core.store.end_login(hash(cookie), vec![entry]).await?;
         Ok(())
     }
 }

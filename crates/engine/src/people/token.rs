@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use weighlock_store::TokenRow;
 
+use super::People;
 use super::secret::{hash, secret};
-use crate::engine::Engine;
 use crate::error::{Error, brief};
-use crate::live::lock;
+use crate::mutex::lock;
 use crate::principal::{Principal, Right, Via};
-use crate::view::time;
+use crate::time;
 
 /// How exactly the last use of a token is known: not every request writes.
 const USED_EVERY: Duration = Duration::from_secs(60);
@@ -51,22 +51,25 @@ pub struct NewToken {
     pub info: TokenInfo,
 }
 
-impl Engine {
+impl People {
     /// Returns whom a token stands for.
-    pub async fn bearer(&self, token: &str) -> Result<Option<Principal>, Error> {
-        let found = self.whose(token).await?;
+    pub async fn find_bearer(&self, token: &str) -> Result<Option<Principal>, Error> {
+        let found = self.find_token(token).await?;
         Ok(found.map(|(who, _)| who))
     }
 
     /// Returns whom a token stands for, and the token.
-    pub(super) async fn whose(&self, token: &str) -> Result<Option<(Principal, TokenRow)>, Error> {
-        let now = self.clock.micros();
-        let row = self.store.token_by_hash(&hash(token))?;
+    pub(super) async fn find_token(
+        &self,
+        token: &str,
+    ) -> Result<Option<(Principal, TokenRow)>, Error> {
+        let now = self.core.clock.micros();
+        let row = self.core.store.token_by_hash(&hash(token))?;
         let Some(row) = row.filter(|row| counts(row, now)) else {
             return Ok(None);
         };
         self.note_use(&row, now).await;
-        let who = self.store.principal(&row.principal)?;
+        let who = self.core.store.principal(&row.principal)?;
         let via = Via::Token {
             prefix: row.prefix.clone(),
             label: row.label.clone(),
@@ -84,7 +87,7 @@ impl Engine {
             }
             due
         };
-        if due && let Err(error) = self.store.used_token(row.id.clone(), now).await {
+        if due && let Err(error) = self.core.store.used_token(row.id.clone(), now).await {
             // It is only for people to look at.
             tracing::warn!(%error, "the use of a token was not written down");
         }
@@ -92,19 +95,19 @@ impl Engine {
 
     /// Makes a token for somebody and returns it; only its hash is kept. It
     /// counts for so many seconds, or until it is revoked.
-    pub async fn new_token(
+    pub async fn add_token(
         &self,
         name: &str,
         label: &str,
         seconds: Option<u64>,
         who: &Principal,
     ) -> Result<NewToken, Error> {
-        let owner = self.person(name, who)?;
+        let owner = self.core.find_person(name, who)?;
         who.check(Right::Administer)?;
         let token = secret("wl_");
-        let now = self.clock.micros();
+        let now = self.core.clock.micros();
         let row = TokenRow {
-            id: self.ids.next_as("tk", now),
+            id: self.core.ids.next_as("tk", now),
             hash: hash(&token),
             prefix: token[..PREFIX].to_owned(),
             label: brief(label),
@@ -117,9 +120,9 @@ impl Engine {
         };
         let detail = json!({ "token": row.id, "prefix": row.prefix, "for": row.principal,
                              "label": row.label, "seconds": seconds });
-        let entry = self.entry("token.created", who.name(), None, detail);
+        let entry = self.core.entry("token.created", who.name(), None, detail);
         let info = TokenInfo::from(row.clone());
-        self.store.add_token(row, vec![entry]).await?;
+        self.core.store.add_token(row, vec![entry]).await?;
         Ok(NewToken { token, info })
     }
 
@@ -137,15 +140,18 @@ impl Engine {
         if old.revoked_at.is_some() {
             return Err(Error::NoSuchToken { id: brief(id) });
         }
-        let now = self.clock.micros();
+        let now = self.core.clock.micros();
         let left = old.expires_at.map(|end| (end - old.created_at) / 1_000_000);
         let seconds = left.map(i64::unsigned_abs);
-        let new = self.new_token(name, &old.label, seconds, who).await?;
+        let new = self.add_token(name, &old.label, seconds, who).await?;
         let detail =
             json!({ "token": old.id, "by": new.info.token_id, "overlap_seconds": overlap_seconds });
-        let entry = self.entry("token.rotated", who.name(), None, detail);
+        let entry = self.core.entry("token.rotated", who.name(), None, detail);
         let until = after(now, overlap_seconds);
-        self.store.expire_token(old.id, until, vec![entry]).await?;
+        self.core
+            .store
+            .expire_token(old.id, until, vec![entry])
+            .await?;
         Ok(new)
     }
 
@@ -154,17 +160,20 @@ impl Engine {
         let token = self.token_of(name, id, who)?;
         who.check(Right::Administer)?;
         let detail = json!({ "token": token.id, "prefix": token.prefix, "for": token.principal });
-        let entry = self.entry("token.revoked", who.name(), None, detail);
-        let now = self.clock.micros();
-        self.store.revoke_token(token.id, now, vec![entry]).await?;
+        let entry = self.core.entry("token.revoked", who.name(), None, detail);
+        let now = self.core.clock.micros();
+        self.core
+            .store
+            .revoke_token(token.id, now, vec![entry])
+            .await?;
         Ok(())
     }
 
     fn token_of(&self, name: &str, id: &str, who: &Principal) -> Result<TokenRow, Error> {
-        let owner = self.person(name, who)?;
+        let owner = self.core.find_person(name, who)?;
         let seen = who.is_administrator() || owner.name == who.name();
         let tokens = match seen {
-            true => self.store.tokens_of(&owner.name)?,
+            true => self.core.store.tokens_of(&owner.name)?,
             false => vec![],
         };
         { tokens.into_iter() }

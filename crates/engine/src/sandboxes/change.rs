@@ -14,8 +14,7 @@ use weighlock_walls::{
 };
 
 use super::guard::{Guard, merged};
-use super::{Known, SandboxInfo, is_called, private_dirs};
-use crate::engine::Engine;
+use super::{Known, SandboxInfo, Sandboxes, is_called, private_dirs};
 use crate::error::{Error, brief};
 use crate::principal::{Principal, Right};
 
@@ -75,13 +74,9 @@ pub(super) struct Body {
     pub(super) secrets: BTreeMap<String, String>,
 }
 
-impl Engine {
+impl Sandboxes {
     /// Makes a sandbox.
-    pub async fn add_sandbox(
-        &self,
-        mut new: NewSandbox,
-        who: &Principal,
-    ) -> Result<SandboxInfo, Error> {
+    pub async fn add(&self, mut new: NewSandbox, who: &Principal) -> Result<SandboxInfo, Error> {
         who.check(Right::Administer)?;
         check_label(&new.label)?;
         self.check_free(&new.label)?;
@@ -91,10 +86,10 @@ impl Engine {
         let owner = self.owner_of(new.owner_principal_id, who)?;
         let dir = self.check_directory(&new.path, &owner)?;
         let meta = dir.metadata().map_err(Error::file(&dir))?;
-        let now = self.clock.micros();
+        let now = self.core.clock.micros();
         let FileId { device, inode } = FileId::from(&meta);
         let row = SandboxRow {
-            id: self.ids.next_as("sb", now),
+            id: self.core.ids.next_as("sb", now),
             owner,
             label: new.label,
             path: text(&dir)?,
@@ -109,22 +104,22 @@ impl Engine {
             created_at: now,
             updated_at: now,
         };
-        let entry = self.entry_in(
+        let entry = self.core.entry_in(
             "sandbox.created",
             who,
             &row.id,
             json!({ "sandbox": shown(&row) }),
         );
         let (id, label) = (row.id.clone(), row.label.clone());
-        if !self.store.add_sandbox(row, vec![entry]).await? {
+        if !self.core.store.add_sandbox(row, vec![entry]).await? {
             return Err(taken(&label));
         }
-        self.read_sandboxes()?;
-        self.sandbox(&id, who)
+        self.reload()?;
+        self.find(&id, who)
     }
 
     /// Changes a sandbox; only if it is still at `version`, where one is given.
-    pub async fn change_sandbox(
+    pub async fn change(
         &self,
         id: &str,
         patch: SandboxPatch,
@@ -157,25 +152,25 @@ impl Engine {
         }
         row.active = patch.is_active.unwrap_or(row.active);
         row.body = body(&inside);
-        row.updated_at = self.clock.micros();
-        let entry = self.entry_in(
+        row.updated_at = self.core.clock.micros();
+        let entry = self.core.entry_in(
             "sandbox.changed",
             who,
             &row.id,
             json!({ "sandbox": shown(&row) }),
         );
         let (id, label) = (row.id.clone(), row.label.clone());
-        match self.store.change_sandbox(row, vec![entry]).await? {
+        match self.core.store.change_sandbox(row, vec![entry]).await? {
             Changed::Done => {}
             Changed::Stale => return Err(Error::Stale),
             Changed::Taken => return Err(taken(&label)),
         }
-        self.read_sandboxes()?;
-        self.sandbox(&id, who)
+        self.reload()?;
+        self.find(&id, who)
     }
 
     /// Takes a sandbox away. Its runs stay on record, its directory as it is.
-    pub async fn remove_sandbox(
+    pub async fn remove(
         &self,
         id: &str,
         version: Option<i64>,
@@ -183,20 +178,21 @@ impl Engine {
     ) -> Result<(), Error> {
         let known = self.changeable(id, version, who)?;
         let id = known.sandbox.id.clone();
-        let entry = self.entry_in(
+        let entry = self.core.entry_in(
             "sandbox.deleted",
             who,
             &id,
             json!({ "label": known.sandbox.name }),
         );
-        let now = self.clock.micros();
+        let now = self.core.clock.micros();
         let version = Some(known.version);
         match self
+            .core
             .store
             .delete_sandbox(id, version, now, vec![entry])
             .await?
         {
-            Changed::Done => self.read_sandboxes(),
+            Changed::Done => self.reload(),
             Changed::Stale | Changed::Taken => Err(Error::Stale),
         }
     }
@@ -219,7 +215,7 @@ impl Engine {
     }
 
     fn row_of(&self, known: &Known) -> Result<SandboxRow, Error> {
-        let rows = self.store.sandboxes()?;
+        let rows = self.core.store.sandboxes()?;
         let row = { rows.into_iter() }.find(|row| row.id == known.sandbox.id);
         row.filter(|row| row.version == known.version)
             .ok_or(Error::Stale)
@@ -227,7 +223,7 @@ impl Engine {
 
     /// Refuses a name that another sandbox has, as its id or name.
     fn check_free(&self, label: &str) -> Result<(), Error> {
-        let all = self.sandboxes.all();
+        let all = self.all();
         let private = label.starts_with("user-");
         match private || all.iter().any(|known| is_called(known, label)) {
             true => Err(taken(label)),
@@ -237,7 +233,7 @@ impl Engine {
 
     fn owner_of(&self, named: Option<String>, who: &Principal) -> Result<String, Error> {
         match named {
-            Some(name) => Ok(self.person(&name, who)?.name),
+            Some(name) => Ok(self.core.find_person(&name, who)?.name),
             None => Ok(who.name().to_owned()),
         }
     }
@@ -291,14 +287,14 @@ impl Engine {
                 "is, or holds, a part of the system or the home directory",
             ));
         }
-        let ours = [&self.config.state_dir]
+        let ours = [&self.core.config.state_dir]
             .into_iter()
-            .chain(&self.config.hidden);
+            .chain(&self.core.config.hidden);
         let ours = ours.filter_map(|path| path.canonicalize().ok());
         if { ours }.any(|ours| dir.starts_with(&ours) || ours.starts_with(&dir)) {
             return Err(wrong("is, or holds, what weighlock keeps for itself"));
         }
-        if let Some(private) = private_dirs(&self.config)
+        if let Some(private) = private_dirs(&self.core.config)
             && dir.starts_with(&private)
             && !dir.starts_with(private.join(owner))
         {
@@ -312,10 +308,10 @@ impl Engine {
 
     /// Where sandboxes may be: what the settings say, or the base directory.
     pub(super) fn roots(&self) -> Vec<PathBuf> {
-        let roots = self.config.roots.iter();
+        let roots = self.core.config.roots.iter();
         let roots: Vec<PathBuf> = roots.filter_map(|root| root.canonicalize().ok()).collect();
-        match self.config.roots.is_empty() {
-            true => vec![self.config.base.clone()],
+        match self.core.config.roots.is_empty() {
+            true => vec![self.core.config.base.clone()],
             false => roots,
         }
     }

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weighlock_walls::PasswdEntry;
 
-use crate::engine::Engine;
+use super::Sandboxes;
 use crate::error::{Error, brief};
 use crate::principal::{Principal, Right};
 
@@ -53,10 +53,10 @@ pub struct Folder {
     pub path: String,
 }
 
-impl Engine {
+impl Sandboxes {
     /// Looks at a directory below an allowed root; at the roots themselves
     /// without one.
-    pub fn folder(&self, path: Option<&str>, who: &Principal) -> Result<FolderView, Error> {
+    pub fn look_at_folder(&self, path: Option<&str>, who: &Principal) -> Result<FolderView, Error> {
         who.check(Right::Administer)?;
         let roots = self.roots();
         let Some(asked) = path else {

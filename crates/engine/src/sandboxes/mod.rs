@@ -16,7 +16,8 @@ use weighlock_confine::{Access, FileId};
 use weighlock_policy::{Layer, Preset};
 use weighlock_store::SandboxRow;
 use weighlock_walls::{
-    DEFAULT_SANDBOX, Error as WallsError, Review, Sandbox, SandboxSource, WorkDir, is_too_wide,
+    DEFAULT_SANDBOX, Error as WallsError, Review, Sandbox, SandboxSource, Walls, WorkDir,
+    is_too_wide,
 };
 
 use self::change::{Body, bad};
@@ -24,12 +25,13 @@ pub use self::change::{NewSandbox, SandboxPatch};
 pub use self::folders::{Folder, FolderView};
 pub use self::guard::{Files, Guard, LimitsInfo};
 use crate::config::Config;
-use crate::engine::Engine;
+use crate::core::Core;
 use crate::error::{Error, brief};
-use crate::live::lock;
+use crate::mutex::lock;
 use crate::policy;
 use crate::principal::Principal;
-use crate::view::{Detail, SandboxView, time};
+use crate::time;
+use crate::view::{Detail, SandboxView};
 
 /// What holds the private directories, below the base directory.
 const PRIVATE: &str = "user_data";
@@ -47,8 +49,13 @@ pub(crate) struct Known {
     updated_at: i64,
 }
 
-/// The sandboxes there are.
-pub(crate) struct Sandboxes(Mutex<Arc<Vec<Known>>>);
+/// All sandboxes: who may use which, and what each is; see
+/// [`Engine::sandboxes`](crate::Engine::sandboxes).
+pub struct Sandboxes {
+    core: Arc<Core>,
+    walls: Arc<Walls>,
+    known: Mutex<Arc<Vec<Known>>>,
+}
 
 /// A sandbox as doors show it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -90,18 +97,22 @@ impl Sandboxes {
         known.map_or_else(|| id.to_owned(), |known| known.sandbox.name.clone())
     }
 
-    pub(crate) fn new(settings: &[Sandbox]) -> Self {
-        let known = settings.iter().map(Known::of_settings);
-        Self(Mutex::new(Arc::new(known.collect())))
+    /// Reads the sandboxes of the settings and of the store.
+    pub(crate) fn open(core: Arc<Core>, walls: Arc<Walls>) -> Result<Self, Error> {
+        let known = core.config.sandboxes.iter().map(Known::of_settings);
+        let known = Mutex::new(Arc::new(known.collect()));
+        let sandboxes = Self { core, walls, known };
+        sandboxes.reload()?;
+        Ok(sandboxes)
     }
 
     pub(crate) fn all(&self) -> Arc<Vec<Known>> {
-        Arc::clone(&lock(&self.0))
+        Arc::clone(&lock(&self.known))
     }
 
     /// Puts what the store has behind what the settings have.
     fn set(&self, stored: impl Iterator<Item = Known>) {
-        let mut all = lock(&self.0);
+        let mut all = lock(&self.known);
         let settings = all.iter().filter(|known| {
             matches!(
                 known.sandbox.source,
@@ -124,23 +135,23 @@ impl Known {
     }
 }
 
-impl Engine {
+impl Sandboxes {
     /// Reads the store's sandboxes again.
-    pub(crate) fn read_sandboxes(&self) -> Result<(), Error> {
+    fn reload(&self) -> Result<(), Error> {
         let mut known = vec![];
-        for row in self.store.sandboxes()? {
+        for row in self.core.store.sandboxes()? {
             let id = row.id.clone();
-            match self.known(row) {
+            match self.read_row(row) {
                 Ok(one) => known.push(one),
                 // What cannot be read guards nothing, and so nothing runs there.
                 Err(error) => tracing::error!(id, %error, "a sandbox cannot be used"),
             }
         }
-        self.sandboxes.set(known.into_iter());
+        self.set(known.into_iter());
         Ok(())
     }
 
-    fn known(&self, row: SandboxRow) -> Result<Known, Error> {
+    fn read_row(&self, row: SandboxRow) -> Result<Known, Error> {
         let body: Body = serde_json::from_value(row.body)
             .map_err(|error| bad(format!("sandbox {}: {error}", row.label)))?;
         let layers = self.layers_of(&row.label, &body.guard)?;
@@ -196,7 +207,8 @@ impl Engine {
 
     /// Returns the rules that a sandbox adds.
     fn layers_of(&self, label: &str, guard: &Guard) -> Result<Vec<Arc<Layer>>, Error> {
-        let mut layers = weighlock_policy::preset_layers(&guard.presets, &self.config.settings);
+        let mut layers =
+            weighlock_policy::preset_layers(&guard.presets, &self.core.config.settings);
         if let Some(text) = &guard.rules {
             let layer = policy::sandbox_layer(label, text);
             layers.push(layer.map_err(|errors| Error::Rules { errors })?);
@@ -206,8 +218,12 @@ impl Engine {
 
     /// Finds the sandbox that a request means: the one it names, or its
     /// principal's default. Nobody else picks one.
-    pub(crate) fn workplace(&self, name: Option<&str>, who: &Principal) -> Result<Known, Error> {
-        let private = private_dirs(&self.config).filter(|_| !who.is_administrator());
+    pub(crate) fn find_workplace(
+        &self,
+        name: Option<&str>,
+        who: &Principal,
+    ) -> Result<Known, Error> {
+        let private = private_dirs(&self.core.config).filter(|_| !who.is_administrator());
         let known = match name.or(who.default_sandbox()) {
             Some(name) => self.known_to(name, who)?,
             None if let Some(above) = private => private_to(who, &above)?,
@@ -232,12 +248,12 @@ impl Engine {
 
     /// Finds a sandbox that somebody may use, by id or name.
     fn known_to(&self, name: &str, who: &Principal) -> Result<Known, Error> {
-        if let Some(above) = private_dirs(&self.config)
+        if let Some(above) = private_dirs(&self.core.config)
             && name == private_id(who)
         {
             return private_to(who, &above);
         }
-        let all = self.sandboxes.all();
+        let all = self.all();
         let found = all.iter().find(|known| is_called(known, name));
         found
             .filter(|known| self.is_open(&known.sandbox, who))
@@ -253,7 +269,7 @@ impl Engine {
     }
 
     fn names_for(&self, who: &Principal) -> String {
-        let all = self.sandboxes.all();
+        let all = self.all();
         let names = { all.iter() }.filter(|known| self.is_open(&known.sandbox, who));
         let names: Vec<&str> = names.map(|known| known.sandbox.name.as_str()).collect();
         names.join(", ")
@@ -281,7 +297,11 @@ impl Engine {
     }
 
     /// Resolves the working directory of a request.
-    pub(crate) fn place(&self, sandbox: &Sandbox, cwd: Option<&str>) -> Result<WorkDir, Error> {
+    pub(crate) fn open_work_dir(
+        &self,
+        sandbox: &Sandbox,
+        cwd: Option<&str>,
+    ) -> Result<WorkDir, Error> {
         let whole = self.walls.directory_of(sandbox);
         let place = WorkDir::open(whole, cwd);
         if sandbox.source == SandboxSource::Private {
@@ -289,7 +309,7 @@ impl Engine {
             return place.map_err(|_| WallsError::OutsidePrivate.into());
         }
         let place = place?;
-        match private_dirs(&self.config) {
+        match private_dirs(&self.core.config) {
             // No run sees it from here.
             Some(above) if place.path.starts_with(&above) && !whole.starts_with(&above) => {
                 Err(WallsError::OutsidePrivate.into())
@@ -305,7 +325,7 @@ impl Engine {
         let holds = |above: PathBuf| above.starts_with(self.walls.directory_of(sandbox));
         is_open_to(sandbox, who)
             && (who.is_administrator()
-                || !private_dirs(&self.config).is_some_and(holds)
+                || !private_dirs(&self.core.config).is_some_and(holds)
                 || is_named_for(sandbox, who))
     }
 
@@ -314,21 +334,21 @@ impl Engine {
     }
 
     /// Lists the sandboxes that somebody may look at.
-    pub fn sandboxes(&self, who: &Principal) -> Vec<SandboxInfo> {
-        let all = self.sandboxes.all();
+    pub fn list(&self, who: &Principal) -> Vec<SandboxInfo> {
+        let all = self.all();
         let seen = { all.iter() }.filter(|known| self.is_seen(&known.sandbox, who));
         seen.map(|known| self.info(known)).collect()
     }
 
-    pub(crate) fn sandbox_views(&self, who: &Principal) -> Vec<SandboxView> {
-        let all = self.sandboxes.all();
+    pub(crate) fn list_views(&self, who: &Principal) -> Vec<SandboxView> {
+        let all = self.all();
         let seen = { all.iter() }.filter(|known| self.is_seen(&known.sandbox, who));
-        seen.map(|known| self.view(&known.sandbox)).collect()
+        seen.map(|known| self.describe(&known.sandbox)).collect()
     }
 
     /// Returns the directories of all other sandboxes.
     pub(crate) fn other_dirs(&self, sandbox: &Sandbox) -> Vec<PathBuf> {
-        let all = self.sandboxes.all();
+        let all = self.all();
         let others = all.iter().filter(|other| other.sandbox.id != sandbox.id);
         others
             .filter_map(|other| other.sandbox.directory.clone())
@@ -336,25 +356,25 @@ impl Engine {
     }
 
     /// Returns a sandbox as doors show it with a run.
-    pub(crate) fn view(&self, sandbox: &Sandbox) -> SandboxView {
+    pub(crate) fn describe(&self, sandbox: &Sandbox) -> SandboxView {
         SandboxView::of_sandbox(sandbox, self.walls.directory_of(sandbox))
     }
 
     /// Replaces the secrets of a run's sandbox in a text that the run chose.
-    pub(crate) fn without_secrets(&self, detail: &Detail, text: &str) -> String {
+    pub(crate) fn hide_secrets(&self, detail: &Detail, text: &str) -> String {
         let sandbox = detail.sandbox.as_ref();
-        let sandbox = sandbox.and_then(|view| self.sandbox_called(&view.name));
+        let sandbox = sandbox.and_then(|view| self.find_by_name(&view.name));
         let secrets = sandbox.iter().flat_map(|sandbox| sandbox.secrets.values());
         weighlock_exec::hide(text, &secrets.cloned().collect::<Vec<_>>())
     }
 
     /// Returns one sandbox, by id or name.
-    pub fn sandbox(&self, id: &str, who: &Principal) -> Result<SandboxInfo, Error> {
+    pub fn find(&self, id: &str, who: &Principal) -> Result<SandboxInfo, Error> {
         Ok(self.info(&self.seen(id, who)?))
     }
 
     fn seen(&self, id: &str, who: &Principal) -> Result<Known, Error> {
-        let all = self.sandboxes.all();
+        let all = self.all();
         let found = all.iter().find(|known| is_called(known, id));
         found
             .filter(|known| self.is_seen(&known.sandbox, who))
@@ -364,26 +384,36 @@ impl Engine {
 
     /// Returns a sandbox by its id or name, for ourselves; none where it is
     /// gone.
-    pub(crate) fn sandbox_called(&self, name: &str) -> Option<Arc<Sandbox>> {
-        let all = self.sandboxes.all();
+    pub(crate) fn find_by_name(&self, name: &str) -> Option<Arc<Sandbox>> {
+        let all = self.all();
         let known = all.iter().find(|known| is_called(known, name))?;
         Some(Arc::clone(&known.sandbox))
     }
 
     /// The same, with the rules that it adds.
-    pub(crate) fn known_called(&self, name: &str) -> Option<Known> {
-        let all = self.sandboxes.all();
+    pub(crate) fn find_known(&self, name: &str) -> Option<Known> {
+        let all = self.all();
         all.iter().find(|known| is_called(known, name)).cloned()
     }
 
-    /// Returns the name of a sandbox; its id where it is gone.
-    pub(crate) fn sandbox_name(&self, id: &str) -> String {
-        self.sandboxes.name_of(id)
+    /// Returns the ids of named sandboxes.
+    pub(crate) fn resolve_ids(
+        &self,
+        named: Option<Vec<String>>,
+        who: &Principal,
+    ) -> Result<Option<Vec<String>>, Error> {
+        let Some(named) = named else {
+            return Ok(None);
+        };
+        let ids = named
+            .iter()
+            .map(|name| Ok(self.find(name, who)?.sandbox_id));
+        ids.collect::<Result<_, Error>>().map(Some)
     }
 
     /// Returns what is to be known about the default sandbox before it is used.
     pub fn default_warning(&self) -> Option<String> {
-        self.too_wide(&*self.sandbox_called(DEFAULT_SANDBOX)?)
+        self.too_wide(&*self.find_by_name(DEFAULT_SANDBOX)?)
     }
 
     /// Returns why commands of a sandbox may not see their directory, if it is

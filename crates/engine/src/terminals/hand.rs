@@ -49,9 +49,9 @@ impl Engine {
         let before = before.ok_or_else(|| ended(run))?;
         let times = live.keyboard.take(Holder {
             name: who.name().to_owned(),
-            since: self.clock.micros(),
+            since: self.core.clock.micros(),
             before,
-            until: Instant::now() + self.config.keyboard.idle,
+            until: Instant::now() + self.core.config.keyboard.idle,
             leaving: false,
         });
         let times = times.map_err(|by| Error::KeyboardTaken { by })?;
@@ -91,7 +91,7 @@ impl Engine {
         let told = json!({ "note": said.note, "why": said.why, "dropped": said.drop_held,
                            "held_bytes": live.keyboard.view().held_bytes });
         let entry = self.terminal_entry("terminal.given_back", run, &holder.name, told);
-        if let Err(error) = self.store.record(vec![entry]).await {
+        if let Err(error) = self.core.store.record(vec![entry]).await {
             live.keyboard.stay(times);
             return Err(error.into());
         }
@@ -174,7 +174,7 @@ impl Hand {
         if !self.is_held() {
             return Err(Error::KeyboardGivenBack);
         }
-        live.keyboard.touch(self.engine.config.keyboard.idle);
+        live.keyboard.touch(self.engine.core.config.keyboard.idle);
         let _typing = live.typing.lock().await;
         // Whoever types next must not enter it.
         live.unknown.store(true, Ordering::Relaxed);
@@ -225,7 +225,7 @@ impl Drop for Hand {
     fn drop(&mut self) {
         if let Ok(live) = self.live() {
             live.keyboard
-                .lose(self.times, self.engine.config.keyboard.lost);
+                .lose(self.times, self.engine.core.config.keyboard.lost);
         }
     }
 }

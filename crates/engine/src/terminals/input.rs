@@ -182,7 +182,7 @@ impl Engine {
     /// Shows what the diary says before there is more output.
     pub(crate) fn look_into_diary(&self, live: &Live, run: &Run) {
         if let Some(shown) = &live.shown {
-            shown.read_diary(&self.dir_of(&run.command_id));
+            shown.read_diary(&self.core.run_dir(&run.command_id));
         }
     }
 
@@ -204,7 +204,7 @@ impl Engine {
         Entry {
             owner: Some(run.requested_by.clone()),
             sandbox: run.sandbox_id.clone(),
-            ..self.entry(kind, who, Some(&run.command_id), said)
+            ..self.core.entry(kind, who, Some(&run.command_id), said)
         }
     }
 
@@ -215,9 +215,9 @@ impl Engine {
         who: &Principal,
         said: serde_json::Value,
     ) -> Result<(), Error> {
-        self.check_quota(who.name()).await?;
+        self.core.check_quota(who.name()).await?;
         let entry = self.terminal_entry(kind, run, who.name(), said);
-        Ok(self.store.record(vec![entry]).await?)
+        Ok(self.core.store.record(vec![entry]).await?)
     }
 }
 

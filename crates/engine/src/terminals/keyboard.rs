@@ -13,33 +13,13 @@ use weighlock_exec::Size;
 use super::input::{MOST, Sent, Typed, is_signal};
 use crate::error::Error;
 use crate::principal::Principal;
-use crate::view::time;
+use crate::time;
 
 /// So long before the keyboard is given back by itself, whoever has it is told.
 pub(super) const WARNING: Duration = Duration::from_secs(60);
 
 /// As much as somebody is told at once, who has not asked for long.
 const MOST_NEWS: usize = 8;
-
-/// How long a keyboard is somebody's who does not use it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct KeyboardTimes {
-    /// Without a key for so long, it is given back.
-    pub idle: Duration,
-    /// Whoever has lost their connection may come back for so long.
-    pub lost: Duration,
-}
-
-impl Default for KeyboardTimes {
-    fn default() -> Self {
-        Self {
-            // Long enough to look something up.
-            idle: Duration::from_secs(5 * 60),
-            // Long enough to load a page again.
-            lost: Duration::from_secs(30),
-        }
-    }
-}
 
 /// What is known about who types.
 #[derive(Default)]

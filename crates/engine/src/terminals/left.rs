@@ -15,7 +15,7 @@ impl Engine {
             return;
         };
         // One that cannot be read costs a size, not the terminal.
-        let diary = Diary::default().news(&self.dir_of(&run.command_id));
+        let diary = Diary::default().news(&self.core.run_dir(&run.command_id));
         let Some(left) = left_taken(&diary.unwrap_or_default(), terminal.size()) else {
             return;
         };
@@ -26,7 +26,7 @@ impl Engine {
         };
         let told = json!({ "why": why });
         let entry = self.terminal_entry("terminal.given_back", run, &left.name, told);
-        if let Err(error) = self.store.record(vec![entry]).await {
+        if let Err(error) = self.core.store.record(vec![entry]).await {
             tracing::warn!(run = run.command_id, %error, "cannot tell of a keyboard");
         }
         let text = said.text(&left.name);

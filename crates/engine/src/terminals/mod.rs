@@ -20,8 +20,8 @@ mod viewer;
 
 pub use self::hand::Hand;
 pub use self::input::{Sent, Typed};
+pub use self::keyboard::ControlView;
 pub(crate) use self::keyboard::Keyboard;
-pub use self::keyboard::{ControlView, KeyboardTimes};
 pub(crate) use self::show::{Shown, show_from};
 pub use self::startup::is_plain_shell;
 pub(crate) use self::startup::{keep_nonce, startup};
@@ -41,7 +41,7 @@ use weighlock_store::{Command, Filter};
 
 use crate::engine::Engine;
 use crate::error::{Error, brief};
-use crate::live::lock;
+use crate::mutex::lock;
 use crate::principal::{Principal, Right};
 use crate::request::{Input, Request, Terminal};
 use crate::run::Outcome;
@@ -110,9 +110,14 @@ impl Engine {
         }
         let who = request.principal.clone();
         who.check(Right::Run)?;
-        let known = self.workplace(request.sandbox.as_deref(), &who)?;
+        let known = self
+            .sandboxes
+            .find_workplace(request.sandbox.as_deref(), &who)?;
         let session = request.session.as_deref();
-        let session = self.session_for(session, &who, &known.sandbox).await?;
+        let session = self
+            .sessions
+            .find_or_open(session, &who, &known.sandbox)
+            .await?;
         let exists = |which: &str| {
             Error::invalid(
                 "already_exists",
@@ -155,7 +160,7 @@ impl Engine {
     /// Returns what a terminal has shown, as text without colours, cut to a
     /// reader's measure.
     pub fn transcript(&self, run: &Run, cut: Option<Cut>) -> Result<Excerpt, Error> {
-        let cut = cut.unwrap_or_else(|| self.config.manners().cut());
+        let cut = cut.unwrap_or_else(|| self.core.config.manners().cut());
         let (most, ample) = match cut {
             // What nobody sees does not count: it is taken out before that.
             Cut::Head(most) => (most, Cut::Head(most.max(AMPLE))),
@@ -239,7 +244,7 @@ impl Engine {
             found.retain(wanted);
         }
         if found.is_empty() {
-            let newest = self.store.list(&Filter {
+            let newest = self.core.store.list(&Filter {
                 limit: LOOKED_THROUGH,
                 ..Filter::default()
             })?;
@@ -288,7 +293,7 @@ impl Engine {
             json!({ "name": terminal.name }),
         );
         // The run itself is on record.
-        if let Err(error) = self.store.record(vec![entry]).await {
+        if let Err(error) = self.core.store.record(vec![entry]).await {
             tracing::warn!(run = run.command_id, %error, "cannot tell of a terminal");
         }
     }
@@ -305,8 +310,8 @@ impl Engine {
     /// All that run, or wait for an answer so that they may: not those that
     /// have ended and whose changes wait for one.
     fn open_terminals(&self) -> Result<Vec<Run>, Error> {
-        let open = self.store.open_commands()?.into_iter();
-        let pending = self.store.pending_commands()?.into_iter();
+        let open = self.core.store.open_commands()?.into_iter();
+        let pending = self.core.store.pending_commands()?.into_iter();
         let runs = open.chain(pending).filter(has_terminal);
         let is_open = |run: &Run| run.detail.changes.is_none();
         Ok(runs.map(Run::from_command).filter(is_open).collect())

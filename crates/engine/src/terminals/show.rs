@@ -11,7 +11,8 @@ use weighlock_marks::{Nonce, Span, Spans};
 use weighlock_screen::Screen;
 
 use crate::engine::Engine;
-use crate::live::{Live, lock};
+use crate::live::Live;
+use crate::mutex::lock;
 use crate::output::{Follow, Until, end_of};
 use crate::view::Run;
 
@@ -273,7 +274,7 @@ impl ShellMarks {
 pub(crate) fn show_from(engine: &Arc<Engine>, live: &Arc<Live>, run: &Run, answer_from: u64) {
     if let Some(shown) = live.shown.clone() {
         let follow = engine.follow(run.clone(), 0, Until::Closed);
-        let dir: Arc<Path> = engine.dir_of(&run.command_id).into();
+        let dir: Arc<Path> = engine.core.run_dir(&run.command_id).into();
         tokio::spawn(show(follow, shown, Arc::clone(live), dir, answer_from));
     }
 }

@@ -80,13 +80,13 @@ impl Engine {
     /// Returns the secret of a run's shell, as long as it goes on.
     pub(crate) fn kept_nonce(&self, run: &Run) -> Option<Nonce> {
         run.detail.terminal.as_ref()?;
-        let text = fs::read_to_string(self.dir_of(&run.command_id).join(FILE)).ok()?;
+        let text = fs::read_to_string(self.core.run_dir(&run.command_id).join(FILE)).ok()?;
         Nonce::from_secret(&text)
     }
 
     /// Forgets it.
     pub(crate) fn forget_nonce(&self, id: &str) {
-        let _ = fs::remove_file(self.dir_of(id).join(FILE));
+        let _ = fs::remove_file(self.core.run_dir(id).join(FILE));
     }
 }
 

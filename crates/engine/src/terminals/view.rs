@@ -10,7 +10,8 @@ use super::keyboard::ControlView;
 use super::show::{Picture, last_picture};
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::view::{Run, time};
+use crate::time;
+use crate::view::Run;
 
 /// Lines of a terminal's output that are told with it.
 const TAIL: usize = 20;
@@ -116,7 +117,7 @@ impl Engine {
         let prompt = shown.as_ref().filter(|_| idle);
         let silent = shown.as_ref().map(|shown| shown.fed.borrow().at.elapsed());
         let size = { shown.as_ref() }.map_or(terminal.size(), |shown| *shown.size.borrow());
-        let now = self.clock.micros();
+        let now = self.core.clock.micros();
         let since = run.started_at.as_deref().or(Some(&run.created_at));
         let since = since.and_then(|text| text.parse::<jiff::Timestamp>().ok());
         let uptime = since.map_or(0, |since| (now - since.as_microsecond()).max(0) / 1_000_000);
@@ -160,7 +161,7 @@ impl Engine {
             return Ok(shown.with(|picture| screen_view(picture, lines)));
         }
         let terminal = run.detail.terminal.clone().unwrap_or_default();
-        let (log, dir) = (self.log(run), self.dir_of(&run.command_id));
+        let (log, dir) = (self.log(run), self.core.run_dir(&run.command_id));
         match last_picture(&log, &dir, terminal.size()) {
             Ok(picture) => Ok(screen_view(&picture, lines)),
             Err(source) => Err(Error::file(&dir)(source)),

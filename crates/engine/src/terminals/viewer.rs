@@ -215,7 +215,7 @@ impl Viewer {
             let offset = picture.offset - character.len() as u64;
             (offset, picture.size, bytes)
         };
-        let dir = self.engine.dir_of(&self.run.command_id);
+        let dir = self.engine.core.run_dir(&self.run.command_id);
         // Before the screen is looked at: it has all sizes that we know of.
         self.read_diary();
         let (offset, size, bytes) = match &self.live {
@@ -326,7 +326,7 @@ impl Viewer {
     }
 
     fn read_diary(&mut self) {
-        let dir = self.engine.dir_of(&self.run.command_id);
+        let dir = self.engine.core.run_dir(&self.run.command_id);
         // One that cannot be read costs a size, not the output.
         for happened in self.diary.news(&dir).unwrap_or_default() {
             if let What::Resized(size) = happened.what {

@@ -226,11 +226,11 @@ async fn announce(
     eprintln!("weighlock {} serves", env!("CARGO_PKG_VERSION"));
     eprintln!("  socket   {}", paths.socket.display());
     eprintln!("  base     {}", engine.config().base.display());
-    if let Some(warning) = engine.default_warning() {
+    if let Some(warning) = engine.sandboxes().default_warning() {
         eprintln!("  note     {warning}");
     }
     if let Some(tcp) = tcp.and_then(|tcp| tcp.local_addr().ok()) {
-        let link = engine.owner_link().await?;
+        let link = engine.people().owner_link().await?;
         eprintln!("  address  http://{tcp}/agent/terminal");
         eprintln!("  sign in  http://{tcp}/signin#{link}   (valid once, 10 minutes)");
     }

@@ -9,7 +9,7 @@ use serde_json::json;
 use weighlock_policy::Blacklist;
 use weighlock_walls::{blacklist_path, remove_blacklist, write_blacklist};
 
-use crate::engine::Engine;
+use super::Rules;
 use crate::error::Error;
 use crate::principal::{Principal, Right};
 
@@ -29,33 +29,41 @@ pub struct BlacklistFile {
     pub warning: Option<String>,
 }
 
-impl Engine {
+impl Rules {
     /// Returns the blacklist in force.
     pub fn blacklist(&self) -> BlacklistFile {
         if self.walls.blacklist().is_forged() {
-            return BlacklistFile::forged(&self.config.base);
+            return BlacklistFile::forged(&self.core.config.base);
         }
-        BlacklistFile::load(&self.config.base)
+        BlacklistFile::load(&self.core.config.base)
     }
 
     /// Saves a blacklist of a person's own.
     pub async fn save_blacklist(&self, list: &Blacklist, by: &Principal) -> Result<(), Error> {
         by.check(Right::Administer)?;
         let detail = json!({ "commandBlacklist": list.entries() });
-        self.store
-            .record(vec![self.entry("blacklist.saved", by.name(), None, detail)])
+        self.core
+            .store
+            .record(vec![self.core.entry(
+                "blacklist.saved",
+                by.name(),
+                None,
+                detail,
+            )])
             .await?;
         self.trust(Some(list.to_json()))?;
-        BlacklistFile::save(&self.config.base, list)
+        BlacklistFile::save(&self.core.config.base, list)
     }
 
     /// Goes back to the built-in blacklist.
     pub async fn reset_blacklist(&self, by: &Principal) -> Result<(), Error> {
         by.check(Right::Administer)?;
-        let entry = self.entry("blacklist.reset", by.name(), None, json!({}));
-        self.store.record(vec![entry]).await?;
+        let entry = self
+            .core
+            .entry("blacklist.reset", by.name(), None, json!({}));
+        self.core.store.record(vec![entry]).await?;
         self.trust(None)?;
-        BlacklistFile::reset(&self.config.base)
+        BlacklistFile::reset(&self.core.config.base)
     }
 
     fn trust(&self, saved: Option<String>) -> Result<(), Error> {

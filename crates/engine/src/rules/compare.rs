@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use weighlock_policy::Verdict;
 use weighlock_store::{Command, Filter, State};
 
-use crate::engine::Engine;
+use super::Rules;
+use super::past::PastCommand;
 use crate::error::Error;
-use crate::past::PastCommand;
 use crate::policy::RuleDraft;
 use crate::principal::{Principal, Right};
 
@@ -55,16 +55,16 @@ pub struct ComparedCommand {
     pub refused: bool,
 }
 
-impl Engine {
+impl Rules {
     /// Compares a text for a rule file with the rules in force.
-    pub fn compare_policy(&self, id: &str, text: &str, who: &Principal) -> Result<Compared, Error> {
+    pub fn compare_draft(&self, id: &str, text: &str, who: &Principal) -> Result<Compared, Error> {
         who.check(Right::Look)?;
-        let draft = self.drafted(id, text)?;
+        let draft = self.read_draft(id, text)?;
         let latest = Filter {
             limit: LOOK_BACK,
             ..Filter::default()
         };
-        let past = self.newest(&latest, who)?.commands;
+        let past = self.list_newest(&latest, who)?.commands;
         let mut compared = Compared {
             looked_at: past.len(),
             ..Compared::default()
@@ -110,7 +110,7 @@ impl Engine {
 
     fn compared(&self, command: &Command, draft: &RuleDraft) -> (ComparedCommand, bool) {
         let verdict = |draft| {
-            let judged = self.judged_again(command, draft);
+            let judged = self.judge_past(command, draft);
             judged.map_or(Verdict::Reject, |judged| judged.judgement.verdict)
         };
         let (now, draft) = (verdict(None), verdict(Some(draft)));

@@ -1,9 +1,6 @@
 //! The rule files themselves: reading them, trying others in their place,
 //! saving them, and going back.
 
-mod compare;
-mod save;
-
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::atomic::Ordering;
@@ -14,15 +11,13 @@ use sha2::{Digest, Sha256};
 use weighlock_policy::{Judgement, Layer, LoadError, Outline, RuleForm, Verdict};
 use weighlock_store::{Command, Filter, RulesVersion};
 
-pub use self::compare::{Compared, ComparedCommand};
-pub use self::save::Save;
-use crate::engine::Engine;
+use super::Rules;
+use super::past::Newest;
 use crate::error::{Error, brief};
-use crate::explain::RuleInForce;
-use crate::past::Newest;
 use crate::policy::{RuleDraft, RuleFile};
 use crate::principal::{Principal, Right};
-use crate::view::time;
+use crate::time;
+use crate::view::RuleInForce;
 
 /// In how many commands hits are counted at most. Judging so many takes a blink.
 const COUNTED: usize = 1000;
@@ -147,13 +142,13 @@ pub struct VersionView {
     pub current: bool,
 }
 
-impl Engine {
+impl Rules {
     /// Returns a rule file with what its rules were about lately.
-    pub fn policy_text(&self, id: &str, who: &Principal) -> Result<PolicyText, Error> {
+    pub fn read_file(&self, id: &str, who: &Principal) -> Result<PolicyText, Error> {
         who.check(Right::Look)?;
         let file = self.rule_file(id)?;
         let text = self.text_of(&file)?;
-        let newest = self.store.rules_versions(&file.id, None, 1)?.pop();
+        let newest = self.core.store.rules_versions(&file.id, None, 1)?.pop();
         let version = newest.filter(|newest| newest.text == text);
         let (mut rules, errors) = match file.layer(&text) {
             Ok(layer) => (infos(&layer, &text), vec![]),
@@ -173,12 +168,7 @@ impl Engine {
     }
 
     /// Says what is wrong with a text, and what rules it has.
-    pub fn check_policy(
-        &self,
-        id: &str,
-        text: &str,
-        who: &Principal,
-    ) -> Result<RulesChecked, Error> {
+    pub fn check_text(&self, id: &str, text: &str, who: &Principal) -> Result<RulesChecked, Error> {
         who.check(Right::Look)?;
         Ok(match self.rule_file(id)?.layer(text) {
             Ok(layer) => RulesChecked {
@@ -194,7 +184,7 @@ impl Engine {
     }
 
     /// Changes one rule in a text. Nothing is saved.
-    pub fn edit_policy(
+    pub fn edit_text(
         &self,
         id: &str,
         edit: &RuleEdit,
@@ -210,19 +200,19 @@ impl Engine {
             )
         })?;
         Ok(RuleEdited {
-            checked: self.check_policy(id, &text, who)?,
+            checked: self.check_text(id, &text, who)?,
             text,
         })
     }
 
     /// Returns what a rule file says.
-    pub(crate) fn policy_source(&self, id: &str, who: &Principal) -> Result<String, Error> {
+    pub(crate) fn file_text(&self, id: &str, who: &Principal) -> Result<String, Error> {
         who.check(Right::Look)?;
         self.text_of(&self.rule_file(id)?)
     }
 
     /// Returns the texts that a rule file has had, newest first.
-    pub fn policy_versions(
+    pub fn list_versions(
         &self,
         id: &str,
         before: Option<i64>,
@@ -232,7 +222,7 @@ impl Engine {
         who.check(Right::Look)?;
         let file = self.rule_file(id)?;
         let text = self.text_of(&file)?;
-        let versions = self.store.rules_versions(&file.id, before, limit)?;
+        let versions = self.core.store.rules_versions(&file.id, before, limit)?;
         let mut views: Vec<VersionView> = versions.into_iter().map(VersionView::from).collect();
         if before.is_none()
             && let Some(newest) = views.first_mut()
@@ -244,7 +234,7 @@ impl Engine {
 
     /// Reads a text in the place of a rule file. For the server there need be
     /// none: a draft can be tried before there are rules.
-    pub(crate) fn drafted(&self, id: &str, text: &str) -> Result<RuleDraft, Error> {
+    pub(crate) fn read_draft(&self, id: &str, text: &str) -> Result<RuleDraft, Error> {
         let file = match self.rule_file(id) {
             Err(_) if id == "server" => RuleFile::none(),
             found => found?,
@@ -252,7 +242,7 @@ impl Engine {
         file.draft(text).map_err(|errors| Error::Rules { errors })
     }
 
-    fn rule_file(&self, id: &str) -> Result<RuleFile, Error> {
+    pub(super) fn rule_file(&self, id: &str) -> Result<RuleFile, Error> {
         let files = self.policy.rule_files();
         let known: Vec<String> = files.iter().map(|file| file.id.clone()).collect();
         let found = files.into_iter().find(|file| file.id == id);
@@ -264,20 +254,20 @@ impl Engine {
 
     /// Notes which version of the server's rules is in force, for the record of
     /// each run.
-    pub(crate) fn note_version(&self) -> Result<(), Error> {
-        let newest = self.store.rules_versions("server", None, 1)?.pop();
+    pub(super) fn reload_version(&self) -> Result<(), Error> {
+        let newest = self.core.store.rules_versions("server", None, 1)?.pop();
         let version = newest.map_or(0, |newest| newest.version);
-        self.rules_version.store(version, Ordering::Relaxed);
+        self.version.store(version, Ordering::Relaxed);
         Ok(())
     }
 
     /// Returns that version.
-    pub(crate) fn policy_version(&self) -> Option<i64> {
-        let version = self.rules_version.load(Ordering::Relaxed);
+    pub(crate) fn version(&self) -> Option<i64> {
+        let version = self.version.load(Ordering::Relaxed);
         (version > 0).then_some(version)
     }
 
-    fn text_of(&self, file: &RuleFile) -> Result<String, Error> {
+    pub(super) fn text_of(&self, file: &RuleFile) -> Result<String, Error> {
         file.text().map_err(Error::file(&file.path))
     }
 
@@ -292,7 +282,7 @@ impl Engine {
         if rules.is_empty() {
             return Ok(0);
         }
-        let now = self.clock.micros();
+        let now = self.core.clock.micros();
         let past = self.lately(file.sandbox.clone(), now, who)?;
         let hits = self.hits(&past.commands, now, |judgement| {
             let met = judgement.met(file.kind());
@@ -312,12 +302,12 @@ impl Engine {
     }
 
     /// The same for rules of any origin.
-    pub(crate) fn count_all(
+    pub(super) fn count_all(
         &self,
         rules: &mut [RuleInForce],
         who: &Principal,
     ) -> Result<usize, Error> {
-        let now = self.clock.micros();
+        let now = self.core.clock.micros();
         let past = self.lately(None, now, who)?;
         let hits = self.hits(&past.commands, now, |judgement| {
             let met = judgement.tried().into_iter().filter(|rule| rule.matched);
@@ -344,7 +334,7 @@ impl Engine {
             limit: COUNTED,
             ..Filter::default()
         };
-        self.newest(&latest, who)
+        self.list_newest(&latest, who)
     }
 
     /// Judges commands again, and counts the rules that each has met: how often
@@ -357,7 +347,7 @@ impl Engine {
     ) -> HashMap<R, (u64, i64)> {
         let mut hits: HashMap<R, (u64, i64)> = HashMap::new();
         for command in past {
-            let Ok(judged) = self.judged_again(command, None) else {
+            let Ok(judged) = self.judge_past(command, None) else {
                 continue;
             };
             for rule in met(&judged.judgement) {
@@ -371,7 +361,7 @@ impl Engine {
 
     /// Marks the rules without a hit that were there at a time already.
     fn mark_unused(&self, file: &RuleFile, rules: &mut [RuleInfo], then: i64) -> Result<(), Error> {
-        let versions = self.store.rules_versions(&file.id, None, VERSIONS)?;
+        let versions = self.core.store.rules_versions(&file.id, None, VERSIONS)?;
         let Some(old) = versions.into_iter().find(|version| version.at <= then) else {
             return Ok(());
         };

@@ -1,20 +1,21 @@
 //! What the policy says about a command, as doors show it.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use serde_json::json;
 use weighlock_policy::{
-    Access, Allows, Facts, Grant, Link, LoadError, Part, PartKind, PlaceKind, Scope, Subject,
-    TokenKind, Verdict, tokens,
+    Access, Allows, Facts, Grant, LoadError, Part, PlaceKind, Scope, Subject, Verdict, tokens,
 };
 use weighlock_walls::Sandbox;
 
-use crate::engine::Engine;
+use super::Rules;
+use super::judge::{Judged, Where};
 use crate::error::Error;
-use crate::judge::{Judged, Where};
 use crate::policy::{self, For};
 use crate::principal::{Principal, Right};
 use crate::request::Request;
+use crate::view::{
+    Explanation, GrantView, OptionView, PartView, PolicyView, ReasonView, RuleInForce, RuleView,
+    TokenView,
+};
 
 /// How many parts are told of. All are judged; nobody reads more.
 const MAX_PARTS: usize = 1000;
@@ -23,197 +24,7 @@ const MAX_PARTS: usize = 1000;
 /// each of them.
 const MAX_TEXT: usize = 1000;
 
-/// The verdict on a command, and everything that led to it. Nothing was run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Explanation {
-    /// The text that was judged.
-    pub command: String,
-    /// `auto`, `ask` or `reject`.
-    pub verdict: Verdict,
-    /// The agent's profile, if one was named.
-    pub agent: Option<String>,
-    /// The sandbox.
-    pub sandbox: String,
-    /// The working directory.
-    pub cwd: String,
-    /// What would read it: `sh` or `bash`.
-    pub shell: String,
-    /// It is proved to read and nothing else, and would run where the kernel
-    /// makes that true.
-    pub read_only: bool,
-    /// Why it is not `auto`, the deciding reason first.
-    pub reasons: Vec<ReasonView>,
-    /// What it consists of, in order; at most 1,000.
-    pub parts: Vec<PartView>,
-    /// Parts that were judged and are not listed.
-    #[serde(default)]
-    pub more_parts: usize,
-    /// Every rule tried, in order.
-    pub rules: Vec<RuleView>,
-    /// The words of the text, for highlighting. One may lie inside another.
-    pub tokens: Vec<TokenView>,
-    /// Why rule files that have changed are not in force.
-    pub warnings: Vec<String>,
-    /// Names exactly what was judged; an approval must repeat it.
-    pub fingerprint: String,
-}
-
-/// Why a command is not run unasked.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct ReasonView {
-    /// Stable word.
-    pub code: String,
-    /// One sentence.
-    pub text: String,
-    /// The rule that decided.
-    pub rule: String,
-    /// Where the rule is from.
-    pub layer: String,
-    /// What could be done instead.
-    pub remedy: String,
-    /// Bytes of the text it is about: first, and one past the last.
-    pub span: Option<(usize, usize)>,
-}
-
-/// One thing that a command does.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct PartView {
-    /// `command`, `redirection`, `assignment` or `unknown`.
-    pub kind: PartKind,
-    /// How it follows the part before it.
-    pub link: Link,
-    /// How many constructs it is inside of.
-    pub depth: usize,
-    /// Its text.
-    pub text: String,
-    /// Bytes of the whole text: first, and one past the last.
-    pub span: (usize, usize),
-    /// The program, where it is known.
-    pub program: Option<String>,
-    /// One plain sentence.
-    pub does: String,
-    /// Its own verdict.
-    pub verdict: Verdict,
-    /// The rule that decided, as an index into `rules`; absent for the default.
-    pub rule: Option<usize>,
-    /// The options given, with what they mean.
-    pub options: Vec<OptionView>,
-    /// What happens, by class.
-    pub effects: Vec<String>,
-    /// What it reads.
-    pub reads: Vec<String>,
-    /// What it creates or changes.
-    pub writes: Vec<String>,
-    /// What it deletes or moves away.
-    pub deletes: Vec<String>,
-    /// Files whose content it runs.
-    pub runs: Vec<String>,
-    /// What it names on the network.
-    pub hosts: Vec<String>,
-    /// Why more could happen than that.
-    pub unknown: Option<String>,
-    /// Only one of several readings: it can make the verdict stricter, never
-    /// milder.
-    pub possible: bool,
-}
-
-/// An option and what it means.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct OptionView {
-    /// Its name.
-    pub name: String,
-    /// Its value, if it has one and that is known.
-    pub value: Option<String>,
-    /// What it means, in few words.
-    pub means: String,
-}
-
-/// A rule that was tried.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct RuleView {
-    /// Its name.
-    pub name: String,
-    /// Where it is from.
-    pub layer: String,
-    /// What it says about what it matches.
-    pub verdict: Verdict,
-    /// In short, what it is about.
-    pub about: String,
-    /// It matched something.
-    pub matched: bool,
-}
-
-/// A rule in force, with what it was about lately.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct RuleInForce {
-    /// The rule.
-    #[serde(flatten)]
-    pub rule: RuleView,
-    /// How many commands of the last 7 days it is about, as the rules are now;
-    /// counted when asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub hits: Option<u64>,
-    /// When the newest of them was asked for, of the last 30 days.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub last_hit: Option<String>,
-}
-
-/// A piece of the text.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct TokenView {
-    /// The first byte.
-    pub start: usize,
-    /// The byte after the last.
-    pub end: usize,
-    /// What it is.
-    pub kind: TokenKind,
-}
-
-/// The policy in force.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct PolicyView {
-    /// The presets, by name.
-    pub presets: Vec<String>,
-    /// The server's rule file, if there is one.
-    pub rules_file: Option<String>,
-    /// The rule files that can be read and saved, by the name of their policy.
-    #[serde(default)]
-    pub policies: Vec<String>,
-    /// Every rule in force without a sandbox's or an agent's, in order.
-    pub rules: Vec<RuleInForce>,
-    /// In how many commands hits were counted: the newest of the last 7 days.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub looked_at: Option<usize>,
-    /// Agents that have a file of their own.
-    pub agents: Vec<String>,
-    /// What people have allowed beforehand.
-    pub grants: Vec<GrantView>,
-    /// Why rule files that have changed are not in force.
-    pub broken: Vec<String>,
-}
-
-/// What a person has allowed beforehand.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct GrantView {
-    /// Names it for taking it back.
-    pub id: String,
-    /// The pattern of the commands that it allows.
-    pub pattern: String,
-    /// Only for this agent.
-    pub agent: Option<String>,
-    /// Only in this sandbox.
-    pub sandbox: Option<String>,
-    /// Only in this session.
-    pub session: Option<String>,
-    /// When it ends, in seconds since 1970.
-    pub until: Option<i64>,
-    /// Who gave it.
-    pub by: String,
-    /// When it was given, in seconds since 1970.
-    pub created: i64,
-}
-
-impl Engine {
+impl Rules {
     /// Says what the policy makes of a command; runs nothing. A draft takes the
     /// place of a rule file: which one, and the text.
     pub fn explain(
@@ -228,26 +39,30 @@ impl Engine {
         if draft.is_some() {
             who.check(Right::Look)?;
         }
-        let draft = draft.map(|(policy, text)| self.drafted(policy, text));
+        let draft = draft.map(|(policy, text)| self.read_draft(policy, text));
         let draft = draft.transpose()?;
-        let known = self.workplace(request.sandbox.as_deref(), &request.principal)?;
+        let known = self
+            .sandboxes
+            .find_workplace(request.sandbox.as_deref(), &request.principal)?;
         let sandbox = &known.sandbox;
-        let place = self.place(sandbox, request.cwd.as_deref())?;
+        let place = self
+            .sandboxes
+            .open_work_dir(sandbox, request.cwd.as_deref())?;
         let at = Where {
             known: &known,
             place: &place,
             session: request.session.as_deref(),
         };
-        let judged = self.judged(request, &at, draft.as_ref())?;
+        let judged = self.judge(request, &at, draft.as_ref())?;
         Ok(judged.explain(request, sandbox))
     }
 
     /// Returns the policy in force. Judges past commands: not for a thread that
     /// others wait for.
-    pub fn policy(&self, hits: bool, who: &Principal) -> Result<PolicyView, Error> {
+    pub fn describe(&self, hits: bool, who: &Principal) -> Result<PolicyView, Error> {
         who.check(Right::Look)?;
         let in_force = self.policy.current();
-        let config = &self.config;
+        let config = &self.core.config;
         let asker = For {
             agent: None,
             sandbox: "",
@@ -280,28 +95,28 @@ impl Engine {
             rules,
             looked_at,
             agents: in_force.agents(),
-            grants: self.grants(who)?,
+            grants: self.list_grants(who)?,
             broken: broken(&in_force.broken),
         })
     }
 
     /// Writes down which rule files have changed, before anything is done by
     /// them.
-    pub(crate) async fn note_rules(&self) -> Result<(), Error> {
+    pub(crate) async fn record_changes(&self) -> Result<(), Error> {
         for news in self.policy.take_news() {
             let kind = match news.broken.is_empty() {
                 true => "rules.changed",
                 false => "rules.broken",
             };
             let detail = json!({ "files": news.files, "broken": news.broken });
-            let entry = self.entry(kind, "weighlock", None, detail);
-            self.store.record(vec![entry]).await?;
+            let entry = self.core.entry(kind, "weighlock", None, detail);
+            self.core.store.record(vec![entry]).await?;
         }
         Ok(())
     }
 
     /// Returns what people have allowed beforehand.
-    pub fn grants(&self, who: &Principal) -> Result<Vec<GrantView>, Error> {
+    pub fn list_grants(&self, who: &Principal) -> Result<Vec<GrantView>, Error> {
         who.check(Right::Look)?;
         let grants = self.policy.grants().into_iter();
         let seen = grants.filter(|grant| is_seen(grant, who));
@@ -318,22 +133,24 @@ impl Engine {
         by: &Principal,
     ) -> Result<Grant, Error> {
         by.check(Right::Decide)?;
-        let approvals = &self.config.approvals;
+        let approvals = &self.core.config.approvals;
         if approvals.four_eyes || approvals.two_for_high_risk {
             // What one allows beforehand, nobody else looks at any more.
             by.check(Right::Administer)?;
         }
         let within = scope.sandbox.as_deref();
-        let within = within.map(|name| self.sandbox(name, by)).transpose()?;
+        let within = within
+            .map(|name| self.sandboxes.find(name, by))
+            .transpose()?;
         let within = within.map(|info| info.sandbox_id);
         if within.is_none() && !by.is_administrator() {
             return Err(only_where_one_decides(by));
         }
         if let Some(id) = &scope.session {
-            self.session(id, by)?;
+            self.sessions.find(id, by)?;
         }
-        let now = self.clock.micros();
-        let id = self.ids.next_as("g", now);
+        let now = self.core.clock.micros();
+        let id = self.core.ids.next_as("g", now);
         let grant = Grant {
             id: format!("g_{}", &id[id.len() - 6..]),
             allows: Allows::Pattern(pattern.to_owned()),
@@ -351,7 +168,7 @@ impl Engine {
 
     /// Allows commands of a pattern beforehand, until a time in seconds since
     /// 1970 or until it is taken back.
-    pub async fn grant(
+    pub async fn add_grant(
         &self,
         pattern: &str,
         scope: Scope,
@@ -359,21 +176,29 @@ impl Engine {
         by: &Principal,
     ) -> Result<GrantView, Error> {
         if by.is_agent() {
-            return Err(self.never_agents("allow anything", Some(pattern), by).await);
+            return Err(self
+                .core
+                .refuse_agent("allow anything", Some(pattern), by)
+                .await);
         }
         let grant = self.check_grant(pattern, &scope, until, by)?;
         let body = serde_json::to_string(&grant).expect("a grant is plain data");
-        let entry = self.entry("grant.given", by.name(), None, json!({ "grant": grant }));
-        self.store.add_grant(grant.id.clone(), body, entry).await?;
-        self.policy.set_grants(self.stored_grants()?);
+        let entry = self
+            .core
+            .entry("grant.given", by.name(), None, json!({ "grant": grant }));
+        self.core
+            .store
+            .add_grant(grant.id.clone(), body, entry)
+            .await?;
+        self.reload_grants()?;
         Ok(grant_view(grant))
     }
 
     /// Takes a grant back.
-    pub async fn revoke(&self, id: &str, by: &Principal) -> Result<(), Error> {
+    pub async fn revoke_grant(&self, id: &str, by: &Principal) -> Result<(), Error> {
         if by.is_agent() {
             let what = "take back what was allowed";
-            return Err(self.never_agents(what, Some(id), by).await);
+            return Err(self.core.refuse_agent(what, Some(id), by).await);
         }
         by.check(Right::Decide)?;
         let mut grants = self.policy.grants().into_iter();
@@ -384,18 +209,35 @@ impl Engine {
         if grant.scope.sandbox.is_none() && !by.is_everywhere() {
             return Err(only_where_one_decides(by));
         }
-        self.take_back(id, by.name()).await
+        self.remove_grant(id, by.name()).await
     }
 
-    pub(crate) async fn take_back(&self, id: &str, by: &str) -> Result<(), Error> {
-        let entry = self.entry("grant.taken_back", by, None, json!({ "id": id }));
-        self.store.remove_grant(id.to_owned(), entry).await?;
-        self.policy.set_grants(self.stored_grants()?);
+    async fn remove_grant(&self, id: &str, by: &str) -> Result<(), Error> {
+        let entry = self
+            .core
+            .entry("grant.taken_back", by, None, json!({ "id": id }));
+        self.core.store.remove_grant(id.to_owned(), entry).await?;
+        self.reload_grants()
+    }
+
+    /// Takes back what was allowed for a session.
+    pub(crate) async fn remove_grants_of(&self, session: &str, by: &str) -> Result<(), Error> {
+        let grants = self.policy.grants();
+        let of_session = |grant: &&Grant| grant.scope.session.as_deref() == Some(session);
+        for grant in grants.iter().filter(of_session) {
+            self.remove_grant(&grant.id, by).await?;
+        }
         Ok(())
     }
 
-    pub(crate) fn stored_grants(&self) -> Result<Vec<Grant>, Error> {
-        let bodies = self.store.grants()?;
+    /// Puts the grants of the store in force.
+    pub(super) fn reload_grants(&self) -> Result<(), Error> {
+        self.policy.set_grants(self.read_grants()?);
+        Ok(())
+    }
+
+    fn read_grants(&self) -> Result<Vec<Grant>, Error> {
+        let bodies = self.core.store.grants()?;
         let grants = bodies.iter().map(|body| serde_json::from_str(body));
         Ok(grants.filter_map(Result::ok).collect())
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use crate::engine::Engine;
+use super::Rules;
 
 /// Texts from this length on may take megabytes to judge.
 const LONG: usize = 4096;
@@ -15,18 +15,18 @@ const SOON: Duration = Duration::from_millis(500);
 
 /// Says that memory can be given back.
 #[derive(Debug, Default)]
-pub(crate) struct Freed(Notify);
+pub(super) struct Freed(Notify);
 
 impl Freed {
     /// Notes that a text was judged.
-    pub(crate) fn judged(&self, text: &str) {
+    pub(super) fn judged(&self, text: &str) {
         if text.len() >= LONG {
             self.0.notify_one();
         }
     }
 }
 
-impl Engine {
+impl Rules {
     /// Gives memory back after long texts were judged, for as long as it is
     /// polled.
     pub async fn release_memory(&self) {

@@ -10,8 +10,8 @@ use serde_json::json;
 use weighlock_policy::{Subject, Verdict};
 use weighlock_store::RulesVersion;
 
-use super::{PolicyText, tag};
-use crate::engine::Engine;
+use super::Rules;
+use super::files::{PolicyText, tag};
 use crate::error::Error;
 use crate::policy::{For, RuleFile, for_examples};
 use crate::principal::{Principal, Right};
@@ -42,16 +42,16 @@ pub struct Save {
     pub phrase: Option<String>,
 }
 
-impl Engine {
+impl Rules {
     /// Puts a text in the place of a rule file's.
-    pub async fn save_policy(
+    pub async fn save_file(
         &self,
         id: &str,
         save: Save,
         who: &Principal,
     ) -> Result<PolicyText, Error> {
         let file = self.file_to_save(id, who).await?;
-        let draft = self.drafted(id, &save.text)?;
+        let draft = self.read_draft(id, &save.text)?;
         let _turn = self.saving.lock().await;
         let before = self.text_of(&file)?;
         if save.etag.is_some_and(|etag| etag != tag(&before)) {
@@ -64,13 +64,13 @@ impl Engine {
             self.replace(&file, before, save, who).await?;
         }
         self.policy.current();
-        self.note_rules().await?;
-        self.note_version()?;
-        self.policy_text(id, who)
+        self.record_changes().await?;
+        self.reload_version()?;
+        self.read_file(id, who)
     }
 
     /// Puts a text that a rule file has had in its place again.
-    pub async fn policy_back(
+    pub async fn restore_version(
         &self,
         id: &str,
         version: i64,
@@ -78,7 +78,7 @@ impl Engine {
         who: &Principal,
     ) -> Result<PolicyText, Error> {
         self.file_to_save(id, who).await?;
-        let found = self.store.rules_version(id, version)?;
+        let found = self.core.store.rules_version(id, version)?;
         let found = found.ok_or_else(|| {
             Error::invalid(
                 "no_such_version",
@@ -95,13 +95,13 @@ impl Engine {
             note,
             ..save
         };
-        self.save_policy(id, save, who).await
+        self.save_file(id, save, who).await
     }
 
     /// Finds a rule file for somebody who may change it.
     async fn file_to_save(&self, id: &str, who: &Principal) -> Result<RuleFile, Error> {
         if who.is_agent() {
-            return Err(self.never_agents("change rules", Some(id), who).await);
+            return Err(self.core.refuse_agent("change rules", Some(id), who).await);
         }
         who.check(Right::Administer)?;
         self.rule_file(id)
@@ -121,8 +121,9 @@ impl Engine {
         let versions = self.versions(file, before, &save, who)?;
         let detail = json!({ "policy": file.id, "file": file.path, "note": save.note,
                              "bytes": save.text.len(), "origin": who.origin() });
-        let entry = self.entry("rules.saved", who.name(), None, detail);
+        let entry = self.core.entry("rules.saved", who.name(), None, detail);
         let recorded = self
+            .core
             .store
             .save_rules(versions, |version| {
                 let mut entry = entry;
@@ -148,14 +149,14 @@ impl Engine {
         save: &Save,
         who: &Principal,
     ) -> Result<Vec<RulesVersion>, Error> {
-        let newest = self.store.rules_versions(&file.id, None, 1)?.pop();
+        let newest = self.core.store.rules_versions(&file.id, None, 1)?.pop();
         let version = |author: &str, note: &str, text: String| RulesVersion {
             policy: file.id.clone(),
             version: 0,
             author: author.to_owned(),
             note: note.to_owned(),
             text,
-            at: self.clock.micros(),
+            at: self.core.clock.micros(),
         };
         let known = newest.map_or_else(String::new, |newest| newest.text) == before;
         let mut versions = vec![];

@@ -8,12 +8,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weighlock_store::State;
 
-use crate::engine::Engine;
+use super::Rules;
 use crate::error::Error;
 use crate::id;
 use crate::policy;
 use crate::principal::Principal;
-use crate::view::time;
+use crate::time;
 
 /// A command of the past, in a few words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -54,15 +54,15 @@ pub(crate) struct Past {
     place: Place,
 }
 
-impl Engine {
+impl Rules {
     /// Returns what somebody may see of the past, newest first.
-    pub(crate) fn past(&self, filter: Filter, who: &Principal) -> Result<Vec<Past>, Error> {
-        let found = self.newest(&filter, who)?.commands.into_iter();
+    pub(crate) fn list_past(&self, filter: Filter, who: &Principal) -> Result<Vec<Past>, Error> {
+        let found = self.list_newest(&filter, who)?.commands.into_iter();
         Ok(found.map(|command| self.read(command)).collect())
     }
 
     /// Returns the newest commands that one request may judge again.
-    pub(crate) fn newest(&self, filter: &Filter, who: &Principal) -> Result<Newest, Error> {
+    pub(crate) fn list_newest(&self, filter: &Filter, who: &Principal) -> Result<Newest, Error> {
         let (mut commands, mut bytes) = (Vec::<Command>::new(), 0);
         while commands.len() < filter.limit {
             let limit = PAGE.min(filter.limit - commands.len());
@@ -71,7 +71,7 @@ impl Engine {
                 limit,
                 ..filter.clone()
             };
-            let page = self.commands(page, who)?;
+            let page = self.core.list_visible(page, who)?;
             let last = page.len() < limit;
             for command in page {
                 bytes += command.command.len();
@@ -108,11 +108,14 @@ impl Engine {
 
     /// Returns where a command was run, as far as that is still there.
     pub(crate) fn place_of(&self, command: &Command) -> Place {
-        let sandbox = command.sandbox.as_deref().map(|id| self.sandbox_name(id));
-        let sandbox = sandbox.and_then(|name| self.sandbox_called(&name));
+        let sandbox = command
+            .sandbox
+            .as_deref()
+            .map(|id| self.sandboxes.name_of(id));
+        let sandbox = sandbox.and_then(|name| self.sandboxes.find_by_name(&name));
         let root = match &sandbox {
             Some(sandbox) => self.walls.directory_of(sandbox),
-            None => self.config.base.as_path(),
+            None => self.core.config.base.as_path(),
         };
         policy::place(root, command.cwd.as_ref(), self.walls.home())
     }

@@ -46,12 +46,21 @@ pub struct ChangesView {
     pub can_undo: bool,
 }
 
+/// Something that is not as the run saw it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ConflictInfo {
+    /// Relative to the directory, or whole where it is elsewhere.
+    pub path: String,
+    /// What happened to it.
+    pub why: String,
+}
+
 impl ChangesView {
-    pub(super) fn from_row(row: &ChangesRow) -> Self {
+    pub(crate) fn from_row(row: &ChangesRow) -> Self {
         serde_json::from_value(row.body.clone()).unwrap_or_default()
     }
 
-    pub(super) fn of(changes: &Changes, state: &str) -> Self {
+    pub(crate) fn of(changes: &Changes, state: &str) -> Self {
         let mut view = Self {
             state: state.into(),
             hash: changes.hash(),
@@ -76,7 +85,7 @@ impl ChangesView {
         view
     }
 
-    pub(super) fn nothing() -> Self {
+    pub(crate) fn nothing() -> Self {
         Self {
             state: "none".into(),
             summary: "changes nothing".into(),
@@ -134,7 +143,7 @@ fn noun(told: &[&Change]) -> Noun {
 }
 
 /// Where a kind comes among the others: what is lost first.
-pub(super) fn rank(kind: Kind) -> u8 {
+pub(crate) fn rank(kind: Kind) -> u8 {
     match kind {
         Kind::Deleted => 0,
         Kind::Modified => 1,
@@ -165,7 +174,7 @@ fn line(changes: &Changes, change: &Change) -> String {
 
 /// The path of a change: relative in the sandbox, whole elsewhere. What is a
 /// directory ends with a slash.
-pub(super) fn shown(changes: &Changes, change: &Change) -> String {
+pub(crate) fn shown(changes: &Changes, change: &Change) -> String {
     let live = &changes.roots[change.root].live;
     // In a draft each of its runs has roots of its own.
     let path = match *live == changes.roots[0].live {

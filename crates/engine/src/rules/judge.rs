@@ -15,17 +15,18 @@ use weighlock_policy::{
 use weighlock_store::{Clock, Command};
 use weighlock_walls::{DEFAULT_SANDBOX, Sandbox, WorkDir, inherit_variables, resolve_home};
 
-use crate::blacklist::BlacklistFile;
+use super::Rules;
+use super::blacklist::BlacklistFile;
+use super::explain::broken;
 use crate::config::Config;
-use crate::engine::Engine;
 use crate::error::{Error, brief};
-use crate::explain::{Explanation, ReasonView, broken};
-use crate::people::hex;
+use crate::hex::hex;
 use crate::policy::{self, For, Policy, RuleDraft};
 use crate::principal::{Principal, Via};
 use crate::project::{self, View};
 use crate::request::{Input, Request};
 use crate::sandboxes::Known;
+use crate::view::{Explanation, ReasonView};
 
 /// Judges commands by the settings and the rule files, and runs none. It keeps
 /// nothing and needs no directory of its own; what people have allowed
@@ -161,8 +162,10 @@ pub(crate) struct Where<'a> {
     pub(crate) session: Option<&'a str>,
 }
 
-impl Engine {
-    pub(crate) fn judged(
+impl Rules {
+    /// Judges a request where it would run. A draft takes the place of a rule
+    /// file.
+    pub(crate) fn judge(
         &self,
         request: &Request,
         at: &Where<'_>,
@@ -184,24 +187,52 @@ impl Engine {
                 self.walls.home(),
             ),
             blacklist: self.blacklist(),
-            now: self.clock.micros() / 1_000_000,
+            now: self.core.clock.micros() / 1_000_000,
             draft,
             set: set_by(sandbox),
         })
     }
 
+    /// Returns the files that a run sees which only reads.
+    fn view_at(&self, sandbox: &Sandbox, cwd: &Path, session: Option<&str>) -> Result<View, Error> {
+        let root = self.walls.usable_directory(sandbox, cwd);
+        let homes = self.walls.homes_of(&sandbox.id);
+        let home = self.walls.home();
+        let layers = homes.iter().map(|at| (home.to_owned(), at.clone()));
+        let mut layers: Vec<_> = layers.collect();
+        if let Some(session) = session {
+            layers.extend((self.held_layers)(&self.core, session)?);
+        }
+        Ok(View {
+            root: root.unwrap_or_else(|| cwd.to_owned()),
+            layers,
+            homes,
+        })
+    }
+
+    /// Returns the rules that changes of a request are judged by.
+    pub(crate) fn rules_for(&self, request: &Request, known: &Known) -> weighlock_policy::Rules {
+        let asker = For {
+            agent: request.profile(),
+            sandbox: &known.sandbox.name,
+            layers: &known.layers,
+        };
+        let in_force = self.policy.current();
+        self.policy.rules(&in_force, None, &asker, None)
+    }
+
     /// Judges a command of the past, as if it were asked for now.
-    pub(crate) fn judged_again(
+    pub(crate) fn judge_past(
         &self,
         command: &Command,
         draft: Option<&RuleDraft>,
     ) -> Result<Judged, Error> {
         self.freed.judged(&command.command);
-        let row = self.store.principal(&command.requested_by)?;
+        let row = self.core.store.principal(&command.requested_by)?;
         let who = row.and_then(|row| Principal::from_row(&row, Via::Record));
         let who = who.unwrap_or_else(|| Principal::library(command.requested_by.clone()));
         let known = command.sandbox.as_deref();
-        let known = known.and_then(|id| self.known_called(id));
+        let known = known.and_then(|id| self.sandboxes.find_known(id));
         let sandbox = known.as_ref().map(|known| &known.sandbox);
         self.policy.judge(Asked {
             request: &Request::new(who, command.command.clone()),
@@ -212,7 +243,7 @@ impl Engine {
             session: command.session.as_deref(),
             place: self.place_of(command),
             blacklist: self.blacklist(),
-            now: self.clock.micros() / 1_000_000,
+            now: self.core.clock.micros() / 1_000_000,
             draft,
             set: sandbox.map_or_else(Vec::new, |sandbox| set_by(sandbox)),
         })

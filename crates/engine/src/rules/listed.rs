@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 use weighlock_policy::Blacklist;
 use weighlock_store::Filter;
 
-use crate::engine::Engine;
+use super::Rules;
+use super::past::PastCommand;
 use crate::error::Error;
-use crate::past::PastCommand;
 use crate::principal::{Principal, Right};
 
 /// How far back it is looked, in microseconds.
@@ -30,16 +30,16 @@ pub struct Listed {
     pub commands: Vec<PastCommand>,
 }
 
-impl Engine {
+impl Rules {
     /// Says which commands of the last 7 days a blacklist is about.
-    pub fn blacklist_meets(&self, list: &Blacklist, who: &Principal) -> Result<Listed, Error> {
+    pub fn try_blacklist(&self, list: &Blacklist, who: &Principal) -> Result<Listed, Error> {
         who.check(Right::Look)?;
         let latest = Filter {
-            since: Some(self.clock.micros() - WEEK),
+            since: Some(self.core.clock.micros() - WEEK),
             limit: LOOK_BACK,
             ..Filter::default()
         };
-        let past = self.newest(&latest, who)?.commands;
+        let past = self.list_newest(&latest, who)?.commands;
         let blocked = past.iter().filter(|command| list.blocks(&command.command));
         let blocked: Vec<_> = blocked.collect();
         Ok(Listed {

@@ -1,0 +1,204 @@
+//! What every room of the engine stands on: the settings, the clock, the store,
+//! new ids, and the entries of the audit.
+//!
+//! `Core` knows no room. It is shared as an `Arc`, and everything that a room
+//! records goes through [`Core::entry`], so that each principal is charged for
+//! what they have written.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use serde_json::json;
+use weighlock_store::{Approval, Clock, Command, Entry, Filter, PrincipalRow, Store};
+
+use crate::config::Config;
+use crate::error::{Error, brief};
+use crate::id::{self, Ids};
+use crate::principal::Principal;
+use crate::quota::{self, Quota};
+
+/// Actors that are no principals: what they record is charged to whose command
+/// it is about.
+const OURS: [&str; 2] = ["weighlock", "policy"];
+
+/// Settings, clock, store and ids, and the making of audit entries.
+pub(crate) struct Core {
+    /// What the engine was given at its start, resolved.
+    pub(crate) config: Config,
+    pub(crate) clock: Clock,
+    pub(crate) store: Arc<Store>,
+    pub(crate) ids: Ids,
+    /// How much of the record each principal may fill.
+    quota: Quota,
+}
+
+impl Core {
+    /// Continues the ids after the newest run of the store.
+    pub(crate) fn new(config: Config, clock: Clock, store: Arc<Store>) -> Result<Self, Error> {
+        let newest = store.list(&Filter {
+            limit: 1,
+            ..Filter::default()
+        })?;
+        Ok(Self {
+            quota: Quota::new(config.record_quota),
+            ids: Ids::after(newest.first().map(|command| command.id.as_str())),
+            config,
+            clock,
+            store,
+        })
+    }
+
+    /// Returns the directory of a run's files.
+    pub(crate) fn run_dir(&self, id: &str) -> PathBuf {
+        self.config
+            .state_dir
+            .join("runs")
+            .join(id::day(id).to_string())
+            .join(id)
+    }
+
+    /// Lists the commands that somebody may see, newest first.
+    pub(crate) fn list_visible(
+        &self,
+        filter: Filter,
+        who: &Principal,
+    ) -> Result<Vec<Command>, Error> {
+        Ok(self.store.list(&Filter {
+            visible: who.visible(),
+            ..filter
+        })?)
+    }
+
+    /// Finds a person or an agent whom `who` may know of.
+    pub(crate) fn find_person(&self, name: &str, who: &Principal) -> Result<PrincipalRow, Error> {
+        let is_open = !who.is_agent() && who.sandboxes().is_none();
+        let row = if name == who.name() || is_open || who.is_administrator() {
+            self.store.principal(name)?
+        } else {
+            None
+        };
+        row.ok_or_else(|| Error::NoSuchPerson { name: brief(name) })
+    }
+
+    /// Refuses an agent what only people may do, and records the attempt with
+    /// what it was about.
+    pub(crate) async fn refuse_agent(
+        &self,
+        what: &str,
+        about: Option<&str>,
+        who: &Principal,
+    ) -> Error {
+        let about = about.map(brief);
+        let detail = json!({ "what": what, "about": about, "origin": who.origin() });
+        // Whoever has filled their part of the record is refused all the same.
+        if self.check_quota(who.name()).await.is_ok() {
+            let entry = self.entry("agent.refused", who.name(), None, detail);
+            if let Err(error) = self.store.record(vec![entry]).await {
+                tracing::error!(%error, "cannot record a refusal");
+            }
+        }
+        Error::NeverAgents {
+            what: what.to_owned(),
+        }
+    }
+
+    /// Makes an entry about what happens now.
+    pub(crate) fn entry(
+        &self,
+        kind: &'static str,
+        actor: &str,
+        run: Option<&str>,
+        detail: serde_json::Value,
+    ) -> Entry {
+        if !OURS.contains(&actor) {
+            self.charge_entry(actor, &detail);
+        }
+        Entry {
+            time: self.clock.micros(),
+            kind,
+            actor: actor.to_owned(),
+            run: run.map(str::to_owned),
+            detail,
+            ..Entry::default()
+        }
+    }
+
+    /// Makes an entry about a command.
+    pub(crate) fn entry_of(
+        &self,
+        kind: &'static str,
+        actor: &str,
+        command: &Command,
+        detail: serde_json::Value,
+    ) -> Entry {
+        if OURS.contains(&actor) {
+            self.charge_entry(&command.requested_by, &detail);
+        }
+        Entry {
+            sandbox: command.sandbox.clone(),
+            owner: Some(command.requested_by.clone()),
+            ..self.entry(kind, actor, Some(&command.id), detail)
+        }
+    }
+
+    /// Makes an entry about an approval.
+    pub(crate) fn entry_about(
+        &self,
+        kind: &'static str,
+        actor: &str,
+        approval: &Approval,
+        detail: serde_json::Value,
+    ) -> Entry {
+        Entry {
+            sandbox: Some(approval.sandbox.clone()),
+            owner: Some(approval.requested_by.clone()),
+            ..self.entry(kind, actor, None, detail)
+        }
+    }
+
+    /// Makes an entry about a sandbox.
+    pub(crate) fn entry_in(
+        &self,
+        kind: &'static str,
+        who: &Principal,
+        sandbox: &str,
+        detail: serde_json::Value,
+    ) -> Entry {
+        Entry {
+            sandbox: Some(sandbox.to_owned()),
+            ..self.entry(kind, who.name(), None, detail)
+        }
+    }
+
+    /// Charges somebody for bytes that are about to be recorded.
+    pub(crate) fn charge(&self, who: &str, bytes: u64) {
+        self.quota.charge(who, bytes, Instant::now());
+    }
+
+    /// Charges somebody for an entry.
+    pub(crate) fn charge_entry(&self, who: &str, detail: &serde_json::Value) {
+        self.charge(who, quota::entry_size(detail));
+    }
+
+    /// Refuses somebody who has filled their part of the record. That is
+    /// recorded once in an hour, and nothing else of them.
+    pub(crate) async fn check_quota(&self, who: &str) -> Result<(), Error> {
+        let Err(empty) = self.quota.check(who, Instant::now()) else {
+            return Ok(());
+        };
+        let hourly = self.config.record_quota;
+        if empty.is_news {
+            let detail = json!({ "bytes_per_hour": hourly });
+            let entry = self.entry("principal.over_quota", who, None, detail);
+            if let Err(error) = self.store.record(vec![entry]).await {
+                tracing::error!(%error, "cannot record that somebody is over their quota");
+            }
+        }
+        Err(Error::OverQuota {
+            name: who.to_owned(),
+            mib: hourly / (1024 * 1024),
+            minutes: empty.wait.as_secs().div_ceil(60),
+        })
+    }
+}
