@@ -12,7 +12,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params_from_iter};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::audit::{Body, Chain, Entry, Recorded, hex};
+use crate::audit::{Chain, Entry, EntryBody, Recorded, hex};
 use crate::open::{Error, Store, all};
 use crate::verify::Fault;
 
@@ -390,7 +390,7 @@ fn newest(row: &BoundRow, from: &Connection) -> Result<Option<BoundRow>, Error> 
     let mut bodies = query.query(params_from_iter(&row.key))?;
     while let Some(found) = bodies.next()? {
         let body: String = found.get(0)?;
-        let Ok(body) = serde_json::from_str::<Body>(&body) else {
+        let Ok(body) = serde_json::from_str::<EntryBody>(&body) else {
             continue;
         };
         let about = |bound: &BoundRow| bound.table == row.table && bound.key == row.key;

@@ -14,7 +14,7 @@ use crate::history::{self, Filter};
 use crate::inbox::{self, ApprovalFilter};
 use crate::open::{Durability, Store};
 use crate::session;
-use crate::span::{Span, Window};
+use crate::span::{IdRange, Window};
 use crate::visible::Lane;
 
 /// Steps that a page of ten may take: a row takes about thirty. Reading over
@@ -44,8 +44,8 @@ fn commands_are_walked_along_an_index() {
     let check = |lane, filter: Filter, plan: &str| {
         let limit = 10;
         let span = match filter.since {
-            Some(_) => Span::Between("r_01000".into(), "r_09000".into()),
-            None => Span::All,
+            Some(_) => IdRange::Between("r_01000".into(), "r_09000".into()),
+            None => IdRange::All,
         };
         let query = history::query(&Filter { limit, ..filter }, lane, &span);
         let found = full.walk(query);
@@ -140,13 +140,17 @@ fn a_time_is_looked_up_where_that_helps() {
         let window = Window { from, to };
         history::TIMES.span(&full.connection, window).unwrap()
     };
-    let between = |first: &str, last: &str| Span::Between(first.to_owned(), last.to_owned());
-    assert_eq!(span(None, None), Span::All);
-    assert_eq!(span(Some(0), None), Span::All, "it begins with them anyway");
+    let between = |first: &str, last: &str| IdRange::Between(first.to_owned(), last.to_owned());
+    assert_eq!(span(None, None), IdRange::All);
+    assert_eq!(
+        span(Some(0), None),
+        IdRange::All,
+        "it begins with them anyway"
+    );
     assert_eq!(span(Some(0), Some(20_000)), between("r_00001", "r_10000"));
     assert_eq!(span(Some(9_990), None), between("r_09990", "r_10000"));
     assert_eq!(span(None, Some(9)), between("r_00001", "r_00008"));
-    assert_eq!(span(Some(20_000), None), Span::Nothing);
+    assert_eq!(span(Some(20_000), None), IdRange::Nothing);
 }
 
 #[test]
@@ -221,8 +225,8 @@ fn entries_are_walked_along_an_index() {
     let check = |filter: EntryFilter, plan: &str| {
         let limit = 10;
         let span = match filter.from {
-            Some(_) => Span::Between(1_000, 9_000),
-            None => Span::All,
+            Some(_) => IdRange::Between(1_000, 9_000),
+            None => IdRange::All,
         };
         let query = EntryFilter { limit, ..filter }.query(&span);
         assert_eq!(full.walk(query), plan);

@@ -22,7 +22,7 @@ pub(crate) struct Window {
 
 /// Where to look.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Span<T> {
+pub(crate) enum IdRange<T> {
     /// Everywhere.
     All,
     /// Between two ids, these included.
@@ -45,17 +45,17 @@ impl Times {
         &self,
         from: &Connection,
         window: Window,
-    ) -> Result<Span<T>, Error> {
+    ) -> Result<IdRange<T>, Error> {
         if window.from.is_none() && window.to.is_none() {
-            return Ok(Span::All);
+            return Ok(IdRange::All);
         }
         let (sql, values) = self.query(window);
         let mut query = from.prepare_cached(&sql)?;
         let span = query.query_row(values, |row| {
             Ok(match row.get(2)? {
-                0 => Span::Nothing,
-                MANY if !self.hidden(window) => Span::All,
-                _ => Span::Between(row.get(0)?, row.get(1)?),
+                0 => IdRange::Nothing,
+                MANY if !self.hidden(window) => IdRange::All,
+                _ => IdRange::Between(row.get(0)?, row.get(1)?),
             })
         });
         Ok(span?)

@@ -11,7 +11,7 @@ use tokio::sync::{broadcast, oneshot};
 
 use crate::audit::{Chain, Entry, Recorded};
 use crate::bound;
-use crate::head::Head;
+use crate::head::ChainHead;
 use crate::histogram::Histogram;
 use crate::open::Error;
 
@@ -47,7 +47,7 @@ pub(crate) struct Writer {
 type Events = broadcast::Sender<Arc<Recorded>>;
 
 impl Writer {
-    pub(crate) fn start(connection: Connection, head: Head, dir: &Path) -> Self {
+    pub(crate) fn start(connection: Connection, head: ChainHead, dir: &Path) -> Self {
         let (wishes, inbox) = mpsc::channel();
         let log = PathBuf::from(format!("{}-wal", connection.path().unwrap_or_default()));
         let events = broadcast::Sender::new(EVENTS);
@@ -135,7 +135,7 @@ pub(crate) fn only_if(done: bool, entries: Vec<Entry>) -> (bool, Vec<Entry>) {
 /// What the writing thread owns.
 struct Scribe {
     connection: Connection,
-    head: Head,
+    head: ChainHead,
     events: Events,
     commits: Arc<Histogram>,
 }
