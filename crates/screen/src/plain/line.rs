@@ -11,7 +11,7 @@ const TAB: usize = 8;
 const MOST_MARKS: usize = 8;
 
 #[derive(Debug, Default)]
-pub(crate) struct Line {
+pub(crate) struct TextLine {
     slots: Vec<Slot>,
     /// Something was drawn over: blanks at the end are leftovers.
     edited: bool,
@@ -32,7 +32,7 @@ enum Slot {
     Rest,
 }
 
-impl Line {
+impl TextLine {
     pub(crate) fn numbered(number: u64) -> Self {
         Self {
             number,
