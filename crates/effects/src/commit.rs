@@ -43,11 +43,11 @@ pub(crate) use refuse::OWN;
 
 use error::cannot;
 use images::Images;
-use journal::{Line, Progress, Writer};
-use plan::Plan;
+use journal::{JournalLine, JournalWriter, Progress};
+use plan::CommitPlan;
 use source::Origin;
 use stage::Stager;
-use tree::Tree;
+use tree::OpenDirs;
 use work::Work;
 
 /// Where a commit keeps what it needs.
@@ -73,7 +73,7 @@ pub fn commit(
     if permit.hash() != changes.hash() {
         return Err(CommitError::OtherHash);
     }
-    let plan = Plan::of(changes);
+    let plan = CommitPlan::of(changes);
     let mut trees = work::open_roots(changes)?;
     allow(changes, &plan, &mut trees)?;
     let mut work = Work {
@@ -94,7 +94,11 @@ pub fn commit(
     finish(work, false)
 }
 
-fn allow(changes: &Changes, plan: &Plan<'_>, trees: &mut [Tree]) -> Result<(), CommitError> {
+fn allow(
+    changes: &Changes,
+    plan: &CommitPlan<'_>,
+    trees: &mut [OpenDirs],
+) -> Result<(), CommitError> {
     let refused = refuse::refused(refuse::Case {
         changes,
         plan,
@@ -125,13 +129,13 @@ fn begin(place: &Place) -> io::Result<Progress> {
 fn prepare(
     work: &mut Work,
     changes: &Changes,
-    plan: &Plan<'_>,
+    plan: &CommitPlan<'_>,
     alone: bool,
 ) -> Result<(), CommitError> {
     let place = work.place.clone();
     let open = |work: &mut Work| {
-        let mut journal = Writer::create(&place)?;
-        journal.write(&Line::Begin {
+        let mut journal = JournalWriter::create(&place)?;
+        journal.write(&JournalLine::Begin {
             changes: Box::new(changes.clone()),
             durable: work.durable,
         })?;

@@ -33,7 +33,7 @@ pub(crate) struct Compared<'a> {
 
 /// Changes that are near each other, and the lines around them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Span {
+pub(crate) struct HunkRange {
     pub(crate) before: Range<usize>,
     pub(crate) after: Range<usize>,
     /// Lines to show: those on both sides count once.
@@ -41,7 +41,7 @@ pub(crate) struct Span {
 }
 
 /// One line of a span; which one it is of each side it is on.
-pub(crate) struct Step {
+pub(crate) struct ComparedLine {
     pub(crate) side: Side,
     pub(crate) before: Option<usize>,
     pub(crate) after: Option<usize>,
@@ -85,8 +85,8 @@ impl<'a> Compared<'a> {
     }
 
     /// Returns where the changes are, from the top.
-    pub(crate) fn spans(&self) -> Vec<Span> {
-        let mut spans: Vec<Span> = vec![];
+    pub(crate) fn spans(&self) -> Vec<HunkRange> {
+        let mut spans: Vec<HunkRange> = vec![];
         for (before, after) in self.changes() {
             let lines = before.len() + after.len();
             match spans.last_mut() {
@@ -95,7 +95,7 @@ impl<'a> Compared<'a> {
                     last.before.end = before.end;
                     last.after.end = after.end;
                 }
-                _ => spans.push(Span {
+                _ => spans.push(HunkRange {
                     before,
                     after,
                     lines,
@@ -107,7 +107,7 @@ impl<'a> Compared<'a> {
     }
 
     /// Adds the lines around it. No other change is as near as that.
-    fn widen(&self, span: &mut Span) {
+    fn widen(&self, span: &mut HunkRange) {
         let above = CONTEXT.min(span.before.start);
         let below = CONTEXT.min(self.before.len() - span.before.end);
         span.before = span.before.start - above..span.before.end + below;
@@ -116,7 +116,7 @@ impl<'a> Compared<'a> {
     }
 
     /// Returns the lines of a span, what is gone before what is new.
-    pub(crate) fn steps(&self, span: &Span) -> impl Iterator<Item = Step> {
+    pub(crate) fn steps(&self, span: &HunkRange) -> impl Iterator<Item = ComparedLine> {
         let (mut before, mut after) = (span.before.clone(), span.after.clone());
         std::iter::from_fn(move || {
             let gone = before.clone().next().is_some_and(|line| self.gone[line]);
@@ -126,7 +126,7 @@ impl<'a> Compared<'a> {
                 (false, true) => (Side::Added, None, after.next()),
                 (false, false) => (Side::Context, Some(before.next()?), Some(after.next()?)),
             };
-            Some(Step {
+            Some(ComparedLine {
                 side,
                 before,
                 after,

@@ -23,7 +23,7 @@ use crate::node::{Node, NodeKind, Time};
 const PIECE_BYTES: usize = 64 * 1024;
 
 /// An opened file that is still what was seen.
-pub(crate) struct Content {
+pub(crate) struct OpenedFile {
     file: File,
     path: PathBuf,
     is: Stamp,
@@ -38,7 +38,7 @@ struct Stamp {
     mtime: Time,
 }
 
-impl Content {
+impl OpenedFile {
     /// Opens what stood there before; `None` where that was no file.
     pub(crate) fn before(changes: &Changes, change: &Change) -> Result<Option<Self>, Error> {
         let Some(node) = file(change.before.as_ref()) else {

@@ -6,7 +6,7 @@ use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use sha1::{Digest, Sha1};
 
-use crate::content::Content;
+use crate::content::OpenedFile;
 use crate::error::Error;
 
 /// The id of what is not there.
@@ -24,7 +24,7 @@ pub(crate) enum Blob {
     /// Here.
     Bytes(Vec<u8>),
     /// In a file that may be as large as it likes.
-    File(Content),
+    File(OpenedFile),
 }
 
 impl Blob {

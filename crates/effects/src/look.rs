@@ -51,13 +51,13 @@ pub(crate) struct Seen {
 
 /// Whether to read content, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Content {
+pub(crate) enum ContentMode {
     Hashed,
     Left,
 }
 
 /// Returns what stands at a name, or `None`.
-pub(crate) fn look(dir: impl AsFd, name: &OsStr, content: Content) -> io::Result<Option<Seen>> {
+pub(crate) fn look(dir: impl AsFd, name: &OsStr, content: ContentMode) -> io::Result<Option<Seen>> {
     for _ in 0..TRIES {
         let stat = match statx(
             &dir,
@@ -132,7 +132,7 @@ impl Seen {
 
     /// Adds what the kernel's record does not say; `false` if something else
     /// took its place meanwhile.
-    fn finish(&mut self, dir: impl AsFd, name: &OsStr, content: Content) -> io::Result<bool> {
+    fn finish(&mut self, dir: impl AsFd, name: &OsStr, content: ContentMode) -> io::Result<bool> {
         let opened = match self.node.kind {
             NodeKind::File => open_file(dir, name),
             NodeKind::Directory => open_dir(dir, name),
@@ -161,7 +161,7 @@ impl Seen {
         }
     }
 
-    fn read(&mut self, file: OwnedFd, content: Content) -> io::Result<bool> {
+    fn read(&mut self, file: OwnedFd, content: ContentMode) -> io::Result<bool> {
         let stat = statx(&file, "", AtFlags::EMPTY_PATH, StatxFlags::BASIC_STATS)?;
         if FileType::from_raw_mode(stat.stx_mode.into()) != self.file_type {
             return Ok(false);
@@ -174,7 +174,7 @@ impl Seen {
         self.capability = attributes.capability().map(<[u8]>::to_vec);
         self.pretends = attributes.pretends;
         self.origin = attributes.origin;
-        if content == Content::Hashed && self.is_small_file() {
+        if content == ContentMode::Hashed && self.is_small_file() {
             self.node.content = Some(hash(File::from(file).take(HASHED))?);
         }
         Ok(true)

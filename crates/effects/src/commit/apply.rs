@@ -17,7 +17,7 @@ use super::check::reached;
 use super::error::{CommitError, cannot};
 use super::handle::Handle;
 use super::images::write_back;
-use super::journal::{Deed, Mark};
+use super::journal::{ExpectedFile, StepAction};
 use super::tree::Spot;
 use super::work::{End, Work, shift, swap};
 
@@ -55,11 +55,11 @@ impl Work {
     fn step(&mut self, step: usize, resumed: bool) -> Done {
         let path = self.steps[step].path.clone();
         let done = match self.steps[step].deed.clone() {
-            Deed::Put { is } => self.put(step, &is),
-            Deed::Replace { is, was } => self.replace(step, &is, &was, resumed),
-            Deed::Remove { was } => self.remove(step, &was, resumed),
-            Deed::RemoveDir { was, .. } => self.remove_dir(step, was, resumed),
-            Deed::Rewrite { .. } | Deed::Adjust { .. } => Ok(Ok(())),
+            StepAction::Put { is } => self.put(step, &is),
+            StepAction::Replace { is, was } => self.replace(step, &is, &was, resumed),
+            StepAction::Remove { was } => self.remove(step, &was, resumed),
+            StepAction::RemoveDir { was, .. } => self.remove_dir(step, was, resumed),
+            StepAction::Rewrite { .. } | StepAction::Adjust { .. } => Ok(Ok(())),
         };
         let done = reached(done).map_err(cannot("change", path.path()))?;
         done.flatten().map_err(|why| self.conflict(step, why))
@@ -70,7 +70,7 @@ impl Work {
         CommitError::conflict(step.root, step.path.path(), why)
     }
 
-    fn put(&mut self, step: usize, is: &Mark) -> io::Result<Result<(), &'static str>> {
+    fn put(&mut self, step: usize, is: &ExpectedFile) -> io::Result<Result<(), &'static str>> {
         let live = self.live_spot(step)?;
         if live.id()? == Some(is.id) {
             return Ok(Ok(()));
@@ -84,8 +84,8 @@ impl Work {
     fn replace(
         &mut self,
         step: usize,
-        is: &Mark,
-        was: &Mark,
+        is: &ExpectedFile,
+        was: &ExpectedFile,
         resumed: bool,
     ) -> io::Result<Result<(), &'static str>> {
         let (live, new) = (self.live_spot(step)?, self.new_spot(step)?);
@@ -105,7 +105,7 @@ impl Work {
     fn remove(
         &mut self,
         step: usize,
-        was: &Mark,
+        was: &ExpectedFile,
         resumed: bool,
     ) -> io::Result<Result<(), &'static str>> {
         let (live, old) = (self.live_spot(step)?, self.old_spot(step)?);
@@ -180,8 +180,10 @@ impl Work {
         let live = self.live_spot(step)?;
         match &self.steps[step].deed {
             // A directory changes with what is in it.
-            Deed::Adjust { dir: true, was, .. } => Ok(live.id()? == Some(was.id)),
-            Deed::Adjust { was, .. } | Deed::Rewrite { was, .. } => is_mark(&live, was, false),
+            StepAction::Adjust { dir: true, was, .. } => Ok(live.id()? == Some(was.id)),
+            StepAction::Adjust { was, .. } | StepAction::Rewrite { was, .. } => {
+                is_mark(&live, was, false)
+            }
             _ => Ok(true),
         }
     }
@@ -190,7 +192,8 @@ impl Work {
     /// Says no if it is another file by now.
     pub(crate) fn set(&mut self, step: usize, end: End) -> io::Result<bool> {
         let deed = self.steps[step].deed.clone();
-        let (Deed::Adjust { from, to, was, .. } | Deed::Rewrite { from, to, was, .. }) = &deed
+        let (StepAction::Adjust { from, to, was, .. } | StepAction::Rewrite { from, to, was, .. }) =
+            &deed
         else {
             return Ok(true);
         };
@@ -204,7 +207,7 @@ impl Work {
             End::Before => from,
             End::After => to,
         };
-        if let Deed::Rewrite { image, .. } = &deed {
+        if let StepAction::Rewrite { image, .. } = &deed {
             self.rewrite(step, *image, end, &handle)?;
         }
         handle.set(traits)?;
@@ -228,8 +231,8 @@ impl Work {
     fn verify(&mut self) -> Done {
         for step in 0..self.steps.len() {
             let (spot, was) = match self.steps[step].deed {
-                Deed::Replace { was, .. } => (self.new_spot(step), was),
-                Deed::Remove { was } => (self.old_spot(step), was),
+                StepAction::Replace { was, .. } => (self.new_spot(step), was),
+                StepAction::Remove { was } => (self.old_spot(step), was),
                 _ => continue,
             };
             let same = spot.and_then(|spot| is_mark(&spot, &was, true));
@@ -243,7 +246,7 @@ impl Work {
 
 /// Puts back what a swap brought out. Whoever puts something there meanwhile,
 /// or writes to what we put there, has the last word.
-pub(crate) fn give_back(live: &Spot, new: &Spot, ours: &Mark) -> io::Result<()> {
+pub(crate) fn give_back(live: &Spot, new: &Spot, ours: &ExpectedFile) -> io::Result<()> {
     while live.id()? == Some(ours.id) {
         swap(new, live)?;
         if is_mark(new, ours, true)? {
@@ -260,13 +263,13 @@ pub(crate) fn give_back(live: &Spot, new: &Spot, ours: &Mark) -> io::Result<()> 
 }
 
 /// Whether what is there is what was there; moved or not.
-pub(crate) fn is_mark(spot: &Spot, was: &Mark, moved: bool) -> io::Result<bool> {
+pub(crate) fn is_mark(spot: &Spot, was: &ExpectedFile, moved: bool) -> io::Result<bool> {
     let Some(handle) = spot.handle()? else {
         return Ok(false);
     };
     let now = handle.node()?;
     Ok(match moved {
-        true => was.has_content_of(&Mark::of(&now)),
+        true => was.has_content_of(&ExpectedFile::of(&now)),
         false => was.is_still(&now),
     })
 }

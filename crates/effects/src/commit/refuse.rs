@@ -2,8 +2,8 @@
 
 use std::path::{Component, Path};
 
-use super::plan::Plan;
-use super::tree::Tree;
+use super::plan::CommitPlan;
+use super::tree::OpenDirs;
 use crate::changes::{Change, Changes, Kind, Refusal, Source};
 use crate::node::{Node, NodeKind};
 
@@ -16,8 +16,8 @@ pub(crate) const OWN: &str = ".weighlock-";
 /// What is looked at.
 pub(crate) struct Case<'a> {
     pub(crate) changes: &'a Changes,
-    pub(crate) plan: &'a Plan<'a>,
-    pub(crate) trees: &'a mut [Tree],
+    pub(crate) plan: &'a CommitPlan<'a>,
+    pub(crate) trees: &'a mut [OpenDirs],
 }
 
 /// Returns all that must not be applied.
@@ -112,6 +112,6 @@ fn inherits(case: &mut Case<'_>, change: &Change) -> bool {
     mode.is_some_and(|mode| mode & SET_GID != 0)
 }
 
-fn live_mode(tree: &mut Tree, path: &Path) -> Option<u32> {
+fn live_mode(tree: &mut OpenDirs, path: &Path) -> Option<u32> {
     Some(tree.handle(path).ok()??.node().ok()?.mode)
 }

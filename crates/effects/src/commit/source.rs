@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 use super::attributes::Attributes;
 use super::handle::{Handle, Traits};
 use super::images::Index;
-use super::tree::Tree;
+use super::tree::OpenDirs;
 use crate::changes::{Change, Source};
 use crate::node::{Node, NodeKind, Time};
 
 pub(crate) enum Origin {
-    Layer(Tree),
+    Layer(OpenDirs),
     Images {
-        dir: Tree,
+        dir: OpenDirs,
         index: Index,
         times: HashMap<(usize, PathBuf), Time>,
     },
@@ -23,12 +23,12 @@ pub(crate) enum Origin {
 impl Origin {
     pub(crate) fn open(source: &Source) -> io::Result<Self> {
         match source {
-            Source::Upper(path) => Ok(Self::Layer(Tree::open(&path.canonicalize()?)?)),
+            Source::Upper(path) => Ok(Self::Layer(OpenDirs::open(&path.canonicalize()?)?)),
             Source::Live(_) => Err(io::ErrorKind::Unsupported.into()),
             Source::Images(path) => {
                 let index = Index::load(path)?;
                 Ok(Self::Images {
-                    dir: Tree::open(&path.canonicalize()?)?,
+                    dir: OpenDirs::open(&path.canonicalize()?)?,
                     times: index.dir_times(),
                     index,
                 })

@@ -32,7 +32,7 @@ const DIRECTORY: OFlags = OFlags::PATH
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
 
-pub(crate) struct Tree {
+pub(crate) struct OpenDirs {
     root: Rc<OwnedFd>,
     /// The directory that was asked for last: changes come sorted.
     last: PathBuf,
@@ -47,7 +47,7 @@ pub(crate) struct Spot {
     pub(crate) name: OsString,
 }
 
-impl Tree {
+impl OpenDirs {
     /// Opens a directory, to which no link may lead.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use crate::changes::Root;
 use crate::error::Error;
-use crate::look::{Content, Seen, look};
+use crate::look::{ContentMode, Seen, look};
 use crate::node::NodeKind;
 use crate::open::{names, open_below, open_root};
 
@@ -66,8 +66,8 @@ pub(super) fn find(dirs: &[(usize, OwnedFd)], name: &OsStr) -> io::Result<Option
     let mut found: Option<Before> = None;
     for (tree, dir) in dirs {
         let content = match found {
-            Some(_) => Content::Left,
-            None => Content::Hashed,
+            Some(_) => ContentMode::Left,
+            None => ContentMode::Hashed,
         };
         let Some(seen) = look(dir, name, content)? else {
             continue;

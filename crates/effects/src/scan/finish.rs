@@ -3,12 +3,12 @@
 use std::io;
 use std::path::Path;
 
-use super::Scan;
+use super::RootScan;
 use crate::changes::{Change, Kind, Refusal};
 use crate::node::{Node, NodeKind};
 use crate::rename;
 
-impl Scan<'_> {
+impl RootScan<'_> {
     /// Returns all entries and refusals.
     pub(super) fn finish(mut self) -> (Vec<Change>, Vec<Refusal>) {
         sort(&mut self.entries);

@@ -24,7 +24,7 @@ use weighlock_confine::FileId;
 use crate::changes::{Change, Changes, Kind, Refusal, Root, Source};
 use crate::commit::OWN;
 use crate::error::Error;
-use crate::look::{Content, Seen, ctime, look, mtime};
+use crate::look::{ContentMode, Seen, ctime, look, mtime};
 use crate::node::{NodeKind, Time};
 use crate::open::{is_forbidden, names, open_below, open_root};
 use before::{Before, Trees};
@@ -49,7 +49,7 @@ impl Changes {
             let Source::Upper(upper) = &root.source else {
                 continue;
             };
-            let (entries, refused) = Scan::open(index, root, upper, since)?.run()?;
+            let (entries, refused) = RootScan::open(index, root, upper, since)?.run()?;
             changes.entries.extend(entries);
             changes.refused.extend(refused);
         }
@@ -59,7 +59,7 @@ impl Changes {
 }
 
 /// One root while it is read.
-struct Scan<'a> {
+struct RootScan<'a> {
     index: usize,
     root: &'a Root,
     since: Time,
@@ -92,7 +92,7 @@ struct Upper {
 }
 
 /// A directory of the layer, and what is below it.
-struct Place<'a> {
+struct LayerDir<'a> {
     path: &'a Path,
     upper: OwnedFd,
     below: Vec<(usize, OwnedFd)>,
@@ -101,7 +101,7 @@ struct Place<'a> {
     stirred: bool,
 }
 
-impl<'a> Scan<'a> {
+impl<'a> RootScan<'a> {
     fn open(index: usize, root: &'a Root, upper: &Path, since: Time) -> Result<Self, Error> {
         let trees = Trees::open(root)?;
         let stat = fstat(trees.live()).map_err(Error::read(&root.live))?;
@@ -128,7 +128,7 @@ impl<'a> Scan<'a> {
 
     fn run(mut self) -> Result<(Vec<Change>, Vec<Refusal>), Error> {
         let root = self.root;
-        let top = look(&self.upper, OsStr::new("."), Content::Left);
+        let top = look(&self.upper, OsStr::new("."), ContentMode::Left);
         let top = top.map_err(Error::read(&root.live))?;
         if let Some(top) = top {
             let trees = (0..self.trees.count()).collect();
@@ -161,7 +161,7 @@ impl<'a> Scan<'a> {
         };
         let here = names(&dir)?;
         let below = self.trees.dirs(&task.trees, &task.path)?;
-        let place = Place {
+        let place = LayerDir {
             path: &task.path,
             upper: dir,
             stirred: self.is_stirred(&below)?,
@@ -177,7 +177,7 @@ impl<'a> Scan<'a> {
         Ok(())
     }
 
-    fn delete_others(&mut self, place: &Place, here: &[OsString]) -> io::Result<()> {
+    fn delete_others(&mut self, place: &LayerDir, here: &[OsString]) -> io::Result<()> {
         let here: HashSet<&OsString> = here.iter().collect();
         for name in before::names_in(&place.below)? {
             if !here.contains(&name)
@@ -199,12 +199,12 @@ impl<'a> Scan<'a> {
         Ok(())
     }
 
-    fn compare(&mut self, place: &Place, name: &OsStr) -> io::Result<()> {
+    fn compare(&mut self, place: &LayerDir, name: &OsStr) -> io::Result<()> {
         let path = place.path.join(name);
         if self.is_too_deep(&path) {
             return Ok(());
         }
-        let Some(after) = look(&place.upper, name, Content::Hashed)? else {
+        let Some(after) = look(&place.upper, name, ContentMode::Hashed)? else {
             return Ok(());
         };
         if name.as_encoded_bytes().starts_with(OWN.as_bytes()) {
@@ -231,7 +231,7 @@ impl<'a> Scan<'a> {
     /// Notes something that stands where something else stood.
     fn replace(
         &mut self,
-        place: &Place,
+        place: &LayerDir,
         path: PathBuf,
         before: Before,
         after: Seen,
@@ -249,7 +249,7 @@ impl<'a> Scan<'a> {
         Ok(())
     }
 
-    fn merge(&mut self, place: &Place, path: PathBuf, before: Before, after: Seen) {
+    fn merge(&mut self, place: &LayerDir, path: PathBuf, before: Before, after: Seen) {
         if self.is_swapped(place, &path, &before, &after) {
             self.swapped.push(path.clone());
         }
@@ -266,7 +266,7 @@ impl<'a> Scan<'a> {
 
     fn alter(
         &mut self,
-        place: &Place,
+        place: &LayerDir,
         path: PathBuf,
         before: Before,
         after: Seen,
@@ -294,7 +294,7 @@ impl<'a> Scan<'a> {
         Ok(())
     }
 
-    fn create(&mut self, place: &Place, path: PathBuf, after: Seen) {
+    fn create(&mut self, place: &LayerDir, path: PathBuf, after: Seen) {
         let kind = match after.node.kind {
             NodeKind::Link => Kind::Link,
             _ => Kind::Created,
@@ -345,7 +345,7 @@ impl<'a> Scan<'a> {
     /// Whether the live directory is not the one that was copied up. What is
     /// in it tells nothing: it is as old as it was elsewhere. No run can move a
     /// directory that was there before it.
-    fn is_swapped(&self, place: &Place, path: &Path, before: &Before, after: &Seen) -> bool {
+    fn is_swapped(&self, place: &LayerDir, path: &Path, before: &Before, after: &Seen) -> bool {
         let mut below = place.below.iter();
         let Some((_, dir)) = below.find(|(tree, _)| *tree == before.tree) else {
             return false;

@@ -3,16 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use super::before::Before;
-use super::{Place, Scan, refuse};
+use super::{LayerDir, RootScan, refuse};
 use crate::changes::{Change, Kind, Refusal};
 use crate::look::Seen;
 use crate::node::{Node, NodeKind};
 
-impl Scan<'_> {
+impl RootScan<'_> {
     /// Notes an entry, and why it cannot be applied if so.
     pub(super) fn note(
         &mut self,
-        place: &Place,
+        place: &LayerDir,
         path: PathBuf,
         kind: Kind,
         before: Option<Before>,
