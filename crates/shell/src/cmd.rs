@@ -1,13 +1,13 @@
 //! `cmd.exe`, read conservatively.
 
 use crate::cursor::{Parser, Result};
-use crate::windows::{Reader, Split};
+use crate::windows::{Split, WindowsSyntax};
 use crate::word::Atoms;
 
 /// How the words and commands of `cmd.exe` end.
 pub(crate) struct Cmd;
 
-impl Reader for Cmd {
+impl WindowsSyntax for Cmd {
     fn split(&self, parser: &Parser<'_>, at: usize) -> Split {
         match parser.byte(at) {
             b'\n' => Split::Sequence(1),

@@ -4,7 +4,7 @@ use crate::cursor::{
     ASSIGNMENT_NODES, COMMAND_NODES, Parser, Result, Stop, in_name, is_meta, starts_name,
 };
 use crate::word::{Atoms, Rules};
-use crate::{Command, Kind, Redirection, Simple};
+use crate::{Command, CommandKind, Redirection, Simple};
 
 /// Commands whose arguments may be arrays: `declare a=(…)`.
 const DECLARATIONS: [&str; 8] = [
@@ -33,7 +33,7 @@ impl Parser<'_> {
     }
 
     /// Reads the redirections after a compound command.
-    fn finish(&mut self, start: usize, kind: Kind) -> Result<Command> {
+    fn finish(&mut self, start: usize, kind: CommandKind) -> Result<Command> {
         self.reserved = true;
         let mut span = self.span(start);
         let mut redirections = vec![];
@@ -86,7 +86,7 @@ impl Parser<'_> {
         }
         self.reserved = false;
         Ok(Command {
-            kind: Kind::Simple(simple),
+            kind: CommandKind::Simple(simple),
             redirections,
             span,
         })
@@ -139,7 +139,7 @@ impl Parser<'_> {
         }
         self.newlines()?;
         let body = Box::new(self.compound_command()?);
-        let kind = Kind::Function { name, body };
+        let kind = CommandKind::Function { name, body };
         Ok(Command {
             kind,
             redirections: vec![],
@@ -199,12 +199,12 @@ impl Parser<'_> {
             Some(kind) => self.finish(from, kind)?,
             None => self.simple(from)?,
         };
-        if matches!(body.kind, Kind::Function { .. }) {
+        if matches!(body.kind, CommandKind::Function { .. }) {
             return Err(Stop("a function as a coprocess"));
         }
         let span = self.span(start);
         self.bashism(start);
-        let kind = Kind::Coprocess {
+        let kind = CommandKind::Coprocess {
             name,
             body: Box::new(body),
         };

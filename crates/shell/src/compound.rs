@@ -3,7 +3,7 @@
 use crate::arithmetic::PARENTHESES;
 use crate::cursor::{Parser, Result, Stop};
 use crate::word::Rules;
-use crate::{Arm, Kind, List, Mark, Word};
+use crate::{Arm, CommandKind, List, MarkKind, Word};
 
 /// What begins a compound command, apart from parentheses.
 const OPENERS: [&str; 8] = ["{", "[[", "if", "while", "until", "for", "case", "select"];
@@ -14,7 +14,7 @@ impl Parser<'_> {
     }
 
     /// Reads a compound command without its redirections, if there is one.
-    pub(crate) fn compound(&mut self) -> Result<Option<Kind>> {
+    pub(crate) fn compound(&mut self) -> Result<Option<CommandKind>> {
         let start = self.pos;
         let kind = match self.peek() {
             b'(' => self.parentheses()?,
@@ -47,30 +47,30 @@ impl Parser<'_> {
     }
 
     /// Reads `(…)` or `((…))`.
-    fn parentheses(&mut self) -> Result<Kind> {
+    fn parentheses(&mut self) -> Result<CommandKind> {
         let start = self.pos;
         if self.peek_at(1) == b'(' {
             self.bump();
             self.peek();
             if let Some(word) = self.double_parenthesis()? {
                 self.bashism(start);
-                return Ok(Kind::Arithmetic(word));
+                return Ok(CommandKind::Arithmetic(word));
             }
             self.pos = start;
         }
         self.operator("(");
         let list = self.body()?;
         self.expect(")", "an unclosed parenthesis")?;
-        Ok(Kind::Subshell(list))
+        Ok(CommandKind::Subshell(list))
     }
 
-    fn group(&mut self) -> Result<Kind> {
+    fn group(&mut self) -> Result<CommandKind> {
         let list = self.body()?;
         self.required("}")?;
-        Ok(Kind::Group(list))
+        Ok(CommandKind::Group(list))
     }
 
-    fn branches(&mut self) -> Result<Kind> {
+    fn branches(&mut self) -> Result<CommandKind> {
         let mut branches = vec![];
         let mut otherwise = None;
         loop {
@@ -85,19 +85,19 @@ impl Parser<'_> {
                 otherwise = Some(self.body()?);
             }
             self.required("fi")?;
-            return Ok(Kind::If {
+            return Ok(CommandKind::If {
                 branches,
                 otherwise,
             });
         }
     }
 
-    fn repeat(&mut self) -> Result<Kind> {
+    fn repeat(&mut self) -> Result<CommandKind> {
         let condition = self.body()?;
         self.required("do")?;
         let body = self.body()?;
         self.required("done")?;
-        Ok(Kind::While { condition, body })
+        Ok(CommandKind::While { condition, body })
     }
 
     /// Reads `do …; done` or `{ …; }`.
@@ -112,7 +112,7 @@ impl Parser<'_> {
         Ok(body)
     }
 
-    fn each(&mut self, start: usize, counts: bool) -> Result<Kind> {
+    fn each(&mut self, start: usize, counts: bool) -> Result<CommandKind> {
         self.blank();
         if counts && self.peek() == b'(' && self.peek_at(1) == b'(' {
             self.operator("((");
@@ -131,7 +131,7 @@ impl Parser<'_> {
         self.blank();
         let words = self.values()?;
         let body = self.loop_body()?;
-        Ok(Kind::For { name, words, body })
+        Ok(CommandKind::For { name, words, body })
     }
 
     /// Reads `in …` and what ends it.
@@ -162,7 +162,7 @@ impl Parser<'_> {
     }
 
     /// Reads `…; …; …))` and the loop after it.
-    fn count(&mut self) -> Result<Kind> {
+    fn count(&mut self) -> Result<CommandKind> {
         let mut expressions = vec![];
         loop {
             expressions.push(self.expression(PARENTHESES, b";")?);
@@ -177,10 +177,10 @@ impl Parser<'_> {
         self.blank();
         self.operator(";");
         let body = self.loop_body()?;
-        Ok(Kind::Count { expressions, body })
+        Ok(CommandKind::Count { expressions, body })
     }
 
-    fn cases(&mut self) -> Result<Kind> {
+    fn cases(&mut self) -> Result<CommandKind> {
         self.blank();
         let from = self.pos;
         let word = self.word(Rules::SUBJECT)?;
@@ -194,13 +194,13 @@ impl Parser<'_> {
         loop {
             self.newlines()?;
             if self.keyword("esac") {
-                return Ok(Kind::Case { word, arms });
+                return Ok(CommandKind::Case { word, arms });
             }
             arms.push(self.arm()?);
             self.blank();
             if !self.arm_end() {
                 self.required("esac")?;
-                return Ok(Kind::Case { word, arms });
+                return Ok(CommandKind::Case { word, arms });
             }
         }
     }
@@ -233,7 +233,7 @@ impl Parser<'_> {
         if plain && !self.eat(";;") {
             return false;
         }
-        self.mark(start, Mark::Operator);
+        self.mark(start, MarkKind::Operator);
         if !plain {
             self.bashism(start);
         }

@@ -2,7 +2,7 @@
 
 use crate::cursor::{Parser, Result, Stop};
 use crate::word::Rules;
-use crate::{Kind, Mark, Piece, Word};
+use crate::{CommandKind, MarkKind, Piece, Word};
 
 const UNARY: &[u8] = b"abcdefghknoprstuvwxzGLNORS";
 const BINARY: [&str; 12] = [
@@ -11,13 +11,13 @@ const BINARY: [&str; 12] = [
 
 impl Parser<'_> {
     /// Reads up to `]]`.
-    pub(crate) fn condition(&mut self) -> Result<Kind> {
+    pub(crate) fn condition(&mut self) -> Result<CommandKind> {
         let mut words = vec![];
         self.alternatives(&mut words)?;
         if !self.keyword("]]") {
             return Err(Stop("an unfinished condition"));
         }
-        Ok(Kind::Test(words))
+        Ok(CommandKind::Test(words))
     }
 
     fn alternatives(&mut self, words: &mut Vec<Word>) -> Result<()> {
@@ -107,7 +107,7 @@ impl Parser<'_> {
         if !self.eat(sign) {
             return false;
         }
-        self.mark(start, Mark::Operator);
+        self.mark(start, MarkKind::Operator);
         let pieces = vec![Piece::Text {
             text: sign.to_owned(),
             quoted: false,

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::heredoc::{Body, Pending};
-use crate::{Mark, Span, TOO_COMPLEX, Unknown};
+use crate::heredoc::{HeredocBody, Pending};
+use crate::{MarkKind, Span, TOO_COMPLEX, Unknown};
 
 /// Levels of nesting of any kind. People stay below ten; the stack of a
 /// thread holds several times this.
@@ -50,7 +50,7 @@ pub(crate) struct Parser<'a> {
     pub(crate) notes: Notes,
     pub(crate) pending: Vec<Pending>,
     /// Bodies of here-documents, by where their operator is.
-    pub(crate) bodies: BTreeMap<usize, Body>,
+    pub(crate) bodies: BTreeMap<usize, HeredocBody>,
     /// Where `((` turned out to be two subshells.
     pub(crate) shells: BTreeSet<usize>,
 }
@@ -58,7 +58,7 @@ pub(crate) struct Parser<'a> {
 /// What is collected beside the tree.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
-    pub(crate) marks: Vec<(Span, Mark)>,
+    pub(crate) marks: Vec<(Span, MarkKind)>,
     pub(crate) bashisms: Vec<Span>,
     pub(crate) unknowns: Vec<Unknown>,
 }
@@ -152,7 +152,7 @@ impl<'a> Parser<'a> {
         let start = self.pos;
         let found = self.eat(wanted);
         if found {
-            self.mark(start, Mark::Operator);
+            self.mark(start, MarkKind::Operator);
         }
         found
     }
@@ -186,7 +186,7 @@ impl<'a> Parser<'a> {
         let rest = &self.text.as_bytes()[start..self.end];
         let length = rest.iter().position(|&b| b == b'\n').unwrap_or(rest.len());
         self.pos += length;
-        self.mark(start, Mark::Comment);
+        self.mark(start, MarkKind::Comment);
     }
 
     /// Steps over blanks, comments and ends of lines.
@@ -216,7 +216,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    pub(crate) fn mark(&mut self, start: usize, mark: Mark) {
+    pub(crate) fn mark(&mut self, start: usize, mark: MarkKind) {
         if self.fixed.is_none() {
             let span = self.span(start);
             self.notes.marks.push((span, mark));

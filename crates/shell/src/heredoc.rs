@@ -3,7 +3,7 @@
 use crate::cursor::{Parser, Result, Stop};
 use crate::dollar::Quoting;
 use crate::word::{Atoms, Rules};
-use crate::{Mark, Piece, Word};
+use crate::{MarkKind, Piece, Word};
 
 /// More than this many on one line, and bash gives up.
 const MAX_PENDING: usize = 16;
@@ -18,7 +18,7 @@ pub(crate) struct Pending {
 
 /// Where a body is, and how it is read.
 #[derive(Clone, Copy)]
-pub(crate) struct Body {
+pub(crate) struct HeredocBody {
     start: usize,
     end: usize,
     quoted: bool,
@@ -67,7 +67,7 @@ impl Parser<'_> {
             } = pending;
             self.bodies.insert(
                 operator,
-                Body {
+                HeredocBody {
                     start,
                     end,
                     quoted,
@@ -98,7 +98,7 @@ impl Parser<'_> {
                 let after = self.pos;
                 let newline = self.text[start..after].ends_with('\n');
                 self.pos -= usize::from(newline);
-                self.mark(start, Mark::Operator);
+                self.mark(start, MarkKind::Operator);
                 self.pos = after;
                 return start;
             }
@@ -106,7 +106,7 @@ impl Parser<'_> {
             if self.closer != 0 && rest.as_bytes().contains(&self.closer) {
                 let newline = self.text[start..self.pos].ends_with('\n');
                 self.pos -= usize::from(newline) + rest.len();
-                self.mark(start, Mark::Operator);
+                self.mark(start, MarkKind::Operator);
                 self.bashism(start);
                 return start;
             }
@@ -133,7 +133,7 @@ impl Parser<'_> {
 
     /// Reads a body. Errors inside only show when it is expanded, and so they
     /// do not spoil the command.
-    fn body_word(&mut self, body: Body) -> Result<Word> {
+    fn body_word(&mut self, body: HeredocBody) -> Result<Word> {
         let known = self.bodies.len();
         let save = self.save();
         let word = self.within(body.start, body.end, |inner| inner.expanded(body));
@@ -146,7 +146,7 @@ impl Parser<'_> {
         Ok(self.within(body.start, body.end, |inner| inner.expanded(body)))
     }
 
-    fn expanded(&mut self, body: Body) -> Word {
+    fn expanded(&mut self, body: HeredocBody) -> Word {
         let mut atoms = Atoms::default();
         if body.quoted {
             let text = &self.text[body.start..body.end];

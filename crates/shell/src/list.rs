@@ -2,8 +2,8 @@
 
 use crate::cursor::{Parser, Result, Stop};
 use crate::{
-    Command, Fd, Item, Joint, Kind, List, Mark, Piece, Pipeline, Redirect, Redirection, Simple,
-    Word,
+    Command, CommandKind, Fd, Item, Joint, List, MarkKind, Piece, Pipeline, Redirect, Redirection,
+    Simple, Word,
 };
 
 /// Words that end a list.
@@ -42,7 +42,7 @@ impl Parser<'_> {
     fn unknown_item(&mut self, start: usize, why: &'static str) -> Item {
         let span = self.unknown(start, why);
         let command = Command {
-            kind: Kind::Unknown,
+            kind: CommandKind::Unknown,
             redirections: vec![],
             span,
         };
@@ -182,7 +182,7 @@ impl Parser<'_> {
         let (negated, timed) = self.prefixes()?;
         if (negated || timed) && self.ends_early() {
             let span = self.span(start);
-            let kind = Kind::Simple(Simple::default());
+            let kind = CommandKind::Simple(Simple::default());
             let stages = vec![Command {
                 kind,
                 redirections: vec![],
@@ -305,7 +305,7 @@ impl Parser<'_> {
             return false;
         };
         self.pos = end;
-        self.mark(start, Mark::Keyword);
+        self.mark(start, MarkKind::Keyword);
         true
     }
 }

@@ -25,7 +25,7 @@ impl Atoms {
                 Atom::Quoted(text) => push(&mut pieces, &text, true),
                 Atom::Plain(text) => {
                     let closes = place < last_close;
-                    let scan = Scan {
+                    let scan = UnquotedText {
                         text: &text,
                         first: place == 0,
                         last: place + 1 == count,
@@ -45,7 +45,7 @@ fn has_close(atom: &Atom) -> bool {
 }
 
 /// One run of unquoted text.
-struct Scan<'a> {
+struct UnquotedText<'a> {
     text: &'a str,
     first: bool,
     last: bool,
@@ -53,7 +53,7 @@ struct Scan<'a> {
     value: Option<usize>,
 }
 
-impl Scan<'_> {
+impl UnquotedText<'_> {
     /// Splits at tildes and patterns. `closes`: there is a `]` further on.
     fn split(&self, rules: Rules, closes: bool, pieces: &mut Vec<Piece>) {
         let bytes = self.text.as_bytes();

@@ -5,14 +5,14 @@
 //! word is unknown.
 
 use crate::cursor::{Parser, Result, Stop};
-use crate::windows::{Reader, Split};
+use crate::windows::{Split, WindowsSyntax};
 use crate::word::Atoms;
 use crate::{List, Piece, Substitution};
 
 /// How PowerShell's words and commands end.
 pub(crate) struct PowerShell;
 
-impl Reader for PowerShell {
+impl WindowsSyntax for PowerShell {
     fn split(&self, parser: &Parser<'_>, at: usize) -> Split {
         match parser.byte(at) {
             b'\n' | b';' => Split::Sequence(1),

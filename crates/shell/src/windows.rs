@@ -3,8 +3,8 @@
 use crate::cursor::{Parser, Result, Stop};
 use crate::word::{Atoms, Rules};
 use crate::{
-    Command, Fd, Item, Joint, Kind, List, Mark, Piece, Pipeline, Redirect, Redirection, Simple,
-    Word,
+    Command, CommandKind, Fd, Item, Joint, List, MarkKind, Piece, Pipeline, Redirect, Redirection,
+    Simple, Word,
 };
 
 /// What stands between commands.
@@ -22,7 +22,7 @@ pub(crate) enum Split {
 }
 
 /// What differs.
-pub(crate) trait Reader {
+pub(crate) trait WindowsSyntax {
     /// Tells what is at a place, outside of quotes.
     fn split(&self, parser: &Parser<'_>, at: usize) -> Split;
     /// Steps over what separates words.
@@ -33,7 +33,7 @@ pub(crate) trait Reader {
 
 impl Parser<'_> {
     /// Reads everything up to the end.
-    pub(crate) fn windows(&mut self, reader: &dyn Reader) -> List {
+    pub(crate) fn windows(&mut self, reader: &dyn WindowsSyntax) -> List {
         let save = self.save();
         let why = match self.windows_list(reader) {
             Ok(list) if self.pos >= self.end => return list,
@@ -45,7 +45,7 @@ impl Parser<'_> {
     }
 
     /// Reads commands up to the end of a block.
-    pub(crate) fn windows_list(&mut self, reader: &dyn Reader) -> Result<List> {
+    pub(crate) fn windows_list(&mut self, reader: &dyn WindowsSyntax) -> Result<List> {
         let mut items: Vec<Item> = vec![];
         let (mut joint, mut piped) = (Joint::Sequence, false);
         loop {
@@ -69,7 +69,7 @@ impl Parser<'_> {
             let from = self.pos;
             self.pos += width;
             if self.byte(from) != b'\n' {
-                self.mark(from, Mark::Operator);
+                self.mark(from, MarkKind::Operator);
             }
             // `a && (b` is still a condition for `b`.
             if !empty || next != Some(Joint::Sequence) {
@@ -80,7 +80,7 @@ impl Parser<'_> {
     }
 
     /// Makes sure that reading goes on.
-    fn unstuck(&mut self, reader: &dyn Reader, start: usize) -> Result<()> {
+    fn unstuck(&mut self, reader: &dyn WindowsSyntax, start: usize) -> Result<()> {
         let stuck = self.pos == start && reader.split(self, self.pos) == Split::None;
         if stuck && self.pos < self.end {
             Err(Stop("a syntax error"))
@@ -89,7 +89,7 @@ impl Parser<'_> {
         }
     }
 
-    fn windows_command(&mut self, reader: &dyn Reader) -> Result<Option<Command>> {
+    fn windows_command(&mut self, reader: &dyn WindowsSyntax) -> Result<Option<Command>> {
         let start = self.pos;
         let mut simple = Simple::default();
         let mut redirections = vec![];
@@ -104,14 +104,14 @@ impl Parser<'_> {
         }
         let empty = simple.words.is_empty() && redirections.is_empty();
         let command = Command {
-            kind: Kind::Simple(simple),
+            kind: CommandKind::Simple(simple),
             redirections,
             span,
         };
         Ok((!empty).then_some(command))
     }
 
-    fn windows_word(&mut self, reader: &dyn Reader) -> Result<Word> {
+    fn windows_word(&mut self, reader: &dyn WindowsSyntax) -> Result<Word> {
         let start = self.pos;
         let mut atoms = Atoms::default();
         while self.pos < self.end
@@ -134,7 +134,7 @@ impl Parser<'_> {
     }
 
     /// Reads `>`, `>>`, `<` or `2>&1`, if there is one.
-    fn windows_redirection(&mut self, reader: &dyn Reader) -> Result<Option<Redirection>> {
+    fn windows_redirection(&mut self, reader: &dyn WindowsSyntax) -> Result<Option<Redirection>> {
         let start = self.pos;
         let mut fd = None;
         if matches!(self.byte(start), b'0'..=b'9' | b'*')
@@ -156,7 +156,7 @@ impl Parser<'_> {
             self.pos = start;
             return Ok(None);
         };
-        self.mark(at, Mark::Operator);
+        self.mark(at, MarkKind::Operator);
         reader.blank(self);
         let target = self.windows_word(reader)?;
         Ok(Some(Redirection {
@@ -177,14 +177,14 @@ impl Parser<'_> {
     pub(crate) fn joint(&mut self, length: usize) {
         let start = self.pos;
         self.pos += length;
-        self.mark(start, Mark::Operator);
+        self.mark(start, MarkKind::Operator);
     }
 
     /// Steps over a comment.
     pub(crate) fn remark(&mut self, length: usize) {
         let start = self.pos;
         self.pos += length;
-        self.mark(start, Mark::Comment);
+        self.mark(start, MarkKind::Comment);
     }
 
     /// Steps over a sign that separates words but is no blank.
@@ -192,7 +192,7 @@ impl Parser<'_> {
         let start = self.pos;
         self.pos += 1;
         if !matches!(self.byte(start), b' ' | b'\t' | b'\r') {
-            self.mark(start, Mark::Operator);
+            self.mark(start, MarkKind::Operator);
         }
     }
 }

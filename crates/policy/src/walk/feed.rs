@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use weighlock_shell::{Command, Kind, List};
+use weighlock_shell::{Command, CommandKind, List};
 
 use super::Walk;
 
@@ -37,7 +37,7 @@ impl Walk<'_> {
     /// Returns what one command puts out, given what comes in. Only for
     /// programs that echo what they are given.
     pub(super) fn output(&mut self, stage: &Command, input: Option<&str>) -> Option<String> {
-        let Kind::Simple(simple) = &stage.kind else {
+        let CommandKind::Simple(simple) = &stage.kind else {
             return None;
         };
         let argv = self.argv(&simple.words, Some(0));

@@ -28,7 +28,7 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use weighlock_shell::{
-    Command, Dialect, Joint, Kind, List, Pipeline, Script, Span, TOO_COMPLEX, Word, parse,
+    Command, CommandKind, Dialect, Joint, List, Pipeline, Script, Span, TOO_COMPLEX, Word, parse,
 };
 
 use crate::argument::Arg;
@@ -98,7 +98,7 @@ fn is_alone(script: &Script) -> bool {
     let [stage] = item.pipeline.stages.as_slice() else {
         return false;
     };
-    matches!(&stage.kind, Kind::Simple(simple) if simple.words.iter().all(|word| word.literal().is_some()))
+    matches!(&stage.kind, CommandKind::Simple(simple) if simple.words.iter().all(|word| word.literal().is_some()))
 }
 
 struct Walk<'p> {
@@ -383,16 +383,16 @@ impl<'p> Walk<'p> {
     }
 
     fn inside_compound(&mut self, command: &Command) {
-        if let Kind::Simple(simple) = &command.kind {
+        if let CommandKind::Simple(simple) = &command.kind {
             return self.simple(simple, &command.redirections, command.span);
         }
         let saved = self.state.stdin.clone();
         self.redirections(&command.redirections);
         match &command.kind {
-            Kind::Simple(_) => unreachable!("handled above"),
-            Kind::Group(list) => self.list(list),
-            Kind::Subshell(list) => self.aside(|walk| walk.list(list)),
-            Kind::If {
+            CommandKind::Simple(_) => unreachable!("handled above"),
+            CommandKind::Group(list) => self.list(list),
+            CommandKind::Subshell(list) => self.aside(|walk| walk.list(list)),
+            CommandKind::If {
                 branches,
                 otherwise,
             } => {
@@ -405,7 +405,7 @@ impl<'p> Walk<'p> {
                 }
                 self.moved(command);
             }
-            Kind::While { condition, body } => {
+            CommandKind::While { condition, body } => {
                 if scan::floods(condition, body) {
                     self.breeds(command.span, "starts processes without end".into());
                 }
@@ -413,15 +413,17 @@ impl<'p> Walk<'p> {
                 self.aside(|walk| walk.list(condition));
                 self.aside(|walk| walk.list(body));
             }
-            Kind::For { name, words, body } => self.for_loop(name, words.as_deref(), body, command),
-            Kind::Count { expressions, body } => {
+            CommandKind::For { name, words, body } => {
+                self.for_loop(name, words.as_deref(), body, command)
+            }
+            CommandKind::Count { expressions, body } => {
                 for expression in expressions {
                     self.arithmetic(expression);
                 }
                 self.moved(command);
                 self.aside(|walk| walk.list(body));
             }
-            Kind::Case { word, arms } => {
+            CommandKind::Case { word, arms } => {
                 self.substitutions(word);
                 for arm in arms {
                     arm.patterns.iter().for_each(|word| {
@@ -431,18 +433,18 @@ impl<'p> Walk<'p> {
                 }
                 self.moved(command);
             }
-            Kind::Function { name, body } => self.function(name, body, command.span),
-            Kind::Test(words) => {
+            CommandKind::Function { name, body } => self.function(name, body, command.span),
+            CommandKind::Test(words) => {
                 self.own(command.span, "compares");
                 self.test(words);
             }
-            Kind::Arithmetic(expression) => {
+            CommandKind::Arithmetic(expression) => {
                 self.own(command.span, "calculates");
                 self.arithmetic(expression);
             }
-            Kind::Coprocess { body, .. } => self.aside(|walk| walk.compound(body)),
+            CommandKind::Coprocess { body, .. } => self.aside(|walk| walk.compound(body)),
             // Why is said for the whole script already.
-            Kind::Unknown => {}
+            CommandKind::Unknown => {}
         }
         self.state.stdin = saved;
     }

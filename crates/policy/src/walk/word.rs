@@ -1,6 +1,6 @@
 //! What words become when the shell expands them.
 
-use weighlock_shell::{Kind, List, Operation, Parameter, Piece, Span, Word};
+use weighlock_shell::{CommandKind, List, Operation, Parameter, Piece, Span, Word};
 
 use super::fields::{Fields, UNKNOWN_TEXT};
 use super::{Walk, scan};
@@ -174,7 +174,7 @@ impl Walk<'_> {
         let [stage] = item.pipeline.stages.as_slice() else {
             return None;
         };
-        let Kind::Simple(simple) = &stage.kind else {
+        let CommandKind::Simple(simple) = &stage.kind else {
             return None;
         };
         let [name] = simple.words.as_slice() else {
