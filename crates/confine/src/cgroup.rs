@@ -14,7 +14,7 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd};
 use rustix::fs::{Mode, OFlags, mkdir, open};
 use rustix::io::{Errno, pread, read, retry_on_intr, write};
 
-use places::{Place, Places};
+use places::{CgroupParent, Places};
 pub use sweep::sweep_cgroups;
 use sweep::{Name, remove_dir};
 
@@ -63,7 +63,7 @@ pub(crate) struct Exceeded {
 
 /// The control group of one run.
 pub(crate) struct Cgroup {
-    groups: Each<Result<Group, Errno>>,
+    groups: Each<Result<ControlGroup, Errno>>,
     /// Those that we made: each one once, whatever it holds.
     dirs: Vec<PathBuf>,
     kills: Option<Counter>,
@@ -72,7 +72,7 @@ pub(crate) struct Cgroup {
 
 /// Where one kind of bound is held.
 #[derive(Clone)]
-struct Group {
+struct ControlGroup {
     version: Version,
     dir: PathBuf,
 }
@@ -94,7 +94,9 @@ impl Cgroup {
             // Without a start time nobody could tell whose the group is.
             (Ok(_), None) => Err(Errno::SRCH),
         });
-        let counter = |group: &Result<Group, _>, open: fn(&Group) -> _| open(group.as_ref().ok()?);
+        let counter = |group: &Result<ControlGroup, _>, open: fn(&ControlGroup) -> _| {
+            open(group.as_ref().ok()?)
+        };
         Self {
             kills: counter(&groups.memory, Counter::of_kills),
             refusals: counter(&groups.processes, Counter::of_refusals),
@@ -170,18 +172,21 @@ impl Cgroup {
     }
 }
 
-fn make(place: &Place, name: &Name, made: &mut Vec<PathBuf>) -> Result<Group, Errno> {
+fn make(place: &CgroupParent, name: &Name, made: &mut Vec<PathBuf>) -> Result<ControlGroup, Errno> {
     let dir = place.dir.join(name.to_string());
     if !made.contains(&dir) {
         mkdir(&dir, Mode::from_raw_mode(0o755))?;
         made.push(dir.clone());
     }
     let version = place.version;
-    Ok(Group { version, dir })
+    Ok(ControlGroup { version, dir })
 }
 
 /// A bound that cannot be set is not held, and the reason takes its place.
-fn attempt(group: &mut Result<Group, Errno>, set: impl FnOnce(&Group) -> Result<(), Errno>) {
+fn attempt(
+    group: &mut Result<ControlGroup, Errno>,
+    set: impl FnOnce(&ControlGroup) -> Result<(), Errno>,
+) {
     if let Ok(found) = group
         && let Err(errno) = set(found)
     {
@@ -189,7 +194,7 @@ fn attempt(group: &mut Result<Group, Errno>, set: impl FnOnce(&Group) -> Result<
     }
 }
 
-impl Group {
+impl ControlGroup {
     fn bound_memory(&self, bytes: u64) -> Result<(), Errno> {
         let Self { version, dir } = self;
         match version {
@@ -227,8 +232,8 @@ struct Counter {
 }
 
 impl Counter {
-    fn of_kills(group: &Group) -> Option<Self> {
-        let Group { version, dir } = group;
+    fn of_kills(group: &ControlGroup) -> Option<Self> {
+        let ControlGroup { version, dir } = group;
         match version {
             Version::V1 => {
                 let mut counter = Self::open(dir, "memory.oom_control", "oom_kill")?;
@@ -239,7 +244,7 @@ impl Counter {
         }
     }
 
-    fn of_refusals(group: &Group) -> Option<Self> {
+    fn of_refusals(group: &ControlGroup) -> Option<Self> {
         Self::open(&group.dir, "pids.events", "max")
     }
 

@@ -30,13 +30,13 @@ pub(crate) enum Sockets {
 }
 
 /// The assembled filter.
-pub(crate) struct Filter(Vec<sock_filter>);
+pub(crate) struct SeccompFilter(Vec<sock_filter>);
 
-impl Filter {
+impl SeccompFilter {
     /// Assembles it once; processes forked later have it already.
     pub(crate) fn get(sockets: Sockets) -> &'static Self {
-        static ALL: OnceLock<Filter> = OnceLock::new();
-        static LOCAL: OnceLock<Filter> = OnceLock::new();
+        static ALL: OnceLock<SeccompFilter> = OnceLock::new();
+        static LOCAL: OnceLock<SeccompFilter> = OnceLock::new();
         let filter = match sockets {
             Sockets::All => &ALL,
             Sockets::Local => &LOCAL,
@@ -98,16 +98,16 @@ enum When {
     /// The argument has any of these bits.
     AnyBit(u32, u32),
     /// The part is one of these.
-    Is(Part, &'static [u32]),
+    Is(ArgumentBits, &'static [u32]),
     /// The part is none of these.
-    IsNot(Part, &'static [u32]),
+    IsNot(ArgumentBits, &'static [u32]),
     /// The argument, a pointer, points somewhere.
     NotNull(u32),
 }
 
 /// Those bits of an argument that are looked at.
 #[derive(Clone, Copy)]
-struct Part {
+struct ArgumentBits {
     argument: u32,
     mask: u32,
 }
@@ -202,13 +202,13 @@ const RULES: &[Rule] = &[
     Rule(&[SYS_iopl, SYS_ioperm, SYS_modify_ldt, SYS_uselib], ALWAYS, EPERM),
 ];
 
-const FAMILY: Part = whole(0);
+const FAMILY: ArgumentBits = whole(0);
 /// Without the flags that come along with it.
-const TYPE: Part = Part {
+const TYPE: ArgumentBits = ArgumentBits {
     argument: 1,
     mask: 0xf,
 };
-const PROTOCOL: Part = whole(2);
+const PROTOCOL: ArgumentBits = whole(2);
 
 const FAMILIES: &[u32] = &[
     AF_UNIX as u32,
@@ -274,14 +274,14 @@ const KEXEC_FILE_LOAD: c_long = 320;
 #[cfg(target_arch = "aarch64")]
 const KEXEC_FILE_LOAD: c_long = 294;
 
-const fn whole(argument: u32) -> Part {
+const fn whole(argument: u32) -> ArgumentBits {
     let mask = u32::MAX;
-    Part { argument, mask }
+    ArgumentBits { argument, mask }
 }
 
-const fn file_type(argument: u32) -> Part {
+const fn file_type(argument: u32) -> ArgumentBits {
     let mask = S_IFMT;
-    Part { argument, mask }
+    ArgumentBits { argument, mask }
 }
 
 // ---- the assembler ----
@@ -390,7 +390,7 @@ fn test(when: &When, rest: usize) -> Vec<sock_filter> {
 
 /// Goes `found` beyond its own end if the part is one of the values, and else
 /// `missing` beyond it.
-fn compare(part: Part, values: &[u32], found: usize, missing: usize) -> Vec<sock_filter> {
+fn compare(part: ArgumentBits, values: &[u32], found: usize, missing: usize) -> Vec<sock_filter> {
     let mut code = vec![load(low(part.argument)), and(part.mask)];
     for (index, value) in values.iter().enumerate() {
         let left = values.len() - 1 - index;
@@ -525,7 +525,7 @@ mod tests {
 
     #[test]
     fn local_sockets_have_no_internet() {
-        let filter = Filter::new(Sockets::Local);
+        let filter = SeccompFilter::new(Sockets::Local);
         let make = |family: i32, bits: u64| {
             let arguments = [bits | family as u64, bits | SOCK_DGRAM as u64, bits, 0];
             behind(&filter, || call(SYS_socket, arguments))
@@ -631,7 +631,7 @@ mod tests {
 
     #[test]
     fn the_limit_on_cores_seems_to_change_but_does_not() {
-        let filter = Filter::new(Sockets::All);
+        let filter = SeccompFilter::new(Sockets::All);
         let core = u64::from(CORE[0]);
         let ended = behind(&filter, || {
             let before = limit();
@@ -669,7 +669,7 @@ mod tests {
     #[test]
     #[cfg(target_arch = "x86_64")]
     fn the_32_bit_entry_is_deadly() {
-        let filter = Filter::new(Sockets::All);
+        let filter = SeccompFilter::new(Sockets::All);
         let ended = behind(&filter, || {
             // SAFETY: `getpid` in the 32-bit ABI. It takes no arguments and
             // touches no memory.
@@ -704,14 +704,14 @@ socket.socketpair(); socket.getaddrinfo('localhost', 80)";
 
     #[test]
     fn a_run_may_add_filters_of_its_own() {
-        let filter = Filter::new(Sockets::All);
+        let filter = SeccompFilter::new(Sockets::All);
         let bind = || filter.install().map_or(1, |()| DONE);
         assert_eq!(behind(&filter, bind), DONE);
     }
 
     #[test]
     fn needs_new_privileges_to_be_given_up() {
-        let filter = Filter::new(Sockets::All);
+        let filter = SeccompFilter::new(Sockets::All);
         let ended = child(|| {
             // Only nobody in particular needs it; root may always. What fails
             // for others than root leaves them who they are.
@@ -726,7 +726,7 @@ socket.socketpair(); socket.getaddrinfo('localhost', 80)";
     #[test]
     fn the_kernel_takes_programs_of_this_length() {
         for sockets in [Sockets::All, Sockets::Local] {
-            let length = Filter::new(sockets).0.len();
+            let length = SeccompFilter::new(sockets).0.len();
             assert!(length < BPF_MAXINSNS as usize / 4, "{length}");
         }
     }
@@ -757,13 +757,13 @@ socket.socketpair(); socket.getaddrinfo('localhost', 80)";
 
     /// Returns how the kernel answers a bound process: an error, or 0.
     fn answer(number: c_long, arguments: [u64; 4]) -> i32 {
-        let filter = Filter::new(Sockets::All);
+        let filter = SeccompFilter::new(Sockets::All);
         behind(&filter, || call(number, arguments))
     }
 
     /// Runs a line of shell in a bound process.
     fn run(line: &str) -> i32 {
-        let filter = Filter::new(Sockets::All);
+        let filter = SeccompFilter::new(Sockets::All);
         let line = CString::new(line).unwrap();
         let arguments = [c"sh".as_ptr(), c"-c".as_ptr(), line.as_ptr(), null()];
         behind(&filter, || {
@@ -774,7 +774,7 @@ socket.socketpair(); socket.getaddrinfo('localhost', 80)";
     }
 
     /// Returns how a bound child ends that does `act`.
-    fn behind(filter: &Filter, act: impl FnOnce() -> i32) -> i32 {
+    fn behind(filter: &SeccompFilter, act: impl FnOnce() -> i32) -> i32 {
         child(|| {
             // SAFETY: a flag of this process and no memory.
             let bound = unsafe { prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) } == 0;

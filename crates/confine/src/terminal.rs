@@ -31,14 +31,14 @@ impl Size {
 }
 
 /// Both ends of a terminal.
-pub(crate) struct Terminal {
+pub(crate) struct PtyPair {
     /// The keeper's.
     pub(crate) master: OwnedFd,
     /// The command's.
     pub(crate) slave: OwnedFd,
 }
 
-impl Terminal {
+impl PtyPair {
     pub(crate) fn open(size: Size) -> io::Result<Self> {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
         unlockpt(&master)?;

@@ -12,13 +12,13 @@ use crate::cgroup::{Bounds, Cgroup, Held};
 use crate::enforced::Enforced;
 use crate::fork::{Cloned, clone};
 use crate::init::{self, Start};
-use crate::line::{Line, Note, Notice, Plan};
+use crate::line::{InitChannel, InitPlan, Note, Notice};
 use crate::machine::Alarm;
 use crate::members::{self, Member};
 use crate::privilege::{is_root, lender, own};
 use crate::profile::{Network, Profile, Rung};
 use crate::report::{self, enforced};
-use crate::seccomp::{Filter, Sockets};
+use crate::seccomp::{SeccompFilter, Sockets};
 use crate::terminal::Size;
 use crate::watch::{Exceeded, Watch};
 
@@ -30,7 +30,7 @@ const READY_WITHIN: Duration = Duration::from_secs(10);
 const SWEEP_FOR: Duration = Duration::from_secs(5);
 
 /// What to start.
-pub struct Program {
+pub struct ProgramSpec {
     /// Path of the program and its arguments; not empty.
     pub argv: Vec<String>,
     /// The whole environment.
@@ -94,7 +94,7 @@ pub enum Error {
 pub struct Tree {
     init: Pid,
     init_fd: OwnedFd,
-    line: Line,
+    line: InitChannel,
     rung: Rung,
     cgroup: Option<Cgroup>,
     watch: Option<Watch>,
@@ -119,7 +119,7 @@ struct Ordered {
 /// it already. The caller must be single-threaded.
 pub fn get_ready() {
     Cgroup::look_around();
-    Filter::get(Sockets::All);
+    SeccompFilter::get(Sockets::All);
     if is_root() {
         lender();
     }
@@ -169,7 +169,7 @@ impl Spare {
 
 impl Ordered {
     /// Lets the program start.
-    fn go(self, plan: &Plan, stdio: &[OwnedFd]) -> Result<Grown, Error> {
+    fn go(self, plan: &InitPlan, stdio: &[OwnedFd]) -> Result<Grown, Error> {
         let Self { tree, why, held } = self;
         tree.line.go(stdio);
         match tree.first_notice().map_err(Error::Prepare)? {
@@ -202,10 +202,10 @@ impl Tree {
     pub fn spawn(
         spare: Spare,
         profile: Profile,
-        program: Program,
+        program: ProgramSpec,
         start: impl FnOnce() -> io::Result<Vec<OwnedFd>>,
     ) -> Result<Grown, Error> {
-        let plan = Plan {
+        let plan = InitPlan {
             argv: program.argv,
             env: program.env,
             note: program.note,
@@ -232,7 +232,7 @@ impl Tree {
     }
 
     /// Has the walls built, and limits what is inside; nothing runs yet.
-    fn order(spare: Spare, plan: &Plan) -> Result<Ordered, Error> {
+    fn order(spare: Spare, plan: &InitPlan) -> Result<Ordered, Error> {
         let Spare { mut tree, why } = spare;
         if tree.rung < plan.profile.minimum {
             return Err(Error::Weak {
@@ -248,7 +248,7 @@ impl Tree {
 
     /// Makes the first process and waits until it is prepared.
     fn sprout(start: Start, namespaces: libc::c_int, network: Network) -> io::Result<Self> {
-        let (line, theirs) = Line::pair()?;
+        let (line, theirs) = InitChannel::pair()?;
         let lender = match start {
             // Where it cannot be had, root's own directories cannot be used.
             Start::AsRoot => lender(),

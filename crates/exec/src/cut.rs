@@ -199,7 +199,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::log::Writer;
+    use crate::log::LogWriter;
 
     fn check(stdout: &str, stderr: &str, cut: Cut, expected: Text, left_out: u64) {
         let dir = tempfile::tempdir().unwrap();
@@ -209,7 +209,7 @@ mod tests {
     }
 
     fn logged(dir: &Path, stdout: &[u8], stderr: &[u8]) -> (Log, Totals) {
-        let mut writer = Writer::new(dir, 1 << 20);
+        let mut writer = LogWriter::new(dir, 1 << 20);
         // In pieces that cut characters, as a pipe would.
         for piece in stdout.chunks(7) {
             writer.append(Stream::Stdout, piece, 0);

@@ -18,7 +18,7 @@ use crate::nursery::Nursery;
 use crate::protocol::{self, Message, Order, Polite, Report};
 use crate::short::ShortPath;
 use crate::spec::{self, Spec};
-use crate::status::{self, Status, Terminal};
+use crate::status::{self, Status, TerminalState};
 
 /// Every keeper answers the first order within this; it only has to fork.
 const ANSWER_WITHIN: Duration = Duration::from_secs(15);
@@ -80,7 +80,7 @@ struct Seen {
     status: Status,
     stdin_taken: u64,
     /// How its terminal is set, and how often that was told.
-    terminal: (u64, Option<Terminal>),
+    terminal: (u64, Option<TerminalState>),
     /// How often its terminal was given another size.
     resized: u64,
     /// The line to the keeper is cut.
@@ -380,7 +380,7 @@ impl Job {
 
     /// Returns how the command's terminal is set; nothing if it has none, or
     /// nobody can tell any more.
-    pub async fn terminal(&self) -> Option<Terminal> {
+    pub async fn terminal(&self) -> Option<TerminalState> {
         let _one = self.looking.lock().await;
         let told = self.seen.borrow().terminal.0;
         self.order(&Order::LookAtTerminal).await.ok()?;

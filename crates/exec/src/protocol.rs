@@ -11,7 +11,7 @@ use weighlock_confine::{Alarm, Size};
 
 use crate::diary::Mark;
 use crate::spec::Spec;
-use crate::status::{Status, Terminal, Totals};
+use crate::status::{Status, TerminalState, Totals};
 
 /// Raised when an old peer would misunderstand a new message.
 pub(crate) const VERSION: u32 = 7;
@@ -79,7 +79,7 @@ pub(crate) enum Report {
     /// This much input was handed to the command, or it reads no more.
     StdinTaken(u64),
     /// How its terminal is set; nothing if it has none.
-    Terminal(Option<Terminal>),
+    Terminal(Option<TerminalState>),
     /// Its terminal has another size, and its diary says so.
     Resized,
     /// Nothing happens in the run; nobody looks before this is due.

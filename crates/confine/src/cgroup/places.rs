@@ -16,7 +16,7 @@ use super::{Each, Version, number, put};
 /// What there is on this machine for us.
 pub(super) struct Places {
     /// Where each bound can be had, or why it cannot.
-    pub(super) each: Each<Result<Place, Errno>>,
+    pub(super) each: Each<Result<CgroupParent, Errno>>,
     /// What a run gets at most; see [`Ceiling`].
     pub(super) ceiling: Ceiling,
     /// The PID namespace that our pids are numbers of.
@@ -25,7 +25,7 @@ pub(super) struct Places {
 
 /// A directory in which groups can be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct CgroupParent {
     pub(super) version: Version,
     pub(super) dir: PathBuf,
     /// Where its hierarchy is mounted.
@@ -111,14 +111,15 @@ struct Base {
 
 impl Hierarchies {
     /// A controller is in one hierarchy only, so at most one of the two works.
-    fn place(&self, name: &str, base: Result<&Base, &Errno>) -> Result<Place, Errno> {
+    fn place(&self, name: &str, base: Result<&Base, &Errno>) -> Result<CgroupParent, Errno> {
         let unified = base.map_err(|errno| *errno).and_then(|base| {
             enable(&base.dir, name)?;
-            Place::writable(Version::V2, &base.dir, &base.root)
+            CgroupParent::writable(Version::V2, &base.dir, &base.root)
         });
         unified.or_else(|v2| {
             let own = self.own_dir(Some(name));
-            let place = own.and_then(|own| Place::writable(Version::V1, &own.dir, &own.root));
+            let place =
+                own.and_then(|own| CgroupParent::writable(Version::V1, &own.dir, &own.root));
             place.map_err(|v1| if v1 == Errno::NODEV { v2 } else { v1 })
         })
     }
@@ -149,7 +150,7 @@ struct Own {
     root: PathBuf,
 }
 
-impl Place {
+impl CgroupParent {
     fn writable(version: Version, dir: &Path, root: &Path) -> Result<Self, Errno> {
         writable(dir)?;
         Ok(Self {

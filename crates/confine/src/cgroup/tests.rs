@@ -114,7 +114,7 @@ fn a_loop_of_forks_meets_its_bound_and_is_found_out() {
 #[test]
 fn bounds_are_what_was_asked_for() {
     let Some(cgroup) = bounded() else { return };
-    let value = |group: &Result<Group, Errno>, v1: &str, v2: &str| {
+    let value = |group: &Result<ControlGroup, Errno>, v1: &str, v2: &str| {
         let group = group.as_ref().unwrap();
         let file = if group.version == Version::V1 { v1 } else { v2 };
         number(&group.dir.join(file))
@@ -286,7 +286,7 @@ fn cost_of_all(rounds: u32, pause: Duration) {
     );
 }
 
-fn cost_of(place: &Place, rounds: u32) {
+fn cost_of(place: &CgroupParent, rounds: u32) {
     let mut total = [Duration::ZERO; 3];
     for _ in 0..rounds {
         let mut child = Command::new("sleep").arg("60").spawn().unwrap();

@@ -5,9 +5,9 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use weighlock_confine::{Error as WallsError, Note, Program, Rung, Spare, Tree};
+use weighlock_confine::{Error as WallsError, Note, ProgramSpec, Rung, Spare, Tree};
 
-use super::line::Line;
+use super::line::ServerLink;
 use super::pipes::{self, Pipes};
 use super::pipestatus;
 use crate::protocol::{self, Order, Report};
@@ -28,7 +28,7 @@ pub(super) struct Begun {
     pub(super) spec: Spec,
     pub(super) status: Status,
     pub(super) file: StatusFile,
-    pub(super) line: Line,
+    pub(super) line: ServerLink,
 }
 
 /// Takes the first order, builds walls, and starts what it names once it may;
@@ -47,7 +47,7 @@ pub(super) fn begin(
         // Whatever it is, the server hears of it when it has said so.
         let _ = orders.go();
     }
-    let mut line = Line::new(orders.line)?;
+    let mut line = ServerLink::new(orders.line)?;
     match begun {
         Ok((tree, pipes, spec, status, file)) => Ok(Begun {
             tree,
@@ -186,7 +186,7 @@ fn start(
         });
     }
     let shell = [spec.shell.path().into(), "-c".into()];
-    let program = Program {
+    let program = ProgramSpec {
         argv: shell.into_iter().chain(words).collect(),
         env: spec.env.clone(),
         note,

@@ -11,13 +11,13 @@ use rustix::process::{Signal, setsid};
 use weighlock_confine::{Error, Exit, Notice, Spare, Tree, Usage, exit};
 
 use super::begin::{Begun, begin};
-use super::line::Line;
+use super::line::ServerLink;
 use super::mask::{Mask, hide};
 use super::output_file::OutputFile;
 use super::pipes::Pipes;
 use super::pipestatus;
 use crate::diary;
-use crate::log::{Stream, Writer};
+use crate::log::{LogWriter, Stream};
 use crate::protocol::{self, Report};
 use crate::spec::Spec;
 use crate::status::{Cause, End, Fate, Keeper, Leftover, Status, StatusFile};
@@ -46,7 +46,7 @@ const DRAIN: Duration = Duration::from_millis(250);
 /// How often the server hears of new output at the most.
 const MENTION_EVERY: Duration = Duration::from_millis(1);
 
-/// The role of what the kernel tells about limits, in [`Kept::wait`].
+/// The role of what the kernel tells about limits, in [`RunningJob::wait`].
 const LIMITS: usize = usize::MAX;
 
 /// A run that takes longer than most does not keep others from being made ready.
@@ -76,7 +76,7 @@ pub(super) fn keep(
     }
     let code = match begin(line, spare, this, &place) {
         Ok(begun) => {
-            let mut kept = Kept::new(begun, place);
+            let mut kept = RunningJob::new(begun, place);
             kept.tell_status();
             kept.watch();
             kept.finish();
@@ -88,7 +88,7 @@ pub(super) fn keep(
 }
 
 /// A run in progress.
-struct Kept {
+struct RunningJob {
     tree: Tree,
     /// Given up when another keeper may be made.
     place: Option<OwnedFd>,
@@ -96,9 +96,9 @@ struct Kept {
     spec: Spec,
     status: Status,
     file: StatusFile,
-    line: Line,
-    log: Writer,
-    diary: diary::Writer,
+    line: ServerLink,
+    log: LogWriter,
+    diary: diary::DiaryWriter,
     /// What is not shown of each output.
     masks: [Mask; 2],
     /// What its output is also written to.
@@ -134,14 +134,14 @@ enum Phase {
     Killed,
 }
 
-impl Kept {
+impl RunningJob {
     fn new(begun: Begun, place: OwnedFd) -> Self {
         let now = Instant::now();
         Self {
-            log: Writer::new(&begun.spec.dir, begun.spec.limits.output_bytes),
+            log: LogWriter::new(&begun.spec.dir, begun.spec.limits.output_bytes),
             masks: [(); 2].map(|()| Mask::new(&begun.spec.hidden)),
             output_file: OutputFile::open(&begun.spec),
-            diary: diary::Writer::default(),
+            diary: diary::DiaryWriter::default(),
             tree: begun.tree,
             place: Some(place),
             pipes: begun.pipes,

@@ -13,14 +13,14 @@ use crate::protocol::{self, Message, Order, Report};
 use crate::short::ShortPath;
 
 /// At most one server at a time, or a socket to wait for the next one.
-pub(super) struct Line {
+pub(super) struct ServerLink {
     server: Option<UnixStream>,
     door: Option<UnixListener>,
     incoming: Vec<u8>,
     outgoing: Vec<u8>,
 }
 
-impl Line {
+impl ServerLink {
     pub(super) fn new(server: UnixStream) -> io::Result<Self> {
         server.set_nonblocking(true)?;
         Ok(Self {

@@ -11,7 +11,7 @@ use rustix::fs::{MemfdFlags, Mode, OFlags, fchmod, fcntl_setfl, memfd_create};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
 
-use super::terminal::Terminal;
+use super::terminal::PtyMaster;
 use crate::spec::{INPUT, Stdin};
 
 /// A read starts this small: most commands say little.
@@ -26,7 +26,7 @@ pub(super) struct Pipes {
     pub(super) stdin: Input,
     pub(super) outputs: [Output; 2],
     /// The terminal that all of them are, if they are one.
-    pub(super) terminal: Option<Terminal>,
+    pub(super) terminal: Option<PtyMaster>,
 }
 
 /// What the command reads.
@@ -71,7 +71,7 @@ pub(super) fn of_terminal(master: OwnedFd) -> io::Result<Pipes> {
     Ok(Pipes {
         stdin: Input::new(Some(ours(master.try_clone()?)?)),
         outputs: [output, Output::none()],
-        terminal: Some(Terminal::new(master)),
+        terminal: Some(PtyMaster::new(master)),
     })
 }
 

@@ -99,7 +99,7 @@ struct Start {
     cut: bool,
 }
 
-struct Segment {
+struct SegmentIndex {
     base: u64,
     first: u64,
     records: Vec<Record>,
@@ -397,7 +397,7 @@ impl Log {
     /// Finds where a line begins, or the first one after it that is kept.
     fn seek(&self, line: u64) -> io::Result<Option<Start>> {
         let before = line - 1;
-        let mut candidate: Option<Segment> = None;
+        let mut candidate: Option<SegmentIndex> = None;
         for base in self.bases()? {
             let Some(segment) = self.segment(base)? else {
                 continue;
@@ -427,7 +427,7 @@ impl Log {
     }
 
     /// Finds the position after the `before`-th newline, if the segment has it.
-    fn seek_in(&self, segment: &Segment, before: u64) -> io::Result<Option<Start>> {
+    fn seek_in(&self, segment: &SegmentIndex, before: u64) -> io::Result<Option<Start>> {
         let at = segment
             .records
             .partition_point(|record| record.line < before)
@@ -457,13 +457,13 @@ impl Log {
     }
 
     /// Loads the index of a segment; `None` when it was dropped meanwhile.
-    fn segment(&self, base: u64) -> io::Result<Option<Segment>> {
+    fn segment(&self, base: u64) -> io::Result<Option<SegmentIndex>> {
         self.segment_from(base, base)
     }
 
     /// The same, without what ends before an offset: whoever follows a run is
     /// near its end, however much came before.
-    fn segment_from(&self, base: u64, from: u64) -> io::Result<Option<Segment>> {
+    fn segment_from(&self, base: u64, from: u64) -> io::Result<Option<SegmentIndex>> {
         let index = match File::open(index_path(&self.dir, base)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             index => index?,
@@ -481,7 +481,7 @@ impl Log {
         };
         let mut bytes = vec![0; (count - skipped) * RECORD];
         index.read_exact_at(&mut bytes, (HEADER + skipped * RECORD) as u64)?;
-        Ok(Some(Segment {
+        Ok(Some(SegmentIndex {
             base,
             first: first + skipped as u64,
             records: { bytes.chunks_exact(RECORD) }
@@ -491,7 +491,7 @@ impl Log {
     }
 
     /// Reads what a segment has from an offset on, at most `room` bytes.
-    fn pieces(&self, segment: &Segment, from: u64, room: usize) -> io::Result<Vec<Piece>> {
+    fn pieces(&self, segment: &SegmentIndex, from: u64, room: usize) -> io::Result<Vec<Piece>> {
         let data = match File::open(data_path(&self.dir, segment.base)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(vec![]),
             data => data?,
@@ -553,7 +553,7 @@ fn ended_before(index: &File, count: usize, from: u64) -> io::Result<usize> {
     Ok(low)
 }
 
-impl Segment {
+impl SegmentIndex {
     fn end(&self) -> u64 {
         self.records.last().map_or(self.base, Record::end)
     }

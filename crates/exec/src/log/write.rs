@@ -28,11 +28,11 @@ const MAX_RECORD: u64 = 1024 * 1024;
 const BINARY_WITHIN: u64 = 64 * 1024;
 
 /// Writes the log of one run and counts what passes.
-pub(crate) struct Writer {
+pub(crate) struct LogWriter {
     dir: PathBuf,
     segment_bytes: u64,
     bases: VecDeque<u64>,
-    open: Option<Segment>,
+    open: Option<OpenSegment>,
     /// Absolute position in the output, stored or not.
     offset: u64,
     line: u64,
@@ -42,7 +42,7 @@ pub(crate) struct Writer {
     lost_because: Option<String>,
 }
 
-struct Segment {
+struct OpenSegment {
     data: File,
     index: File,
     bytes: u64,
@@ -65,13 +65,13 @@ pub fn record(dir: &Path, stdout: &[u8], stderr: &[u8], bound: u64) -> io::Resul
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => fs::create_dir_all(dir)?,
     }
-    let mut writer = Writer::new(dir, bound);
+    let mut writer = LogWriter::new(dir, bound);
     writer.append(Stream::Stdout, stdout, 0);
     writer.append(Stream::Stderr, stderr, 0);
     Ok(writer.totals())
 }
 
-impl Writer {
+impl LogWriter {
     /// Prepares to log into `dir`. Makes no file before the first byte: most
     /// commands say little or nothing.
     pub(crate) fn new(dir: &Path, bound: u64) -> Self {
@@ -157,7 +157,7 @@ impl Writer {
             let base = self.bases.remove(HEAD_SEGMENTS).expect("past the head");
             remove(&self.dir, base)?;
         }
-        let made = Segment::create(&self.dir, self.offset, self.sequence);
+        let made = OpenSegment::create(&self.dir, self.offset, self.sequence);
         if made.is_err() {
             let _ = remove(&self.dir, self.offset);
         }
@@ -186,7 +186,7 @@ fn remove(dir: &Path, base: u64) -> io::Result<()> {
     index
 }
 
-impl Segment {
+impl OpenSegment {
     fn create(dir: &Path, base: u64, sequence: u64) -> io::Result<Self> {
         let data = File::create_new(data_path(dir, base))?;
         let mut index = File::create_new(index_path(dir, base))?;

@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use super::{Kept, Phase};
+use super::{Phase, RunningJob};
 use crate::diary::{Happened, What};
-use crate::keeper::terminal::Terminal;
+use crate::keeper::terminal::PtyMaster;
 use crate::protocol::{Order, Polite, Report};
 use crate::status::{self, Cause};
 
@@ -21,7 +21,7 @@ const INTERRUPTING: [i32; 3] = [
     Signal::TSTP.as_raw(),
 ];
 
-impl Kept {
+impl RunningJob {
     /// Lets a server in, or does what it says.
     pub(super) fn serve_line(&mut self) {
         if !self.line.is_connected() {
@@ -96,11 +96,11 @@ impl Kept {
     /// Tells how the terminal is, and how much output there was by then.
     fn look_at_terminal(&mut self) {
         let terminal = self.pipes.terminal.as_ref();
-        let found = terminal.and_then(Terminal::look);
+        let found = terminal.and_then(PtyMaster::look);
         // A flood is not waited for.
         let _ = (0..DRAINED_AT_ONCE).all(|_| self.take_output());
         let (waits, output) = (self.pipes.stdin.waits(), self.log.totals().bytes());
-        let found = found.map(|found| status::Terminal {
+        let found = found.map(|found| status::TerminalState {
             unread: found.unread || waits,
             output,
             ..found
