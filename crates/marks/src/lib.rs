@@ -51,11 +51,12 @@ mod scan;
 mod span;
 
 pub use error::Error;
-pub use integration::{File, Integration, Shell};
-pub use mark::{Command, Mark, Sign};
+pub use integration::{Integration, IntegrationFile, Shell};
+pub use mark::{Mark, ShellCommand, Sign};
 pub use marks::Marks;
 pub use nonce::Nonce;
 pub use recording::{
-    Event, Frame, Frames, Header, Index, Kind, Reader, Recorder, Size, Spacing, first_line,
+    Event, EventKind, EventReader, Frame, Frames, Header, Index, Recorder, Size, Spacing,
+    first_line,
 };
 pub use span::{Span, Spans};

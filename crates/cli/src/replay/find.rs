@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use weighlock_marks::Reader;
+use weighlock_marks::EventReader;
 
 use super::recording::Recording;
 use super::transcript::{Entry, Transcript};
@@ -30,7 +30,7 @@ pub(super) struct Hit {
 /// A search that is under way.
 pub(super) struct Search {
     pub(super) query: String,
-    reader: Reader,
+    reader: EventReader,
     /// None when everything was searched.
     transcript: Option<Transcript>,
     hits: Vec<Hit>,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use weighlock_marks::{Error, Event, Header, Kind, Reader};
+use weighlock_marks::{Error, Event, EventKind, EventReader, Header};
 use weighlock_screen::Size;
 
 use super::source::Source;
@@ -49,8 +49,8 @@ impl Recording {
     }
 
     /// Begins to read from the start.
-    pub(crate) fn reader(&self) -> Result<Reader, Failure> {
-        Reader::open(&self.source.path).map_err(|error| self.failure(error))
+    pub(crate) fn reader(&self) -> Result<EventReader, Failure> {
+        EventReader::open(&self.source.path).map_err(|error| self.failure(error))
     }
 
     pub(crate) fn size(&self) -> Size {
@@ -74,12 +74,12 @@ impl Recording {
 }
 
 /// Returns what a mark says, if the event is one.
-pub(super) fn label(kind: &Kind) -> Option<String> {
+pub(super) fn label(kind: &EventKind) -> Option<String> {
     match kind {
-        Kind::Marker(label) => Some(label.chars().take(LABEL_CHARS).collect()),
-        Kind::Resize(size) => Some(format!("size {}×{}", size.width, size.height)),
-        Kind::Exit(code) => Some(format!("exit {code}")),
-        Kind::Output(_) | Kind::Input(_) | Kind::Other { .. } => None,
+        EventKind::Marker(label) => Some(label.chars().take(LABEL_CHARS).collect()),
+        EventKind::Resize(size) => Some(format!("size {}×{}", size.width, size.height)),
+        EventKind::Exit(code) => Some(format!("exit {code}")),
+        EventKind::Output(_) | EventKind::Input(_) | EventKind::Other { .. } => None,
     }
 }
 

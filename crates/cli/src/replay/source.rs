@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
-use weighlock_marks::{Reader, first_line};
+use weighlock_marks::{EventReader, first_line};
 
 use super::recording::failure;
 use crate::client::{Client, Failure, block_on, escape};
@@ -45,7 +45,7 @@ impl Source {
     /// Opens it, if it begins as a recording does.
     pub(crate) fn open(&self) -> Result<File, Failure> {
         let path = &self.path;
-        Reader::open(path).map_err(|error| failure(&self.name, error))?;
+        EventReader::open(path).map_err(|error| failure(&self.name, error))?;
         File::open(path)
             .map_err(|error| Failure::new(format!("cannot read {}: {error}", self.name), ""))
     }

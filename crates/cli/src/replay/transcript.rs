@@ -6,7 +6,7 @@
 use std::collections::{HashSet, VecDeque};
 use std::time::Duration;
 
-use weighlock_marks::{Event, Kind};
+use weighlock_marks::{Event, EventKind};
 use weighlock_screen::{Plain, Screen, Size};
 
 use super::recording::{label, size};
@@ -60,8 +60,8 @@ impl Transcript {
         }
         self.last = time;
         match &event.kind {
-            Kind::Output(text) => pieces(text).for_each(|piece| self.output(piece)),
-            Kind::Resize(new) => self.screen.resize(size(new.width, new.height)),
+            EventKind::Output(text) => pieces(text).for_each(|piece| self.output(piece)),
+            EventKind::Resize(new) => self.screen.resize(size(new.width, new.height)),
             _ => {}
         }
         if let Some(text) = label(&event.kind) {
@@ -173,7 +173,7 @@ fn leaves(piece: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn transcript(events: &[(u64, Kind)]) -> Vec<String> {
+    fn transcript(events: &[(u64, EventKind)]) -> Vec<String> {
         let mut transcript = Transcript::new(size(40, 5));
         let mut entries = vec![];
         for (seconds, kind) in events {
@@ -189,8 +189,8 @@ mod tests {
         entries.into_iter().map(shown).collect()
     }
 
-    fn output(seconds: u64, text: &str) -> (u64, Kind) {
-        (seconds, Kind::Output(text.into()))
+    fn output(seconds: u64, text: &str) -> (u64, EventKind) {
+        (seconds, EventKind::Output(text.into()))
     }
 
     #[test]
@@ -198,10 +198,10 @@ mod tests {
         let found = transcript(&[
             output(1, "$ "),
             output(3, "make\r\n"),
-            (3, Kind::Marker("$ make".into())),
+            (3, EventKind::Marker("$ make".into())),
             output(4, "10 %\r"),
             output(9, "\x1b[32m100 %\x1b[m\r\n"),
-            (9, Kind::Exit(0)),
+            (9, EventKind::Exit(0)),
         ]);
         assert_eq!(found, ["3 * $ make", "3 $ make", "9 * exit 0", "9 100 %"]);
     }

@@ -19,7 +19,7 @@ const FIRST_BYTES: u64 = 1024 * 1024;
 
 /// Reads events one by one. A last line that was cut off is the end.
 #[derive(Debug)]
-pub struct Reader {
+pub struct EventReader {
     path: PathBuf,
     file: BufReader<File>,
     header: Header,
@@ -34,7 +34,7 @@ pub struct Reader {
     ended: bool,
 }
 
-impl Reader {
+impl EventReader {
     /// Opens a recording and reads its first line.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let file = File::open(path).map_err(|source| unread(path, source))?;
@@ -109,7 +109,7 @@ impl Reader {
     }
 }
 
-impl Iterator for Reader {
+impl Iterator for EventReader {
     type Item = Result<Event, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
