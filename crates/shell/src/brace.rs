@@ -102,8 +102,8 @@ fn units(atoms: &Atoms) -> Vec<Unit> {
     units
 }
 
-/// Puts a word together again. None if that makes an expansion of what was
-/// none: `{$,x}HOME`, or a longer name of a shorter: `$x{1,2}`.
+/// Puts a word together again. Returns none if that would create an expansion
+/// that was not there (`{$,x}HOME`), or a longer name (`$x{1,2}`).
 fn gather(units: &[Unit], atoms: &Atoms, apart: bool) -> Option<Atoms> {
     let mut out = Atoms::default();
     for (at, unit) in units.iter().enumerate() {

@@ -53,7 +53,7 @@ pub enum MarkKind {
     Comment,
 }
 
-/// Something that was not understood. Whoever judges must assume the worst.
+/// Something that was not understood. A policy must assume the worst.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unknown {
     /// Where it is.
