@@ -142,7 +142,7 @@ impl ChangeQuestion {
 }
 
 impl CommitPermit {
-    /// Returns the hash of what may be applied.
+    /// Returns the hash of the changes that may be applied.
     pub fn hash(&self) -> &str {
         &self.hash
     }
@@ -172,12 +172,12 @@ pub(crate) struct ChangeRule {
 /// Where a person has `allowed` the command beforehand, only rules and floors
 /// count, and not what presets say about all other changes.
 pub fn judge_changes(rules: &Rules, changes: &[Change], allowed: bool) -> ChangesJudgement {
-    let mut groups: Vec<Group<'_>> = vec![];
+    let mut groups: Vec<RuleChanges<'_>> = vec![];
     for change in changes {
         if let Some((verdict, rule)) = judge(rules, change, allowed) {
             match groups.iter_mut().find(|group| group.is(rule)) {
                 Some(group) => group.count += 1,
-                None => groups.push(Group {
+                None => groups.push(RuleChanges {
                     verdict,
                     rule,
                     first: &change.path,
@@ -188,7 +188,7 @@ pub fn judge_changes(rules: &Rules, changes: &[Change], allowed: bool) -> Change
     }
     groups.sort_by_key(|group| std::cmp::Reverse(group.verdict));
     let mut verdict = groups.first().map_or(Verdict::Auto, |group| group.verdict);
-    let mut reasons: Vec<Reason> = groups.iter().map(Group::reason).collect();
+    let mut reasons: Vec<Reason> = groups.iter().map(RuleChanges::reason).collect();
     if let Some(reason) = too_many(rules, changes) {
         verdict = verdict.max(Verdict::Ask);
         reasons.push(reason);
@@ -199,7 +199,7 @@ pub fn judge_changes(rules: &Rules, changes: &[Change], allowed: bool) -> Change
 /// Returns what is special about a change, if a rule or floor says so.
 pub fn mark(rules: &Rules, change: &Change) -> Option<String> {
     let (verdict, rule) = judge(rules, change, true)?;
-    let group = Group {
+    let group = RuleChanges {
         verdict,
         rule,
         first: &change.path,
@@ -209,7 +209,7 @@ pub fn mark(rules: &Rules, change: &Change) -> Option<String> {
 }
 
 /// Changes that are not simply applied, for one rule.
-struct Group<'a> {
+struct RuleChanges<'a> {
     verdict: Verdict,
     rule: Which<'a>,
     first: &'a str,
@@ -394,7 +394,7 @@ impl ChangeRule {
     }
 }
 
-impl Group<'_> {
+impl RuleChanges<'_> {
     fn is(&self, rule: Which<'_>) -> bool {
         match (self.rule, rule) {
             (Which::Rule(_, own), Which::Rule(_, other)) => std::ptr::eq(own, other),

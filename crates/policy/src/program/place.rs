@@ -13,7 +13,7 @@ const MAX_INNER: usize = 8;
 
 /// A place where a command may begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct CommandStart {
     pub(crate) at: usize,
     /// The word is not behind an option, whose value it could be.
     pub(crate) plain: bool,
@@ -21,14 +21,14 @@ pub(crate) struct Place {
 
 /// Returns the places in `argv` where a command may begin that is run by the
 /// program, or by another one that it runs.
-pub(crate) fn places(program: &Program, argv: &[Arg]) -> Vec<Place> {
-    let mut found = Found {
+pub(crate) fn places(program: &Program, argv: &[Arg]) -> Vec<CommandStart> {
+    let mut found = StartSearch {
         places: vec![],
         seen: vec![false; argv.len()],
     };
     found.behind(program, argv, 0);
     let (mut next, mut inner) = (0, 0);
-    while let Some(&Place { at, .. }) = found.places.get(next)
+    while let Some(&CommandStart { at, .. }) = found.places.get(next)
         && inner < MAX_INNER
     {
         next += 1;
@@ -44,13 +44,13 @@ pub(crate) fn places(program: &Program, argv: &[Arg]) -> Vec<Place> {
     found.places
 }
 
-struct Found {
-    places: Vec<Place>,
+struct StartSearch {
+    places: Vec<CommandStart>,
     /// The words that are among them.
     seen: Vec<bool>,
 }
 
-impl Found {
+impl StartSearch {
     /// Adds the places behind one program.
     fn behind(&mut self, program: &Program, argv: &[Arg], program_at: usize) {
         for pattern in &program.runs {
@@ -59,7 +59,7 @@ impl Found {
             for (at, arg) in argv.iter().enumerate().skip(program_at + 1) {
                 let plain = !(search.after_option || search.doubtful);
                 if search.step(arg) && !std::mem::replace(&mut self.seen[at], true) {
-                    self.places.push(Place { at, plain });
+                    self.places.push(CommandStart { at, plain });
                 }
                 if search.is_over() {
                     break;

@@ -1,7 +1,7 @@
 //! From facts and rules to a judgement.
 
 use super::glob::Bases;
-use super::rule::{Rule, What};
+use super::rule::{Rule, RuleSubject};
 use super::{Match, Rules, Subject, Whole};
 use crate::verdict::Right;
 use crate::{Access, Decided, Facts, Judgement, Layer, LayerKind, Part, PartKind, Tried, Verdict};
@@ -22,7 +22,7 @@ impl Rules {
         for (n, part) in facts.parts.iter().enumerate() {
             let decided = bench.part(part);
             if decided.verdict > Verdict::Auto {
-                bench.found.push(Found {
+                bench.found.push(Finding {
                     part: Some(n),
                     verdict: decided.verdict,
                     rule: decided.rule,
@@ -60,7 +60,7 @@ impl Rules {
             .iter()
             .flat_map(|layer| &layer.rules)
             .find_map(|rule| match &rule.what {
-                What::Check(super::check::Check::Allowed(allowed)) => {
+                RuleSubject::Check(super::check::ToolCheck::Allowed(allowed)) => {
                     allowed.argv(subject).ok().flatten()
                 }
                 _ => None,
@@ -134,7 +134,7 @@ pub(super) struct Bench<'a> {
     bases: Bases<'a>,
     whole: Whole<'a>,
     matched: Vec<bool>,
-    pub(super) found: Vec<Found>,
+    pub(super) found: Vec<Finding>,
     /// For each layer, whether the text as a whole is on its list.
     listed: Vec<bool>,
     /// The grants that apply now and here.
@@ -145,7 +145,7 @@ pub(super) struct Bench<'a> {
 }
 
 /// Something that is not simply allowed.
-pub(super) struct Found {
+pub(super) struct Finding {
     pub(super) part: Option<usize>,
     pub(super) verdict: Verdict,
     pub(super) rule: Option<usize>,
@@ -204,7 +204,7 @@ impl<'a> Bench<'a> {
                     continue;
                 }
                 let said = match &rule.what {
-                    What::Text(matcher) => {
+                    RuleSubject::Text(matcher) => {
                         // The text lives as long as the rules do.
                         let Some(found) = find(matcher, &self.whole) else {
                             continue;
@@ -215,7 +215,7 @@ impl<'a> Bench<'a> {
                             Some(found),
                         )
                     }
-                    What::Check(check) => match check.refuse(self.subject, &self.whole) {
+                    RuleSubject::Check(check) => match check.refuse(self.subject, &self.whole) {
                         Some(refusal) => (refusal.code, refusal.text, refusal.found),
                         None => continue,
                     },
@@ -224,7 +224,7 @@ impl<'a> Bench<'a> {
                 self.matched[at] = true;
                 match rule.verdict {
                     Verdict::Auto => self.listed[l] = true,
-                    verdict => self.found.push(Found {
+                    verdict => self.found.push(Finding {
                         part: None,
                         verdict,
                         rule: Some(at),
@@ -319,8 +319,8 @@ impl<'a> Bench<'a> {
         heard
     }
 
-    /// Applies `otherwise`: a list of what is allowed is about programs, and
-    /// about what nobody can read.
+    /// Applies `otherwise`: an allow-list is about programs, and about parts
+    /// that were not understood.
     fn close(&mut self, l: usize, layer: &Layer, first: usize, part: &Part, heard: &mut Heard) {
         let Some(otherwise) = layer.otherwise else {
             return;
@@ -355,7 +355,7 @@ impl<'a> Bench<'a> {
             .or(self.default)
             .filter(|verdict| *verdict > Verdict::Auto)
         {
-            self.found.push(Found {
+            self.found.push(Finding {
                 part: None,
                 verdict,
                 rule: None,

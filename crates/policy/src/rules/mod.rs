@@ -50,7 +50,7 @@ pub struct Rules {
     grants: Vec<Arc<Granted>>,
 }
 
-/// What is judged: a text, and for whom.
+/// A command to judge, and who asks for it.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Subject<'a> {
     /// The command.

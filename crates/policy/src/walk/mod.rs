@@ -128,12 +128,12 @@ struct Walk<'p> {
     alone: bool,
     /// What the paths are like that the last `find` prints.
     found: Option<Vec<String>>,
-    state: State,
+    state: WalkState,
 }
 
 /// What changes on the way and is put back after a subshell.
 #[derive(Clone)]
-struct State {
+struct WalkState {
     /// The working directory, as far as it is known.
     cwd: Option<String>,
     /// `$1` and so on, where they are known.
@@ -149,7 +149,7 @@ struct State {
     within: Option<Span>,
     /// The text that is read, where it is not the whole one.
     inner: Option<Rc<str>>,
-    /// The words of what is run, where another command was given them.
+    /// The words of the command that another command was given to run.
     words: Option<Rc<str>>,
     /// Functions being tried, innermost last.
     calls: Vec<String>,
@@ -165,7 +165,7 @@ struct State {
 #[derive(Clone)]
 struct Function {
     body: Rc<Command>,
-    /// The text that it was defined in, as in [`State`].
+    /// The text that it was defined in, as in [`WalkState`].
     inner: Option<Rc<str>>,
     /// It is there for sure, in this shell, from here on.
     certain: bool,
@@ -206,7 +206,7 @@ impl<'p> Walk<'p> {
             windows: false,
             alone: false,
             found: None,
-            state: State {
+            state: WalkState {
                 cwd: Some(place.cwd.clone()),
                 positional: None,
                 stdin: Feed::default(),
@@ -342,7 +342,7 @@ impl<'p> Walk<'p> {
                 download: feed.download || self.downloaded(before),
                 paths: self.found.take().or(feed.paths),
             };
-            self.state = State {
+            self.state = WalkState {
                 link: self.state.link,
                 ..saved.clone()
             };
@@ -562,8 +562,7 @@ impl<'p> Walk<'p> {
         }
     }
 
-    /// Returns the text of what is here, if that is not what the whole text
-    /// has at the span of its part.
+    /// Returns the part's own text, if it differs from the text at its span.
     fn own_text(&self, span: Span) -> Option<String> {
         if let Some(words) = &self.state.words {
             return Some(words.to_string());

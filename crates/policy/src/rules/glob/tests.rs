@@ -44,7 +44,7 @@ fn words() {
         ("*x*", "axb", true),
     ] {
         assert_eq!(
-            Word::new(pattern).matches(text),
+            WordPattern::new(pattern).matches(text),
             expected,
             "{pattern} {text}"
         );
