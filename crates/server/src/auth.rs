@@ -15,7 +15,7 @@ use weighlock_engine::{Engine, NoPlace, Place, Principal, Process, Role, Shares}
 use crate::lobby::Visit;
 use crate::pages::is_page;
 use crate::problem::Problem;
-use crate::rate::Limits;
+use crate::rate::TcpLimits;
 
 /// Where a connection comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +50,7 @@ impl Peer {
 /// What it takes to let somebody in.
 pub(crate) struct Gate {
     pub(crate) engine: Arc<Engine>,
-    pub(crate) limits: Limits,
+    pub(crate) limits: TcpLimits,
     /// Places for those who watch terminals.
     pub(crate) viewers: Arc<Shares>,
     /// Names, beside this machine's own, by which a proxy reaches us.
@@ -138,7 +138,8 @@ impl Gate {
         }
     }
 
-    /// Whether whoever asks has come to us by a name of ours.
+    /// Returns whether the request names one of our hosts, or comes over the
+    /// socket.
     fn is_named(&self, peer: Peer, head: &Parts) -> bool {
         peer != Peer::Tcp || own_host(&head.headers, &self.hosts).is_ok()
     }
@@ -155,7 +156,7 @@ impl Gate {
     }
 }
 
-/// Somebody to whom an answer is sent for longer, and what they came in with.
+/// The receiver of a long answer, with the credentials of the request.
 pub(crate) struct Guest {
     pub(crate) who: Principal,
     gate: Arc<Gate>,
@@ -178,7 +179,8 @@ impl Guest {
     }
 }
 
-/// Whoever panicked with the lock left whole values behind.
+/// Locks a mutex even after a panic: every critical section leaves whole
+/// values.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|lock| lock.into_inner())
 }
@@ -287,10 +289,10 @@ fn settles(head: &Parts) -> bool {
     deed && head.method != Method::GET
 }
 
-/// Over TCP, who is known may ask so often and no more, and whoever has tried
-/// too many wrong tokens waits for the answer.
+/// Limits requests over TCP: the rate of a known principal, and after too many
+/// wrong tokens the time until the answer.
 async fn hold_back(
-    limits: &Limits,
+    limits: &TcpLimits,
     tried: bool,
     found: Result<Principal, Problem>,
 ) -> Result<Principal, Response> {
@@ -408,7 +410,7 @@ mod tests {
 
     #[tokio::test]
     async fn who_asks_too_often_is_told_when_to_come_back() {
-        let (limits, who) = (Limits::default(), Principal::library("agent"));
+        let (limits, who) = (TcpLimits::default(), Principal::library("agent"));
         let ask = || hold_back(&limits, true, Ok(who.clone()));
         assert_eq!(ask().await.ok(), Some(who.clone()));
         // Emptied in the future, so that no time that passes here fills it.
@@ -428,7 +430,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn only_those_who_guess_are_slowed_down() {
-        let limits = Limits::default();
+        let limits = TcpLimits::default();
         let took = async |tried: bool, problem: fn() -> Problem| {
             let began = tokio::time::Instant::now();
             for _ in 0..10 {

@@ -1,7 +1,7 @@
-//! Opening the doors and closing them in order.
+//! Opens the listeners, accepts connections, and closes in order.
 //!
-//! The loop is our own because `axum::serve` has no limits: whoever connects
-//! and says nothing would keep a connection for ever.
+//! The loop is our own because `axum::serve` has no limits: a client that
+//! connects and sends nothing would keep a connection for ever.
 
 use std::collections::HashMap;
 use std::future::{Future, poll_fn};
@@ -52,7 +52,8 @@ const STRANGERS: usize = 256;
 /// the descriptors are for runs.
 const USER_CONNECTIONS: usize = 1024;
 
-/// Of those who have too many, so many are told at once; others are sent away.
+/// How many connections over a user's limit get an answer at once; others are
+/// closed.
 const TOLD_CONNECTIONS: usize = 16;
 
 /// How long a connection over TCP may be without a request that is whole, from
@@ -261,7 +262,7 @@ fn shares() -> Arc<Shares> {
     Shares::new("connections", USER_CONNECTIONS)
 }
 
-/// What a user is told who has no place left.
+/// The answer to a user who has too many connections.
 async fn too_many() -> impl IntoResponse {
     let problem = Problem::new(
         StatusCode::TOO_MANY_REQUESTS,

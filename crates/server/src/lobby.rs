@@ -25,7 +25,7 @@ pub(crate) struct Lobby {
     inside: Mutex<VecDeque<Arc<Stranger>>>,
 }
 
-/// Somebody of whom nobody knows who it is.
+/// A connection that has not authenticated yet.
 struct Stranger {
     since: Instant,
     leave: Notify,
@@ -46,8 +46,8 @@ impl Lobby {
         })
     }
 
-    /// Lets a stranger in, for whom the first goes if need be; or tells after
-    /// which time that may.
+    /// Admits a new connection, and closes the oldest unauthenticated one if
+    /// there are too many. If that one is too young, returns the time to wait.
     pub(crate) fn enter(self: &Arc<Self>, shares: &Arc<Shares>) -> Result<Visit, Duration> {
         let mut inside = lock(&self.inside);
         if inside.len() >= self.most
@@ -87,8 +87,8 @@ impl Visit {
         }
     }
 
-    /// Counts the connection for who has made a request on it. That of a user
-    /// whom the kernel names is counted by their number already.
+    /// Counts the connection for the principal who made a request on it.
+    /// Connections over the socket are counted by the user's number already.
     pub(crate) fn is_of(&self, who: &Principal) -> Result<(), NoPlace> {
         if matches!(who.via(), Via::Socket { .. }) {
             return Ok(());
