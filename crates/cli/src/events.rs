@@ -18,8 +18,8 @@ const AGAIN_AFTER: Duration = Duration::from_secs(1);
 /// How often it is looked for.
 const TRIES: usize = 30;
 
-/// Events that are read before anybody asks for them; whoever is further
-/// behind is told so by the server.
+/// Events that are buffered before a caller asks for them. A client that falls
+/// further behind gets a `reset` from the server.
 const AHEAD: usize = 64;
 
 /// Events, across restarts of the server.
@@ -43,14 +43,14 @@ impl News {
         })
     }
 
-    /// Waits for the next one. After a `reset` everything may be different.
-    /// Whoever is done with waiting may drop this.
+    /// Waits for the next event. After a `reset` everything may be different.
+    /// Dropping the future loses no event.
     pub(crate) async fn next(&mut self) -> Result<Event, Failure> {
         let ended = || Err(Failure::new("the server tells nothing any more", ""));
         self.told.recv().await.unwrap_or_else(ended)
     }
 
-    /// Passes over what was told meanwhile, for whoever looks at everything.
+    /// Drops the buffered events, for a caller that reloads everything anyway.
     pub(crate) fn skip(&mut self) {
         while self.told.try_recv().is_ok() {}
     }

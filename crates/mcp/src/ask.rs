@@ -5,8 +5,8 @@ use weighlock_engine::{ApprovalView, Role, State, safe_command, safe_text};
 use weighlock_server::{CommandView, Me};
 
 use crate::api::{self, Failure};
-use crate::call::{Back, Call, Manner, OnCancel, Question, Said};
-use crate::seal::Asked;
+use crate::call::{AskMode, Back, Call, DeferredQuestion, OnCancel, Said};
+use crate::seal::SealedQuestion;
 
 impl Call {
     /// Has a question answered at once, if the client's person may and does;
@@ -58,7 +58,7 @@ impl Call {
             // What cannot be shown whole is for the inbox.
             return Ok(view);
         }
-        let asked = Asked {
+        let asked = SealedQuestion {
             run: view.run.command_id.clone(),
             approval: id,
             fingerprint: seen.fingerprint.clone(),
@@ -66,8 +66,8 @@ impl Call {
             count: seen.count,
         };
         let text = question(&seen);
-        if manner == Manner::Instead {
-            let question = Question { text, asked, who };
+        if manner == AskMode::Instead {
+            let question = DeferredQuestion { text, asked, who };
             let _ = self.question.set(question);
             return Ok(view);
         }
@@ -95,7 +95,7 @@ impl Call {
     }
 
     /// What came back for a question, if it was put.
-    fn said(&self, approval: &str) -> Option<(&Asked, Option<Said>)> {
+    fn said(&self, approval: &str) -> Option<(&SealedQuestion, Option<Said>)> {
         let again = { self.again.as_ref() }.filter(|again| again.asked.approval == approval)?;
         match &again.back {
             Back::Said(said) => Some((&again.asked, said.clone())),
@@ -104,7 +104,7 @@ impl Call {
     }
 
     /// Decides as the client's person has said.
-    async fn decide(&self, asked: &Asked, said: Said) -> Result<CommandView, Failure> {
+    async fn decide(&self, asked: &SealedQuestion, said: Said) -> Result<CommandView, Failure> {
         let kind = match (said.yes, asked.effect) {
             (false, _) => "reject",
             (true, true) => "apply_effect",

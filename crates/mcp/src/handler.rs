@@ -245,8 +245,8 @@ impl ServerHandler for Handler {
         }
     }
 
-    /// A call whose arguments are no object is no call to the SDK; to whoever
-    /// made it, it is one that went wrong.
+    /// Answers a call whose arguments are not an object. The SDK does not see
+    /// it as a call; the client that made it gets a failed call.
     async fn on_custom_request(
         &self,
         request: CustomRequest,
@@ -296,7 +296,7 @@ const KNOWN: [&str; 8] = [
     SetLevelRequestMethod::VALUE,
 ];
 
-/// What of that there was once.
+/// Methods that older versions of the protocol had.
 const GONE: [&str; 3] = [
     InitializeResultMethod::VALUE,
     PingRequestMethod::VALUE,

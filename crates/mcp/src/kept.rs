@@ -1,5 +1,5 @@
-//! Answers that outlast their connections: what comes while nobody is
-//! connected is kept for whoever takes the stream up again.
+//! Answers that outlast their connections: messages that come while no client
+//! is connected are kept until a client resumes the stream.
 //!
 //! The SDK's own sessions forget an answer as soon as it was sent, even if
 //! nobody was there (rmcp 3.8).
@@ -29,7 +29,7 @@ const FINISHED_BYTES: usize = 1024 * 1024;
 const EVENTS: usize = 256;
 
 /// Sessions in memory, with the streams of their answers.
-pub(crate) struct Kept {
+pub(crate) struct MemorySessions {
     sessions: LocalSessionManager,
     own: Mutex<HashMap<SessionId, Own>>,
 }
@@ -54,7 +54,7 @@ struct Events {
     over: bool,
 }
 
-impl Kept {
+impl MemorySessions {
     pub(crate) fn new(sessions: LocalSessionManager) -> Self {
         Self {
             sessions,
@@ -136,8 +136,8 @@ impl Feed {
         written
     }
 
-    /// What the client is sent; nothing if it does not want that any more.
-    /// Whoever has an answer may use its id again.
+    /// Returns the message to send, or none if the client has cancelled it. A
+    /// client may reuse an id once it has the answer.
     fn as_theirs(&self, mut event: ServerSseMessage) -> Option<ServerSseMessage> {
         if let Some(message) = &mut event.message {
             let wanted = lock(&self.under_way).sent(Arc::make_mut(message));
@@ -156,7 +156,7 @@ impl Drop for Feed {
     }
 }
 
-/// Keeps no more of what is over than there is room for.
+/// Drops the oldest finished streams beyond the limits.
 fn forget_oldest(streams: &mut VecDeque<Written>) {
     let (mut count, mut bytes) = (0, 0);
     // The newest come first here.
@@ -194,8 +194,8 @@ impl Events {
 
 /// How long a message is when it is sent.
 fn size(event: &ServerSseMessage) -> usize {
-    struct Count(usize);
-    impl io::Write for Count {
+    struct ByteCounter(usize);
+    impl io::Write for ByteCounter {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             self.0 += bytes.len();
             Ok(bytes.len())
@@ -205,7 +205,7 @@ fn size(event: &ServerSseMessage) -> usize {
             Ok(())
         }
     }
-    let mut count = Count(0);
+    let mut count = ByteCounter(0);
     if let Some(message) = &event.message {
         // Counting cannot fail.
         let _ = serde_json::to_writer(&mut count, message.as_ref());
@@ -236,7 +236,7 @@ fn read(
     poll_fn(move |context| from.poll_recv(context))
 }
 
-impl SessionManager for Kept {
+impl SessionManager for MemorySessions {
     type Error = <LocalSessionManager as SessionManager>::Error;
     type Transport = <LocalSessionManager as SessionManager>::Transport;
 

@@ -9,7 +9,7 @@ use rmcp::transport::io::stdio_pipes;
 use crate::api::Api;
 use crate::desk::Desk;
 use crate::handler::Handler;
-use crate::lines::Lines;
+use crate::lines::StdioTransport;
 use crate::options::Options;
 
 /// Answers on standard input and output until the client is gone.
@@ -17,7 +17,7 @@ pub async fn serve_stdio(api: Box<dyn Api>, options: Options) -> io::Result<()> 
     let desk = Desk::new(api, options);
     let handler = Handler::new(move |_| Arc::clone(&desk));
     let service = handler
-        .serve(Lines::new(stdio_pipes()))
+        .serve(StdioTransport::new(stdio_pipes()))
         .await
         .map_err(io::Error::other)?;
     service.waiting().await.map_err(io::Error::other)?;

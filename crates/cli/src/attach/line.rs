@@ -20,7 +20,7 @@ use crate::text::safe;
 const LAST_WORD: Duration = Duration::from_secs(2);
 
 /// A line to the server.
-pub(super) struct Line(WebSocketStream<UnixStream>);
+pub(super) struct TerminalSocket(WebSocketStream<UnixStream>);
 
 /// What comes over it.
 pub(super) enum Heard {
@@ -48,7 +48,7 @@ pub(super) enum Heard {
 /// A message as it is written.
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Written {
+enum WireMessage {
     Snapshot {
         offset: u64,
         columns: u16,
@@ -80,7 +80,7 @@ enum Written {
     },
 }
 
-impl Line {
+impl TerminalSocket {
     pub(super) async fn open(paths: &Paths, name: &str) -> Result<Self, Failure> {
         // It starts the server if none runs, and says best what is wrong.
         let mut client = Client::open(paths).await?;
@@ -160,9 +160,9 @@ impl Line {
     }
 }
 
-fn heard(written: Written) -> Heard {
+fn heard(written: WireMessage) -> Heard {
     match written {
-        Written::Snapshot {
+        WireMessage::Snapshot {
             offset,
             columns,
             rows,
@@ -174,14 +174,14 @@ fn heard(written: Written) -> Heard {
             data,
             skipped,
         },
-        Written::Gap { from, to } => {
+        WireMessage::Gap { from, to } => {
             Heard::Said(format!("{} bytes are not kept", to.saturating_sub(from)))
         }
-        Written::Resize { columns, rows } => Heard::Resized(Size { columns, rows }),
-        Written::Control { yours, control } => Heard::Control { control, yours },
-        Written::Held { text } => Heard::Said(text),
-        Written::Error { detail } => Heard::Refused(detail),
-        Written::Exit { run } => Heard::Exit(match (run.exit_code, run.signal) {
+        WireMessage::Resize { columns, rows } => Heard::Resized(Size { columns, rows }),
+        WireMessage::Control { yours, control } => Heard::Control { control, yours },
+        WireMessage::Held { text } => Heard::Said(text),
+        WireMessage::Error { detail } => Heard::Refused(detail),
+        WireMessage::Exit { run } => Heard::Exit(match (run.exit_code, run.signal) {
             (Some(code), _) => format!("exit {code}"),
             (None, Some(signal)) => format!("signal {signal}"),
             (None, None) => run.state.word().to_owned(),

@@ -13,7 +13,7 @@ use crate::text;
 /// The file as it is written. Everything may be left out.
 #[derive(Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct Raw {
+pub(super) struct RawConfig {
     pub(super) base: Option<PathBuf>,
     pub(super) roots: Vec<PathBuf>,
     pub(super) secret_files: Vec<String>,

@@ -1,6 +1,6 @@
 //! Text that is shown whole, however long it is.
 
-use crate::effect::{Paint, Style, Styled};
+use crate::effect::{DiffLineKind, Paint, Styled};
 use crate::keys::{Key, Keys};
 use crate::term::{self, prompt, say};
 use crate::text::broken;
@@ -18,7 +18,7 @@ pub(crate) enum Read {
 /// Shows lines, page by page where they are more than the terminal has room
 /// for.
 pub(crate) async fn page(keys: &mut Keys<'_>, lines: &[String]) -> Read {
-    let lines = { lines.iter() }.map(|line| (Style::Plain, line.clone()));
+    let lines = { lines.iter() }.map(|line| (DiffLineKind::Plain, line.clone()));
     page_styled(keys, &lines.collect::<Vec<_>>()).await
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use weighlock_marks::EventReader;
 
 use super::recording::Recording;
-use super::transcript::{Entry, Transcript};
+use super::transcript::{Transcript, TranscriptLine};
 use crate::client::Failure;
 
 /// Nobody reads a longer list.
@@ -70,7 +70,7 @@ impl Search {
         Ok(None)
     }
 
-    fn take(&mut self, entries: Vec<Entry>) {
+    fn take(&mut self, entries: Vec<TranscriptLine>) {
         let lower = self.query.to_lowercase();
         for entry in entries {
             let found = entry.text.to_lowercase().find(&lower);

@@ -19,6 +19,6 @@ pub(crate) use clock::{parse as parse_clock, shown as clock};
 pub(crate) use desk::Desk;
 pub(crate) use player::{FASTEST, Player, SLOWEST};
 pub(crate) use recording::Recording;
-pub(crate) use source::Source;
+pub(crate) use source::RecordingFile;
 pub(crate) use stage::play;
-pub(crate) use transcript::{Entry, Transcript};
+pub(crate) use transcript::{Transcript, TranscriptLine};

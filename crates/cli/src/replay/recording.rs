@@ -5,7 +5,7 @@ use std::time::Duration;
 use weighlock_marks::{Error, Event, EventKind, EventReader, Header};
 use weighlock_screen::Size;
 
-use super::source::Source;
+use super::source::RecordingFile;
 use crate::client::Failure;
 
 /// Nobody jumps through more; a file of nothing but marks must not fill the
@@ -17,21 +17,21 @@ const LABEL_CHARS: usize = 300;
 
 /// A recording, looked through once.
 pub(crate) struct Recording {
-    source: Source,
+    source: RecordingFile,
     pub(super) size: Size,
     pub(super) total: Duration,
-    pub(super) marks: Vec<Mark>,
+    pub(super) marks: Vec<Marker>,
 }
 
 /// A place worth finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Mark {
+pub(crate) struct Marker {
     pub(super) time: Duration,
     pub(super) label: String,
 }
 
 impl Recording {
-    pub(crate) fn open(source: Source) -> Result<Self, Failure> {
+    pub(crate) fn open(source: RecordingFile) -> Result<Self, Failure> {
         let mut recording = Self {
             size: size(0, 0),
             total: Duration::ZERO,
@@ -68,7 +68,7 @@ impl Recording {
             && let Some(label) = label(&event.kind)
         {
             let time = self.total;
-            self.marks.push(Mark { time, label });
+            self.marks.push(Marker { time, label });
         }
     }
 }

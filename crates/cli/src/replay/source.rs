@@ -17,7 +17,7 @@ use crate::paths::Paths;
 use crate::verb::show::resolve;
 
 /// A file that can be read more than once.
-pub(crate) struct Source {
+pub(crate) struct RecordingFile {
     pub(super) path: PathBuf,
     /// What a person calls it.
     pub(super) name: String,
@@ -25,7 +25,7 @@ pub(crate) struct Source {
     _file: Option<File>,
 }
 
-impl Source {
+impl RecordingFile {
     /// Finds what a person named: a file, and otherwise what the server has.
     pub(crate) fn find(what: &OsStr, paths: Result<Paths, Failure>) -> Result<Self, Failure> {
         let path = Path::new(what);

@@ -10,7 +10,8 @@ use crate::full_screen::FullScreen;
 use crate::keys::Keys;
 use crate::signals::{Signals, listen};
 
-/// Whoever stopped us, or put the machine to sleep, has seen nothing since.
+/// The most that playback advances in one step. After a stop or a suspended
+/// machine it goes on where the viewer stopped watching.
 const LONGEST: Duration = Duration::from_secs(1);
 
 /// Plays until somebody leaves, or wants us to end.

@@ -22,7 +22,7 @@ const SWITCH: &str = "\x1b[?";
 
 /// A line of a transcript.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub(crate) struct TranscriptLine {
     pub(crate) time: Duration,
     pub(crate) text: String,
     /// It is a mark and was not on the screen.
@@ -36,8 +36,8 @@ pub(crate) struct Transcript {
     /// The rows of a full-screen program that are already told.
     told: HashSet<String>,
     last: Duration,
-    marks: VecDeque<Entry>,
-    done: Vec<Entry>,
+    marks: VecDeque<TranscriptLine>,
+    done: Vec<TranscriptLine>,
 }
 
 impl Transcript {
@@ -53,7 +53,7 @@ impl Transcript {
     }
 
     /// Takes the next event. Returns the lines that no more can change.
-    pub(crate) fn feed(&mut self, event: &Event) -> Vec<Entry> {
+    pub(crate) fn feed(&mut self, event: &Event) -> Vec<TranscriptLine> {
         let time = event.time.max(self.last);
         if self.screen.is_alternate() && time - self.last >= STILL {
             self.look(self.last);
@@ -71,7 +71,7 @@ impl Transcript {
     }
 
     /// Returns the rest.
-    pub(crate) fn finish(mut self) -> Vec<Entry> {
+    pub(crate) fn finish(mut self) -> Vec<TranscriptLine> {
         if self.screen.is_alternate() {
             self.look(self.last);
         }
@@ -128,7 +128,7 @@ impl Transcript {
             self.done.push(mark);
         }
         let is_mark = false;
-        self.done.push(Entry {
+        self.done.push(TranscriptLine {
             time,
             text,
             is_mark,
@@ -137,7 +137,7 @@ impl Transcript {
 
     fn mark(&mut self, text: String) {
         let (time, is_mark) = (self.last, true);
-        self.marks.push_back(Entry {
+        self.marks.push_back(TranscriptLine {
             time,
             text,
             is_mark,
@@ -182,7 +182,7 @@ mod tests {
             entries.extend(transcript.feed(&Event { time, kind }));
         }
         entries.extend(transcript.finish());
-        let shown = |entry: Entry| {
+        let shown = |entry: TranscriptLine| {
             let sign = if entry.is_mark { "* " } else { "" };
             format!("{} {sign}{}", entry.time.as_secs(), entry.text)
         };

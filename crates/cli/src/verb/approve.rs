@@ -15,8 +15,8 @@ use crate::term::{self, say};
 use crate::text::{self, aligned, print_json};
 use crate::{effect, judged, ourselves};
 
-/// How long the end of what was approved is waited for: most commands are over
-/// by then, and nobody sits before one that is not.
+/// How long `approve` waits for the approved command to end. Most commands have
+/// ended by then, and a person should not sit waiting for a longer one.
 const END_MS: u64 = 2000;
 
 /// Decide what waits for a person

@@ -9,7 +9,7 @@ use weighlock_engine::{ChangesInfo, FileDiff};
 
 use super::show::resolve;
 use crate::client::{Client, Failure, block_on};
-use crate::effect::{self, Links, Paint, Place, unified};
+use crate::effect::{self, ChangesUrls, Links, Paint, unified};
 use crate::paths::Paths;
 use crate::progress::Progress;
 use crate::text::{counted, print_json, safe};
@@ -50,7 +50,7 @@ pub(crate) fn diff(args: &Args, paths: &Paths) -> Result<ExitCode, Failure> {
     block_on(async {
         let mut client = Client::open(paths).await?;
         let id = resolve(&mut client, &args.id).await?;
-        print(&mut client, &Place::of_run(&id), &args.form).await
+        print(&mut client, &ChangesUrls::of_run(&id), &args.form).await
     })
 }
 
@@ -65,7 +65,7 @@ struct Whole {
 /// Prints changes in the form that was asked for.
 pub(crate) async fn print(
     client: &mut Client,
-    place: &Place,
+    place: &ChangesUrls,
     form: &Form,
 ) -> Result<ExitCode, Failure> {
     if form.patch {

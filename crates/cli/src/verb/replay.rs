@@ -11,7 +11,8 @@ use std::time::Duration;
 use crate::client::{Failure, block_on};
 use crate::paths::Paths;
 use crate::replay::{
-    Desk, Entry, FASTEST, Player, Recording, SLOWEST, Source, Transcript, clock, parse_clock, play,
+    Desk, FASTEST, Player, Recording, RecordingFile, SLOWEST, Transcript, TranscriptLine, clock,
+    parse_clock, play,
 };
 use crate::term::say;
 use crate::text;
@@ -73,7 +74,7 @@ pub(crate) fn replay(args: &Args, paths: Result<Paths, Failure>) -> Result<ExitC
         eprint!("{none}");
         return Ok(ExitCode::from(2));
     }
-    let source = Source::find(&args.what, paths)?;
+    let source = RecordingFile::find(&args.what, paths)?;
     match &args.export {
         Some(target) => export(&source, target, args.force)?,
         None if args.text => print(&Recording::open(source)?, args.at.unwrap_or_default())?,
@@ -91,7 +92,7 @@ fn watch(args: &Args, recording: Recording) -> Result<(), Failure> {
 /// Prints what is not before a time.
 fn print(recording: &Recording, from: Duration) -> Result<(), Failure> {
     let mut out = io::BufWriter::new(io::stdout().lock());
-    let mut put = |entries: Vec<Entry>| {
+    let mut put = |entries: Vec<TranscriptLine>| {
         let mut entries = entries.iter().filter(|entry| entry.time >= from);
         entries.try_for_each(|entry| writeln!(out, "{}", line(entry)))
     };
@@ -109,7 +110,7 @@ fn print(recording: &Recording, from: Duration) -> Result<(), Failure> {
 }
 
 /// `8:31  text`, and `8:31  ── $ npm test` for a mark.
-fn line(entry: &Entry) -> String {
+fn line(entry: &TranscriptLine) -> String {
     let parts: Vec<String> = entry.text.split('\t').map(text::safe).collect();
     let sign = if entry.is_mark { "── " } else { "" };
     let time = clock(entry.time);
@@ -117,7 +118,7 @@ fn line(entry: &Entry) -> String {
     line.trim_end().to_owned()
 }
 
-fn export(source: &Source, target: &Path, force: bool) -> Result<(), Failure> {
+fn export(source: &RecordingFile, target: &Path, force: bool) -> Result<(), Failure> {
     let mut from = source.open()?;
     let done = match force {
         // The old one stays until the new one is whole; it may be the same.

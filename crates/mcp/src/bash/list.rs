@@ -15,7 +15,8 @@ struct TaskList {}
 
 /// The tasks there are.
 #[derive(Debug, Default, Serialize, JsonSchema)]
-struct Listed {
+#[schemars(rename = "Listed")]
+struct TaskListAnswer {
     /// The oldest first: what goes on, and what has ended lately.
     tasks: Vec<Task>,
 }
@@ -44,7 +45,7 @@ pub(super) fn tool() -> Tool {
             ended lately.",
         // Some clients want to see that there are none.
         input: || json!({ "type": "object", "properties": {} }),
-        output: Some(answer::<Listed>),
+        output: Some(answer::<TaskListAnswer>),
         hints: Hints {
             reads: true,
             idempotent: true,
@@ -55,7 +56,7 @@ pub(super) fn tool() -> Tool {
 }
 
 async fn list(call: &Call, _: TaskList) -> Result<Reply, Failure> {
-    let mut listed = Listed::default();
+    let mut listed = TaskListAnswer::default();
     if let Some(session) = call.desk.session_id().await? {
         let path = format!("/tasks?session={}", escape(&session));
         let found: weighlock_server::TaskList = api::get(call.desk.api(), path).await?;

@@ -11,7 +11,7 @@ use super::{address, looked_for, millis};
 use crate::api::{self, Failure, escape};
 use crate::call::{Call, last_line};
 use crate::reply::Reply;
-use crate::request::{Stage, notes};
+use crate::request::{RunStage, notes};
 use crate::tool::{Hints, Tool, answer, parse, schema};
 
 /// How long is waited when nothing is said, and at the most.
@@ -112,7 +112,7 @@ async fn over(call: &Call, id: &str, until: Instant) -> Result<CommandView, Fail
             view = api::get(api, path) => view?,
             () = call.is_cancelled() => break,
         };
-        if matches!(Stage::of(&view.run), Stage::Ended | Stage::Refused) {
+        if matches!(RunStage::of(&view.run), RunStage::Ended | RunStage::Refused) {
             return Ok(view);
         }
         call.tell(last_line(&view)).await;

@@ -12,7 +12,7 @@ use crate::call::Call;
 use crate::say;
 use crate::weighlock::word;
 
-/// Lines of a terminal's output that are told of it.
+/// Lines of a terminal's output that the answer has.
 const TAIL: usize = 20;
 
 /// So many of the newest runs are looked through for one that has ended.

@@ -23,7 +23,7 @@ pub(crate) const NAME: &str = "terminal";
 const DEFAULT_TIMEOUT: u64 = 20;
 const MAX_TIMEOUT: u64 = 300;
 
-/// Characters of output that are told.
+/// Characters of output that the answer has.
 const MAX_OUTPUT_CHARS: usize = 5_000;
 
 pub(crate) fn tools() -> Vec<Tool> {

@@ -149,7 +149,8 @@ async fn in_terminal(call: &Call, name: &str, asked: &Run) -> Result<Reply, Fail
     Ok(told.reply())
 }
 
-/// What is told of a terminal that was opened and in which nothing is typed.
+/// Returns the reply for a terminal that was opened without a command typed in
+/// it.
 async fn opened(call: &Call, terminal: &TerminalView) -> Result<Reply, Failure> {
     let path = format!("/commands/{}", terminal.terminal_id);
     let view: CommandView = api::get(call.desk.api(), path).await?;

@@ -23,7 +23,7 @@ const SHOWN: usize = 5;
   weighlock policy edit                            the server's rules, in your editor
   weighlock policy edit sandbox.webshop -m 'no force pushes'
   weighlock policy edit --file rules.toml --yes    in a script: save without asking")]
-pub(super) struct Edit {
+pub(super) struct EditPolicy {
     /// Which rules: `server`, or `sandbox.NAME`
     #[arg(default_value = "server")]
     policy: String,
@@ -70,7 +70,7 @@ pub(super) struct Back {
 }
 
 /// Changes the rules, after a look at what that would have meant.
-pub(super) fn edit(edit: Edit, json: bool, paths: &Paths) -> Result<ExitCode, Failure> {
+pub(super) fn edit(edit: EditPolicy, json: bool, paths: &Paths) -> Result<ExitCode, Failure> {
     ourselves::may_decide()?;
     if edit.file.is_none() && !term::is_there() {
         return Err(Failure::new(
@@ -176,7 +176,7 @@ fn place(policy: &str) -> String {
 }
 
 /// Returns what a person has written, and the file that it is kept in.
-fn written(edit: &Edit, before: &PolicyText) -> Result<(RuleText, Option<PathBuf>), Failure> {
+fn written(edit: &EditPolicy, before: &PolicyText) -> Result<(RuleText, Option<PathBuf>), Failure> {
     if let Some(file) = &edit.file {
         let text = super::read(file)?;
         return Ok((RuleText { text }, None));

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use weighlock_engine::{DEFAULT_SANDBOX, Run, State};
 use weighlock_server::CommandView;
 
-use super::Options;
+use super::RunOptions;
 use crate::effect;
 use crate::term::say;
 use crate::text::{self, print_json};
@@ -34,9 +34,9 @@ pub(super) struct Show {
     warned: Rc<Cell<usize>>,
     /// What it is was said when a person was asked.
     pub(super) introduced: Rc<Cell<bool>>,
-    /// Whoever sits here has decided.
+    /// The person at this terminal has decided.
     pub(super) decided: Rc<Cell<bool>>,
-    /// The question that whoever sits here has left to be answered later.
+    /// The question that the person at this terminal postponed.
     pub(super) left: Rc<RefCell<Option<String>>>,
     /// It said that something cannot be renamed between file systems.
     pub(super) crossed: Rc<Cell<bool>>,
@@ -44,7 +44,7 @@ pub(super) struct Show {
     pub(super) hint: Option<String>,
 }
 
-/// What is on the terminal, whoever put it there.
+/// What is on the terminal: our status lines and the command's output.
 #[derive(Clone, Copy)]
 struct Screen {
     last_output: Instant,
@@ -53,7 +53,7 @@ struct Screen {
 }
 
 impl Show {
-    pub(super) fn new(args: &Options) -> Self {
+    pub(super) fn new(args: &RunOptions) -> Self {
         let now = Instant::now();
         Self {
             json: args.json,
@@ -228,7 +228,7 @@ impl Show {
         }
     }
 
-    /// How it ended, and what became of what it changed.
+    /// Formats how the run ended and what happened to its changes.
     fn outcome(&self, run: &Run) -> String {
         let changes = run.detail.changes.as_ref();
         let applied = changes.filter(|changes| changes.state == "applied" && changes.count() > 0);

@@ -21,7 +21,7 @@ use crate::question::{self, Put};
 use crate::signals::{Signals, listen};
 use crate::term::{prompt, say};
 use crate::verb::{approve, show};
-use model::{Model, Row};
+use model::{Model, WatchRow};
 
 /// Watch everything, and decide what waits
 #[derive(clap::Args)]
@@ -72,7 +72,8 @@ struct Watching<'a> {
     model: Model,
     /// The row that keys are about, by its id.
     selected: Option<String>,
-    /// What stands in the place of the keys, until the next one.
+    /// A message shown instead of the list of keys until the next key is
+    /// pressed.
     note: Option<String>,
     /// Enter pauses or resumes everything.
     pausing: bool,
@@ -179,13 +180,13 @@ impl<'a> Watching<'a> {
         let rows = self.model.rows();
         let row = { rows.iter() }.find(|row| Some(row.id()) == self.selected.as_deref());
         let wish = match (key, row) {
-            (Key::Char(b'a') | Key::Enter, Some(Row::Waiting(one))) => {
+            (Key::Char(b'a') | Key::Enter, Some(WatchRow::Waiting(one))) => {
                 Some(Wish::Decide(one.approval_id.clone(), false))
             }
-            (Key::Char(b'r'), Some(Row::Waiting(one))) => {
+            (Key::Char(b'r'), Some(WatchRow::Waiting(one))) => {
                 Some(Wish::Decide(one.approval_id.clone(), true))
             }
-            (Key::Enter, Some(Row::Running(run) | Row::Recent(run))) => {
+            (Key::Enter, Some(WatchRow::Running(run) | WatchRow::Recent(run))) => {
                 Some(Wish::Open(run.command_id.clone()))
             }
             (Key::Char(b'P'), _) => {

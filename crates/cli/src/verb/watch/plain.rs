@@ -7,7 +7,7 @@ use weighlock_server::CommandView;
 
 use crate::client::{Client, Failure, escape};
 use crate::events::News;
-use crate::names::Names;
+use crate::names::SandboxNames;
 use crate::paths::Paths;
 use crate::text::{command_line, one_line};
 use crate::verb::runs;
@@ -58,6 +58,6 @@ async fn about(event: &Event, paths: &Paths) -> Option<String> {
 
 async fn sandbox(event: &Event, client: &mut Client) -> Option<String> {
     let id = event.sandbox_id.as_deref()?;
-    let names = Names::fetch(client).await.ok()?;
+    let names = SandboxNames::fetch(client).await.ok()?;
     Some(one_line(names.of(id), 12))
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use serde_json::Value;
 
 use self::parse::{Member, Node, parse};
-use super::{Tree, Trouble, nested};
+use super::{Trouble, ValueTree, nested};
 
 mod parse;
 
@@ -14,14 +14,14 @@ pub(super) fn meaning(text: &str) -> Result<Value, Trouble> {
     Ok(root.map_or(Value::Null, |root| root.value(text)))
 }
 
-/// Writes something at a path, in the place of what is there.
-pub(super) fn put(text: &str, path: &[&str], tree: &Tree) -> Result<String, Trouble> {
+/// Writes a value at a path and replaces what is there.
+pub(super) fn put(text: &str, path: &[&str], tree: &ValueTree) -> Result<String, Trouble> {
     let Some(root) = parse(text)? else {
-        let style = Style::default();
+        let style = JsonStyle::default();
         let whole = style.render(&nested(path, tree.clone()), "");
         return Ok(format!("{text}{whole}\n"));
     };
-    let style = Style::of(text, &root);
+    let style = JsonStyle::of(text, &root);
     let mut object = &root;
     for (depth, name) in path.iter().enumerate() {
         let members = object.members().ok_or_else(|| no_object(text, object))?;
@@ -72,14 +72,14 @@ fn no_object(text: &str, node: &Node) -> Trouble {
 
 /// How a file is written.
 #[derive(Clone)]
-struct Style {
+struct JsonStyle {
     unit: String,
     newline: &'static str,
     /// All of it on one line.
     flat: bool,
 }
 
-impl Default for Style {
+impl Default for JsonStyle {
     fn default() -> Self {
         Self {
             unit: "  ".into(),
@@ -89,7 +89,7 @@ impl Default for Style {
     }
 }
 
-impl Style {
+impl JsonStyle {
     fn of(text: &str, root: &Node) -> Self {
         let first = root.members().and_then(<[Member]>::first);
         let unit = first.map_or("", |first| indent(text, first.start));
@@ -100,19 +100,19 @@ impl Style {
         }
     }
 
-    fn render(&self, tree: &Tree, indent: &str) -> String {
+    fn render(&self, tree: &ValueTree, indent: &str) -> String {
         let Self { unit, newline, .. } = self;
         match tree {
-            Tree::Leaf(Value::Array(all)) => {
+            ValueTree::Leaf(Value::Array(all)) => {
                 let all: Vec<String> = all.iter().map(Value::to_string).collect();
                 format!("[{}]", all.join(", "))
             }
-            Tree::Leaf(value) => value.to_string(),
-            Tree::Branch(parts) if self.flat => {
+            ValueTree::Leaf(value) => value.to_string(),
+            ValueTree::Branch(parts) if self.flat => {
                 let parts = parts.iter().map(|(name, part)| self.member(name, part, ""));
                 format!("{{{}}}", parts.collect::<Vec<_>>().join(", "))
             }
-            Tree::Branch(parts) => {
+            ValueTree::Branch(parts) => {
                 let deeper = format!("{indent}{unit}");
                 let parts = parts.iter().map(|(name, part)| {
                     format!("{newline}{deeper}{}", self.member(name, part, &deeper))
@@ -123,13 +123,13 @@ impl Style {
         }
     }
 
-    fn member(&self, name: &str, tree: &Tree, indent: &str) -> String {
+    fn member(&self, name: &str, tree: &ValueTree, indent: &str) -> String {
         format!("{}: {}", Value::from(name), self.render(tree, indent))
     }
 }
 
 /// Adds a member at the end of an object.
-fn insert(text: &str, style: &Style, object: &Node, name: &str, tree: &Tree) -> String {
+fn insert(text: &str, style: &JsonStyle, object: &Node, name: &str, tree: &ValueTree) -> String {
     let newline = style.newline;
     let Some(last) = object.members().and_then(<[Member]>::last) else {
         return replaced(text, &[fill(text, style, object, name, tree)]);
@@ -146,7 +146,7 @@ fn insert(text: &str, style: &Style, object: &Node, name: &str, tree: &Tree) -> 
         let at = rest_of_line(text, end).unwrap_or(end);
         edits.push((at..at, format!("{newline}{indent}{member}{again}")));
     } else {
-        let flat = Style {
+        let flat = JsonStyle {
             flat: true,
             ..style.clone()
         };
@@ -159,15 +159,15 @@ fn insert(text: &str, style: &Style, object: &Node, name: &str, tree: &Tree) -> 
 /// Puts the first member into an object.
 fn fill(
     text: &str,
-    style: &Style,
+    style: &JsonStyle,
     object: &Node,
     name: &str,
-    tree: &Tree,
+    tree: &ValueTree,
 ) -> (Range<usize>, String) {
     if style.flat {
         return (object.inside(), style.member(name, tree, ""));
     }
-    let Style { unit, newline, .. } = style;
+    let JsonStyle { unit, newline, .. } = style;
     let base = indent(text, object.start);
     let deeper = format!("{base}{unit}");
     let member = style.member(name, tree, &deeper);

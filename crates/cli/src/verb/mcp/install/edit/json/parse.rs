@@ -14,11 +14,11 @@ const DEEPEST: usize = 100;
 pub(super) struct Node {
     pub(super) start: usize,
     pub(super) end: usize,
-    kind: Kind,
+    kind: JsonKind,
 }
 
 #[derive(Debug)]
-enum Kind {
+enum JsonKind {
     Object(Vec<Member>),
     Array(Vec<Node>),
     /// A text, a number or a word.
@@ -48,25 +48,25 @@ impl Node {
     /// Returns what is in it, if it is an object.
     pub(super) fn members(&self) -> Option<&[Member]> {
         match &self.kind {
-            Kind::Object(members) => Some(members),
+            JsonKind::Object(members) => Some(members),
             _ => None,
         }
     }
 
     pub(super) fn value(&self, text: &str) -> Value {
         match &self.kind {
-            Kind::Object(members) => { members.iter() }
+            JsonKind::Object(members) => { members.iter() }
                 .map(|member| (member.name.clone(), member.value.value(text)))
                 .collect(),
-            Kind::Array(all) => all.iter().map(|one| one.value(text)).collect(),
-            Kind::Plain => serde_json::from_str(&text[self.span()]).unwrap_or_default(),
+            JsonKind::Array(all) => all.iter().map(|one| one.value(text)).collect(),
+            JsonKind::Plain => serde_json::from_str(&text[self.span()]).unwrap_or_default(),
         }
     }
 }
 
 /// Reads a whole text; nothing if there is nothing but blanks and comments.
 pub(super) fn parse(text: &str) -> Result<Option<Node>, Trouble> {
-    let mut reader = Reader { text, at: 0 };
+    let mut reader = JsonReader { text, at: 0 };
     if text.starts_with(BYTE_ORDER) {
         reader.at = BYTE_ORDER.len_utf8();
     }
@@ -85,12 +85,12 @@ pub(super) fn parse(text: &str) -> Result<Option<Node>, Trouble> {
 /// Some editors begin a file with it.
 const BYTE_ORDER: char = '\u{feff}';
 
-struct Reader<'a> {
+struct JsonReader<'a> {
     text: &'a str,
     at: usize,
 }
 
-impl Reader<'_> {
+impl JsonReader<'_> {
     fn rest(&self) -> &str {
         &self.text[self.at..]
     }
@@ -130,15 +130,15 @@ impl Reader<'_> {
         }
         let start = self.at;
         let kind = match self.rest().chars().next() {
-            Some('{') => Kind::Object(self.object(depth)?),
-            Some('[') => Kind::Array(self.array(depth)?),
+            Some('{') => JsonKind::Object(self.object(depth)?),
+            Some('[') => JsonKind::Array(self.array(depth)?),
             Some('"') => {
                 self.string()?;
-                Kind::Plain
+                JsonKind::Plain
             }
             _ => {
                 self.word()?;
-                Kind::Plain
+                JsonKind::Plain
             }
         };
         Ok(Node {
