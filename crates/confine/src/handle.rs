@@ -25,7 +25,8 @@ struct RawHandle {
 }
 
 impl FileHandle {
-    /// Returns the handle of what stands at a name; of a link, its own.
+    /// Returns the handle of the file with this name. Symbolic links are not
+    /// followed.
     pub fn of(dir: impl AsFd, name: &OsStr) -> io::Result<Self> {
         let name = CString::new(name.as_bytes())?;
         let mut raw = RawHandle {

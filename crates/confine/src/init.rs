@@ -45,7 +45,7 @@ pub(crate) enum Start {
     AsUser(Identity),
     /// The host's namespaces, by root or not.
     Bare {
-        /// Whether whoever made it is root.
+        /// Whether the process that made it is root.
         root: bool,
     },
 }
@@ -276,8 +276,8 @@ fn tmp(profile: &Profile) -> PathBuf {
     profile.home_layer.join(TMP)
 }
 
-/// Makes that directory, as whoever the run is. Root's state directory is
-/// closed to others, and then there is none.
+/// Makes that directory as the run's user. Root's state directory is closed to
+/// others, and then there is none.
 fn make_tmp(profile: &Profile) -> io::Result<()> {
     let tmp = tmp(profile);
     match fs::create_dir(&tmp) {
@@ -449,8 +449,8 @@ fn can_have_sockets(private: &Path, shared: &[&Path]) -> bool {
     !shared.iter().any(|shared| shared.starts_with(private))
 }
 
-/// Where `/tmp` can have no sockets, programs are told of a temporary directory
-/// that can. What the request has set stays.
+/// Sets `TMPDIR` to a directory that can have sockets where `/tmp` cannot. A
+/// value that the request has set stays.
 fn point_tmpdir_at_sockets(plan: &mut InitPlan) {
     let open = open_to(&plan.profile, false);
     let with_sockets = |path: &&&str| can_have_sockets(Path::new(path), &open.share);

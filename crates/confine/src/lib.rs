@@ -1,4 +1,5 @@
-//! Kernel walls around a run, and a report of what they truly enforce.
+//! Builds kernel walls around a run and reports which of them the kernel
+//! enforces.
 //!
 //! A [`Profile`] says what a run may see, reach and use. [`Tree::spawn`] builds
 //! the walls and starts a program inside; [`Enforced`] says what stands. The

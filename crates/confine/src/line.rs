@@ -25,7 +25,7 @@ const MAX_MESSAGE: usize = 64 * 1024;
 /// command and its environment may be larger than any message.
 const MAX_PLAN: usize = 32 * 1024;
 
-/// The most that is read of what a command leaves as its answer.
+/// The most bytes that are read from the answer which a command leaves.
 pub(crate) const MAX_ANSWER: usize = 4096;
 
 /// Says that the plan is in a file.

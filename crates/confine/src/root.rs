@@ -335,7 +335,7 @@ impl Root {
         self.guard(&first, Access::Read)
     }
 
-    /// Changes the access to a part of what can be seen.
+    /// Changes the access to a visible part.
     fn guard(&self, at: &Path, access: Access) -> io::Result<()> {
         let Some(there) = find(at)? else {
             return Ok(());

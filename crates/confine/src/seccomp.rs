@@ -91,9 +91,9 @@ impl SeccompFilter {
 /// and does nothing. Error 0 pretends that it was done.
 struct Rule(&'static [c_long], &'static [When], c_int);
 
-/// Of an argument, only the low 32 bits count (but for pointers). The kernel
-/// reads no more of an `int`; whoever compared all 64 could be evaded by
-/// setting one that nobody reads (CVE-2019-10063).
+/// Compares only the low 32 bits of an argument (but for pointers). The kernel
+/// reads no more of an `int`; a filter that compared all 64 could be evaded by
+/// setting a bit that nobody reads (CVE-2019-10063).
 enum When {
     /// The argument has any of these bits.
     AnyBit(u32, u32),

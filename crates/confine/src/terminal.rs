@@ -18,7 +18,8 @@ pub struct Size {
 }
 
 impl Size {
-    /// Gives a terminal, by either of its ends, this size. Programs are told.
+    /// Sets the size of a terminal through either of its ends. The kernel
+    /// signals `SIGWINCH` to the programs in it.
     pub fn set(self, terminal: &OwnedFd) -> io::Result<()> {
         let size = Winsize {
             ws_row: self.rows,

@@ -285,7 +285,8 @@ impl Tree {
         }
     }
 
-    /// Returns what is told first, and what comes with it.
+    /// Returns the first notice from init and the descriptor that comes with
+    /// it.
     fn first_notice(&self) -> io::Result<(Notice, Option<OwnedFd>)> {
         if !readable_within(self.line.fd(), READY_WITHIN)? {
             return Err(io::ErrorKind::TimedOut.into());
@@ -407,7 +408,7 @@ impl Tree {
         found
     }
 
-    /// Takes note of what those wrote that the first process inside reaped.
+    /// Records how many bytes the processes wrote that init has reaped.
     pub fn wrote(&mut self, bytes: u64) {
         if let Some(watch) = &mut self.watch {
             watch.wrote(bytes);

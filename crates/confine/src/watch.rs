@@ -144,7 +144,7 @@ impl Watch {
         self.next
     }
 
-    /// Takes note of what the first process inside tells.
+    /// Records how many bytes the reaped processes wrote, as init reports.
     pub(crate) fn wrote(&mut self, bytes: u64) {
         self.written.reaped = self.written.reaped.max(bytes);
     }

@@ -46,7 +46,8 @@ impl Attributes {
         Ok(found)
     }
 
-    /// Returns a hash of what belongs to the file; empty without any.
+    /// Returns a hash of the attributes that belong to the file; empty without
+    /// any.
     pub(crate) fn hash(&self) -> String {
         if self.of_file.is_empty() {
             return String::new();

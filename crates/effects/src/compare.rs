@@ -3,8 +3,8 @@
 //! The histogram algorithm gives the changes that people would name, but the
 //! time it takes grows with the square of what differs, and so does the depth
 //! of its recursion. What differs in more lines than it takes well is divided
-//! first, at lines that are on each side once; what cannot be divided counts
-//! as replaced. So a run cannot write files that stop whoever looks at them.
+//! first, at lines that are on each side once; what cannot be divided counts as
+//! replaced. So a run cannot write files that make a diff hang.
 
 use std::ops::Range;
 

@@ -32,7 +32,7 @@ pub(crate) struct OpenedFile {
 /// What tells that a file is the same and was not written since.
 #[derive(Debug, PartialEq, Eq)]
 struct Stamp {
-    /// A copy of what was seen has another.
+    /// None for a copy, which has an inode of its own.
     inode: Option<u64>,
     size: u64,
     mtime: Time,

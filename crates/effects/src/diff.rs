@@ -142,10 +142,10 @@ pub struct More {
 }
 
 impl Changes {
-    /// Shows one page of how one path changes.
+    /// Returns one page of the diff of one path.
     ///
-    /// The text is what the run wrote: whoever shows it on a terminal or in a
-    /// document must make its control characters harmless.
+    /// The text is what the run wrote: callers that show it on a terminal or in
+    /// a document must make its control characters harmless.
     pub fn diff(&self, index: usize, page: Page) -> Result<FileDiff, Error> {
         let change = self.entries.get(index).ok_or(Error::NoSuch { index })?;
         let (shape, texts) = self.look(change)?;

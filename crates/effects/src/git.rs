@@ -9,7 +9,7 @@ use sha1::{Digest, Sha1};
 use crate::content::OpenedFile;
 use crate::error::Error;
 
-/// The id of what is not there.
+/// The id that git writes for a missing blob.
 pub(crate) const NO_ID: &str = "0000000000000000000000000000000000000000";
 
 /// Bytes in each line of binary content; its length is one letter.

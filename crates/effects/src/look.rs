@@ -77,7 +77,7 @@ pub(crate) fn look(dir: impl AsFd, name: &OsStr, content: ContentMode) -> io::Re
     Err(io::Error::other("it changes all the time"))
 }
 
-/// Returns the hash of what is left to read.
+/// Returns the hash of the rest of a reader.
 pub(crate) fn hash(mut content: impl Read) -> io::Result<String> {
     let mut hasher = Sha256::new();
     // Small, as most files are: it is cleared for each of them.

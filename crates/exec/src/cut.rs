@@ -15,7 +15,8 @@ pub struct Excerpt {
     pub text: Text,
     /// Characters left out.
     pub left_out: u64,
-    /// Of these, of standard error; none are told apart where both are joined.
+    /// How many of these belong to standard error; 0 where both streams are
+    /// joined.
     pub left_out_stderr: u64,
 }
 

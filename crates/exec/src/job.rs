@@ -55,8 +55,8 @@ pub enum Error {
 
 /// A run under its keeper. Dropping it leaves the run alone.
 pub struct Job {
-    /// To the task that writes: an order is written whole even when whoever
-    /// gave it goes away meanwhile.
+    /// To the task that writes: an order is written whole even when the
+    /// caller's future is dropped meanwhile.
     orders: mpsc::Sender<Vec<u8>>,
     /// How much input was sent. Held while input is on its way, so that two
     /// feeders cannot mix.

@@ -22,7 +22,7 @@ pub enum Shell {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Integration {
     /// Files to write below the directory, for the owner alone. The shell
-    /// removes them; whoever wrote them should too, at the first mark.
+    /// removes them; the caller should too, at the first mark.
     pub files: Vec<IntegrationFile>,
     /// What to start, the program first.
     pub argv: Vec<OsString>,

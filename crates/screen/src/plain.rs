@@ -111,7 +111,7 @@ struct EditableLines {
     done: String,
     /// Where its lines end, and their numbers.
     ends: Vec<(usize, u64)>,
-    /// The number of what is written now.
+    /// The number of the piece of output that is being written.
     number: u64,
 }
 

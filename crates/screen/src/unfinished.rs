@@ -9,7 +9,7 @@ const MOST_BYTES: usize = 4096;
 
 const ESCAPE: u8 = 0x1B;
 
-/// The end of what was written, from where a sequence begins.
+/// The end of the output, from the start of an unfinished sequence.
 #[derive(Debug, Default)]
 pub(crate) struct Unfinished {
     bytes: Vec<u8>,

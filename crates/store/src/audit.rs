@@ -156,8 +156,9 @@ impl Store {
         self.writer.write(|_| Ok(((), entries))).await
     }
 
-    /// Tells every entry from now on, in order, once it is certain. Who is
-    /// more than a thousand behind is told so, and reads the rest with
+    /// Subscribes to every entry from now on, in order, once it is committed. A
+    /// receiver that is more than a thousand entries behind gets
+    /// [`Lagged`](broadcast::error::RecvError::Lagged), and reads the rest with
     /// [`Store::recorded_after`].
     pub fn events(&self) -> broadcast::Receiver<Arc<Recorded>> {
         self.writer.events.subscribe()

@@ -231,8 +231,8 @@ impl Wanted {
         format!("SELECT {COLUMNS} {from} ORDER BY command_id DESC LIMIT ?1")
     }
 
-    /// The ids alone, where so many values come before. Whoever only counts
-    /// needs no order, and may find a smaller index.
+    /// Selects the ids alone, where so many values come before. Counting needs
+    /// no order, and may use a smaller index.
     fn ids(&self, before: usize) -> String {
         let from = self.from(before);
         format!("SELECT command_id {from} LIMIT ?{}", before + 1)

@@ -43,7 +43,7 @@ pub(crate) struct Writer {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Where what was appended is told.
+/// The channel on which appended entries are published.
 type Events = broadcast::Sender<Arc<Recorded>>;
 
 impl Writer {

@@ -16,7 +16,7 @@ pub(super) struct Host {
     program: String,
     /// `/.dockerenv` and the like.
     container: bool,
-    /// Whoever started us put a seccomp filter on us.
+    /// Our parent process put a seccomp filter on us.
     filtered: bool,
     /// We may administer the system, in this user namespace.
     admin: bool,

@@ -130,9 +130,10 @@ fn forget_mark(own: &Path) {
 /// Mounts layers over each other, the newest first; `own`, which holds `upper`
 /// and `work`, takes what is written.
 ///
-/// Marks are in attributes that an ordinary user may set, whoever mounts it:
-/// so there is one kind to be read later. `volatile`: what a run wrote is of no
-/// worth after the machine crashed, and syncing it takes a quarter of a second.
+/// Marks are always in attributes that an ordinary user may set, even when root
+/// mounts: so there is one kind to be read later. `volatile`: what a run wrote
+/// is of no worth after the machine crashed, and syncing it takes a quarter of
+/// a second.
 pub(crate) fn overlay(lower: &[PathBuf], own: Option<&Path>) -> io::Result<OwnedFd> {
     let fs = fsopen("overlay", FsOpenFlags::FSOPEN_CLOEXEC)?;
     let lower: Vec<_> = lower.iter().map(|dir| dir.to_string_lossy()).collect();

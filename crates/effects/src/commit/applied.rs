@@ -118,8 +118,8 @@ pub fn is_applied(dir: &Path) -> bool {
     dir.join(RECORD).exists()
 }
 
-/// Keeps room for the record of what a journal of so many bytes describes. It
-/// says the same once more, and of each file which one it has become.
+/// Reserves disk space for the record of a journal of so many bytes. The record
+/// repeats the journal, and says which file each one has become.
 pub(crate) fn reserve(dir: &Path, journal: u64) -> io::Result<()> {
     journal::reserve(&open_new(&dir.join(NEW))?, 2 * journal)
 }

@@ -227,7 +227,8 @@ impl Work {
         }
     }
 
-    /// Whoever had a file open may have written to it while it was taken away.
+    /// Checks the files that were moved away: a process that had one open may
+    /// have written to it meanwhile.
     fn verify(&mut self) -> Done {
         for step in 0..self.steps.len() {
             let (spot, was) = match self.steps[step].deed {
@@ -244,8 +245,8 @@ impl Work {
     }
 }
 
-/// Puts back what a swap brought out. Whoever puts something there meanwhile,
-/// or writes to what we put there, has the last word.
+/// Puts back what a swap brought out. If another process puts something there
+/// meanwhile, or writes to what we put there, its version stays.
 pub(crate) fn give_back(live: &Spot, new: &Spot, ours: &ExpectedFile) -> io::Result<()> {
     while live.id()? == Some(ours.id) {
         swap(new, live)?;

@@ -1,7 +1,7 @@
 //! Takes everything back that was done so far. What was there before is still
 //! there, under another name, so that even its inode is the old one.
 //!
-//! What others put in the place of something of ours stays: it is newer.
+//! Files with which others have replaced ours stay: they are newer.
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};

@@ -12,7 +12,7 @@ use super::tree::{OpenDirs, Spot};
 use crate::changes::Change;
 use crate::node::{Node, NodeKind};
 
-/// Takes hold of what the change was made on, or says how what is there
+/// Opens the file that the change was made on, or says how the live file
 /// differs from it.
 pub(crate) fn unchanged(
     tree: &mut OpenDirs,

@@ -1,9 +1,9 @@
-//! What is written down before anything is done, so that whoever comes after
-//! a crash can finish it or take it back.
+//! The write-ahead journal of a commit, by which a commit is finished or taken
+//! back after a crash.
 //!
-//! `journal` holds what is to be done and is complete when its last line says
-//! so. `progress` says which of the deeds that cannot be told by looking have
-//! begun, and whether everything is being taken back.
+//! `journal` holds the steps and is complete when its last line says so.
+//! `progress` says which steps have begun that cannot be told by looking, and
+//! whether everything is being taken back.
 
 use std::collections::HashSet;
 use std::fs::{File, OpenOptions};

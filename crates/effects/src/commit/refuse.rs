@@ -1,4 +1,4 @@
-//! What is never applied, whoever allowed it.
+//! Refuses changes that are never applied, even with a permit.
 
 use std::path::{Component, Path};
 

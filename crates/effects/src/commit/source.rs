@@ -36,7 +36,7 @@ impl Origin {
         }
     }
 
-    /// Takes hold of what has the new content. A directory among images has
+    /// Opens the file that has the new content. A directory among images has
     /// none.
     pub(crate) fn handle(&mut self, change: &Change, after: &Node) -> io::Result<Option<Handle>> {
         match self {

@@ -231,16 +231,16 @@ impl Stager<'_> {
         })
     }
 
-    /// Takes hold of what the change was made on, and returns it as it is.
+    /// Opens the live file that the change was made on, and returns its node.
     fn live(&mut self, change: &Change, path: &Path) -> Done<(Handle, Node)> {
         let tree = &mut self.work.trees[change.root];
         let found = unchanged(tree, path, change).map_err(cannot("look at", path))?;
         found.map_err(|why| CommitError::conflict(change.root, path, why))
     }
 
-    /// Keeps an image of what was found, and returns the node as it is with
-    /// that: one more name changes `ctime`. What was written to meanwhile is
-    /// not what the change was made on.
+    /// Keeps an image of the live file, and returns its node after that: one
+    /// more name changes `ctime`. A file that was written to meanwhile is a
+    /// conflict.
     fn keep(&mut self, index: usize, path: &Path, live: &(Handle, Node)) -> Done<Node> {
         let (handle, before) = live;
         let kept = self.images.keep(index as u64, handle);

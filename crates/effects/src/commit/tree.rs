@@ -106,7 +106,7 @@ impl OpenDirs {
         Ok(dir)
     }
 
-    /// Takes hold of what is at a path.
+    /// Opens the file at a path.
     pub(crate) fn handle(&mut self, path: &Path) -> io::Result<Option<Handle>> {
         self.spot(path)?.handle()
     }
@@ -129,7 +129,7 @@ impl Spot {
         Handle::open(&self.dir, &self.name)
     }
 
-    /// Takes hold of what is surely there.
+    /// Opens the file here; that it is missing is an error.
     pub(crate) fn hold(&self) -> io::Result<Handle> {
         self.handle()?.ok_or_else(|| io::ErrorKind::NotFound.into())
     }

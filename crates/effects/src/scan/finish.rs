@@ -1,4 +1,4 @@
-//! Makes a sorted list of what was found, once all of it is known.
+//! Sorts the changes, once all of them are known.
 
 use std::io;
 use std::path::Path;
@@ -41,9 +41,9 @@ impl RootScan<'_> {
         }
     }
 
-    /// Says of what was copied up from something that has gone meanwhile that
-    /// it was overtaken. A run that moves a copied file leaves the same
-    /// picture, and a deleted file elsewhere.
+    /// Marks files that were copied up from something that has gone meanwhile
+    /// as overtaken. A run that moves a copied file leaves the same picture,
+    /// and a deleted file elsewhere.
     fn flag_orphans(&self, entries: &mut [Change]) {
         let is_gone_file = |change: &Change| {
             let was_file = |node: &Node| node.kind == NodeKind::File;

@@ -67,7 +67,8 @@ pub(super) fn lost(before: &Seen) -> String {
     format!("was {what}, which could not be brought back")
 }
 
-/// On a directory the group's bit is only about the group of what is in it.
+/// Returns whether a node gains a setuid or setgid bit. On a directory, setgid
+/// only sets the group of new files in it.
 fn raises(node: &Node, was: Option<&Node>, parent: Parent) -> bool {
     if node.kind != NodeKind::Directory {
         return node.mode & (SETUID | SETGID) != 0;

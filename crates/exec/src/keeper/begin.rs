@@ -31,9 +31,9 @@ pub(super) struct Begun {
     pub(super) line: ServerLink,
 }
 
-/// Takes the first order, builds walls, and starts what it names once it may;
-/// a byte at its place says that it waits no more. When that fails, the server
-/// is told so, and nothing ran.
+/// Takes the first order, builds walls, and starts the command once it may. A
+/// byte on `place` says that this keeper waits no longer. When the start fails,
+/// the keeper reports it to the server, and nothing ran.
 pub(super) fn begin(
     line: UnixStream,
     spare: Result<Spare, WallsError>,

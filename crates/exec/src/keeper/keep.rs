@@ -46,7 +46,7 @@ const DRAIN: Duration = Duration::from_millis(250);
 /// How often the server hears of new output at the most.
 const MENTION_EVERY: Duration = Duration::from_millis(1);
 
-/// The role of what the kernel tells about limits, in [`RunningJob::wait`].
+/// The poll token of the kernel's limit events, in [`RunningJob::wait`].
 const LIMITS: usize = usize::MAX;
 
 /// A run that takes longer than most does not keep others from being made ready.

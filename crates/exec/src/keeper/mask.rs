@@ -1,8 +1,8 @@
 //! Hides in a command's output what it was given to use and not to show.
 //!
-//! Nothing is held back: a prompt is seen when it is written, and whoever counts
-//! bytes counts the same as before. So of a value that comes in pieces a few
-//! bytes are seen, and what only begins like one is hidden if it is cut there.
+//! Nothing is held back: a prompt is seen when it is written, and byte counts
+//! stay the same. So of a value that comes in pieces a few bytes are seen, and
+//! what only begins like one is hidden if it is cut there.
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use base64::Engine;
@@ -30,7 +30,7 @@ pub(super) struct Mask {
     all: Option<AhoCorasick>,
     /// Whether what may go on in the next piece is hidden already.
     in_pieces: bool,
-    /// The end of what came before, as it was: a value may go on.
+    /// The last bytes before this piece, unmasked: a value may go on.
     before: Vec<u8>,
 }
 

@@ -114,7 +114,7 @@ impl Log {
     }
 
     /// Reads from an absolute offset, at most `limit` bytes. Empty at the end
-    /// of what has been written.
+    /// of the log.
     pub fn read(&self, from: u64, limit: usize) -> io::Result<Vec<Item>> {
         let bases = self.bases()?;
         let start = bases
@@ -461,8 +461,8 @@ impl Log {
         self.segment_from(base, base)
     }
 
-    /// The same, without what ends before an offset: whoever follows a run is
-    /// near its end, however much came before.
+    /// Reads a segment's index without the records that end before an offset: a
+    /// reader that follows a run is near the end, however long the log is.
     fn segment_from(&self, base: u64, from: u64) -> io::Result<Option<SegmentIndex>> {
         let index = match File::open(index_path(&self.dir, base)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

@@ -58,8 +58,8 @@ pub(super) struct Counter {
     binary: bool,
 }
 
-/// Keeps what a command said that was run elsewhere, in the place of what was
-/// kept there before.
+/// Records the output of a command that ran elsewhere, and replaces any log
+/// that is in the directory.
 pub fn record(dir: &Path, stdout: &[u8], stderr: &[u8], bound: u64) -> io::Result<Totals> {
     match fs::remove_dir_all(dir) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),

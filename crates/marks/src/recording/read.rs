@@ -122,8 +122,8 @@ impl Iterator for EventReader {
     }
 }
 
-/// Reads the first line of what can be read only once, and returns it if a
-/// recording begins so.
+/// Reads the first line of a stream that can be read only once, and returns it
+/// if it begins a recording.
 pub fn first_line(from: &mut impl BufRead, path: &Path) -> Result<Vec<u8>, Error> {
     begin(from, path).map(|(line, ..)| line)
 }

@@ -10,7 +10,7 @@ use crate::keeper::terminal::PtyMaster;
 use crate::protocol::{Order, Polite, Report};
 use crate::status::{self, Cause};
 
-/// How often output is read before it is told how the terminal is.
+/// How many times output is read before the terminal's state is reported.
 const DRAINED_AT_ONCE: usize = 16;
 
 /// Signals that a terminal sends at a key, and drops what is unread: to
