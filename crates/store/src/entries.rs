@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::audit::{EntryBody, Recorded, hash};
 use crate::cursor::rows;
 use crate::open::{Error, Store, all};
-use crate::span::{IdRange, Times, Window};
+use crate::span::{IdRange, TimeColumns, TimeWindow};
 
 /// Which entries to recall, oldest first.
 #[derive(Debug, Clone, Default)]
@@ -34,7 +34,7 @@ pub struct EntryFilter {
 }
 
 /// When entries were made.
-pub(crate) const TIMES: Times = Times {
+pub(crate) const TIMES: TimeColumns = TimeColumns {
     ids: "SELECT seq AS id FROM audit INDEXED BY audit_time \
           WHERE time >= ?1 AND time < ?2 LIMIT ?3",
     newest_first: false,
@@ -132,8 +132,8 @@ impl Store {
 }
 
 impl EntryFilter {
-    pub(crate) fn window(&self) -> Window {
-        Window {
+    pub(crate) fn window(&self) -> TimeWindow {
+        TimeWindow {
             from: self.from,
             to: self.to,
         }

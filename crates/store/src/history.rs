@@ -6,7 +6,7 @@ use rusqlite::{Connection, params_from_iter};
 use crate::command::{COLUMNS, Command, State, read};
 use crate::cursor::rows;
 use crate::open::{Error, Store, all};
-use crate::span::{IdRange, Times, Window};
+use crate::span::{IdRange, TimeColumns, TimeWindow};
 use crate::visible::{Lane, Visible};
 
 /// Which commands to list, newest first.
@@ -83,7 +83,7 @@ pub struct Count {
 }
 
 /// When commands were made.
-pub(crate) const TIMES: Times = Times {
+pub(crate) const TIMES: TimeColumns = TimeColumns {
     ids: "SELECT command_id AS id FROM terminal_commands INDEXED BY terminal_commands_time \
           WHERE created_at >= ?1 AND created_at < ?2 LIMIT ?3",
     newest_first: true,
@@ -114,7 +114,7 @@ impl Store {
         };
         let (mut sql, mut values) = (vec![], vec![]);
         for &lane in &lanes {
-            let mut wanted = Wanted::of(&most, lane, &span);
+            let mut wanted = HistoryQuery::of(&most, lane, &span);
             sql.push(format!("SELECT * FROM ({})", wanted.ids(values.len())));
             values.append(&mut wanted.values);
         }
@@ -172,8 +172,8 @@ impl Filter {
         }
     }
 
-    pub(crate) fn window(&self) -> Window {
-        Window {
+    pub(crate) fn window(&self) -> TimeWindow {
+        TimeWindow {
             from: self.since,
             to: self.until,
         }
@@ -193,7 +193,7 @@ fn walk(
 /// Only what is asked for stands in the query, and the index is named: a page
 /// of a million commands must not read them all.
 pub(crate) fn query(filter: &Filter, lane: Lane<'_>, span: &IdRange<String>) -> (String, Vec<Sql>) {
-    let wanted = Wanted::of(filter, lane, span);
+    let wanted = HistoryQuery::of(filter, lane, span);
     let mut sql = wanted.rows();
     if filter.skip > 0 {
         sql.push_str(&format!(" OFFSET {}", filter.skip));
@@ -202,13 +202,13 @@ pub(crate) fn query(filter: &Filter, lane: Lane<'_>, span: &IdRange<String>) -> 
 }
 
 /// The conditions of a query. The first value is how many rows there may be.
-struct Wanted {
+struct HistoryQuery {
     index: &'static str,
     conditions: Vec<String>,
     values: Vec<Sql>,
 }
 
-impl Wanted {
+impl HistoryQuery {
     fn of(filter: &Filter, lane: Lane<'_>, span: &IdRange<String>) -> Self {
         let mut wanted = Self {
             index: index(filter, lane),

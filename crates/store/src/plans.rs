@@ -8,13 +8,13 @@ use rusqlite::{Connection, StatementStatus, params_from_iter};
 
 use crate::approval::ApprovalState;
 use crate::command::State;
-use crate::cursor::Cursor;
+use crate::cursor::PageCursor;
 use crate::entries::{self, EntryFilter};
 use crate::history::{self, Filter};
 use crate::inbox::{self, ApprovalFilter};
 use crate::open::{Durability, Store};
 use crate::session;
-use crate::span::{IdRange, Window};
+use crate::span::{IdRange, TimeWindow};
 use crate::visible::Lane;
 
 /// Steps that a page of ten may take: a row takes about thirty. Reading over
@@ -137,7 +137,7 @@ fn commands_are_walked_along_an_index() {
 fn a_time_is_looked_up_where_that_helps() {
     let full = Full::new();
     let span = |from, to| {
-        let window = Window { from, to };
+        let window = TimeWindow { from, to };
         history::TIMES.span(&full.connection, window).unwrap()
     };
     let between = |first: &str, last: &str| IdRange::Between(first.to_owned(), last.to_owned());
@@ -156,7 +156,7 @@ fn a_time_is_looked_up_where_that_helps() {
 #[test]
 fn approvals_are_walked_along_an_index() {
     let full = Full::new();
-    let place = Cursor {
+    let place = PageCursor {
         rank: 1,
         time: 5_000,
         id: "ap_05000".into(),
@@ -249,7 +249,7 @@ fn entries_are_walked_along_an_index() {
         ..sandbox
     };
     check(then, "audit_sandbox (sandbox=? AND seq>? AND seq<?)");
-    let window = Window {
+    let window = TimeWindow {
         from: Some(1_000),
         to: None,
     };
@@ -270,7 +270,7 @@ fn entries_are_walked_along_an_index() {
 #[test]
 fn sessions_are_walked_along_an_index() {
     let full = Full::new();
-    let place = Cursor {
+    let place = PageCursor {
         rank: 0,
         time: 5_000,
         id: "s_05000".into(),
