@@ -11,7 +11,7 @@ mod tests;
 use unicode_properties::{GeneralCategory, UnicodeEmoji, UnicodeGeneralCategory};
 use unicode_script::{Script, UnicodeScript};
 
-use class::{Class, class, is_mark, is_word};
+use class::{CharClass, class, is_mark, is_word};
 
 /// How strictly a text is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,7 +116,7 @@ impl Nature {
         };
         let looks = manner != Strictness::Prose || has_ascii;
         let own =
-            |&c: &char| !c.is_ascii() && is_word(c) && !is_mark(c) && class(c) == Class::Plain;
+            |&c: &char| !c.is_ascii() && is_word(c) && !is_mark(c) && class(c) == CharClass::Plain;
         Self {
             manner,
             is_host,
@@ -130,13 +130,13 @@ impl Nature {
     fn hides(&self, c: char) -> bool {
         let is_prose = self.manner == Strictness::Prose;
         match class(c) {
-            Class::Nowhere => true,
-            Class::InProse => !is_prose || self.is_foreign(c),
-            Class::NotInCommands => self.manner == Strictness::Command,
-            Class::Plain => self.is_foreign(c),
+            CharClass::Nowhere => true,
+            CharClass::InProse => !is_prose || self.is_foreign(c),
+            CharClass::NotInCommands => self.manner == Strictness::Command,
+            CharClass::Plain => self.is_foreign(c),
             // Also what all scripts share.
-            Class::InOwnScript if fits(c, Script::Latin) => !is_prose || self.is_host,
-            Class::InOwnScript => self.is_latin || self.is_mixed || !is_prose && !self.is_own,
+            CharClass::InOwnScript if fits(c, Script::Latin) => !is_prose || self.is_host,
+            CharClass::InOwnScript => self.is_latin || self.is_mixed || !is_prose && !self.is_own,
         }
     }
 

@@ -13,7 +13,7 @@ use crate::repeats;
 use crate::size::Size;
 use crate::snapshot;
 use crate::strings::Strings;
-use crate::unfinished::Unfinished;
+use crate::unfinished::UnfinishedOutput;
 use crate::view::View;
 
 /// What a terminal shows, and what it showed before.
@@ -21,7 +21,7 @@ pub struct Screen {
     size: Size,
     characters: Characters,
     strings: Strings,
-    unfinished: Unfinished,
+    unfinished: UnfinishedOutput,
     parser: Processor<Never>,
     emulator: Emulator,
 }
@@ -34,7 +34,7 @@ impl Screen {
             size,
             characters: Characters::default(),
             strings: Strings::default(),
-            unfinished: Unfinished::default(),
+            unfinished: UnfinishedOutput::default(),
             parser: Processor::new(),
             emulator: Emulator::new(size, scrollback_lines),
         }

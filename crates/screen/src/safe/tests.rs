@@ -264,7 +264,7 @@ fn an_invisible_character_stays_only_inside_of_emoji() {
 /// `ui/src/lib/safe.cases.json`.
 #[test]
 fn the_pages_have_the_same_table() {
-    let classes = |wanted: Class| {
+    let classes = |wanted: CharClass| {
         // What is hidden is told by the browser's own data.
         let seen = |c: &char| !c.is_ascii() && !class::is_hidden(*c);
         ranges(all().filter(seen).filter(|&c| class(c) == wanted))
@@ -274,10 +274,10 @@ fn the_pages_have_the_same_table() {
          // how many are left out and how many follow. Made by crates/screen/src/safe/tests.rs.\n\
          export const NOWHERE = '{}';\nexport const IN_PROSE = '{}';\n\
          export const NOT_IN_COMMANDS = '{}';\nexport const IN_OWN_SCRIPT = '{}';\n",
-        classes(Class::Nowhere),
-        classes(Class::InProse),
-        classes(Class::NotInCommands),
-        classes(Class::InOwnScript),
+        classes(CharClass::Nowhere),
+        classes(CharClass::InProse),
+        classes(CharClass::NotInCommands),
+        classes(CharClass::InOwnScript),
     );
     assert_current("ui/src/lib/look-alikes.ts", &table);
     let raw = |manner: Strictness, of: &dyn Fn(char) -> String| {
