@@ -37,13 +37,13 @@ use crate::changes::Changes;
 
 pub use applied::{Applied, forget_images, is_applied};
 pub use error::CommitError;
-pub(crate) use images::Index;
+pub(crate) use images::ImageIndex;
 pub use recover::{Recovered, is_unfinished, recover};
 pub(crate) use refuse::OWN;
 
 use error::cannot;
 use images::Images;
-use journal::{JournalLine, JournalWriter, Progress};
+use journal::{CommitProgress, JournalLine, JournalWriter};
 use plan::CommitPlan;
 use source::Origin;
 use stage::Stager;
@@ -99,7 +99,7 @@ fn allow(
     plan: &CommitPlan<'_>,
     trees: &mut [OpenDirs],
 ) -> Result<(), CommitError> {
-    let refused = refuse::refused(refuse::Case {
+    let refused = refuse::refused(refuse::CheckedChange {
         changes,
         plan,
         trees,
@@ -115,7 +115,7 @@ fn allow(
 }
 
 /// Makes the place, which no other commit may have used.
-fn begin(place: &Place) -> io::Result<Progress> {
+fn begin(place: &Place) -> io::Result<CommitProgress> {
     std::fs::create_dir_all(&place.dir)?;
     if journal::read(&place.dir)?.is_some() || Applied::load(&place.dir)?.is_some() {
         return Err(io::ErrorKind::AlreadyExists.into());
@@ -123,7 +123,7 @@ fn begin(place: &Place) -> io::Result<Progress> {
     // An attempt that was taken back may have left its signs.
     journal::remove(&place.dir)?;
     images::remove(&place.dir)?;
-    Progress::read(&place.dir, place.durable)
+    CommitProgress::read(&place.dir, place.durable)
 }
 
 fn prepare(
@@ -203,7 +203,7 @@ fn record(work: &mut Work) -> Result<Applied, CommitError> {
 
 /// Removes what is only needed until the record is there.
 fn tidy(work: &mut Work) -> io::Result<()> {
-    work.clear_stages(work::End::After)?;
+    work.clear_stages(work::DirSide::After)?;
     work.close()
 }
 

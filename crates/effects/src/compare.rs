@@ -24,7 +24,7 @@ const MOST_AT_ONCE: usize = 8_000;
 const MOST_DIVISIONS: usize = 8;
 
 /// Two texts, and which of their lines differ.
-pub(crate) struct Compared<'a> {
+pub(crate) struct ComparedTexts<'a> {
     pub(crate) before: Vec<&'a [u8]>,
     pub(crate) after: Vec<&'a [u8]>,
     gone: Vec<bool>,
@@ -47,7 +47,7 @@ pub(crate) struct ComparedLine {
     pub(crate) after: Option<usize>,
 }
 
-impl<'a> Compared<'a> {
+impl<'a> ComparedTexts<'a> {
     /// Compares them, and moves what can be moved to where people look for it.
     pub(crate) fn new(before: &'a [u8], after: &'a [u8]) -> Self {
         Self::with(before, after, true)
@@ -60,14 +60,14 @@ impl<'a> Compared<'a> {
 
     fn with(before: &'a [u8], after: &'a [u8], tidy: bool) -> Self {
         let input = InternedInput::new(before, after);
-        let mut marks = Marks {
+        let mut marks = DifferenceMarks {
             input: &input,
             tidy,
             gone: vec![false; input.before.len()],
             new: vec![false; input.after.len()],
         };
         marks.mark();
-        let Marks { gone, new, .. } = marks;
+        let DifferenceMarks { gone, new, .. } = marks;
         Self {
             before: lines(&input, &input.before),
             after: lines(&input, &input.after),
@@ -161,14 +161,14 @@ fn lines<'a>(input: &InternedInput<&'a [u8]>, tokens: &[Token]) -> Vec<&'a [u8]>
 }
 
 /// Marks what differs.
-struct Marks<'i, 'a> {
+struct DifferenceMarks<'i, 'a> {
     input: &'i InternedInput<&'a [u8]>,
     tidy: bool,
     gone: Vec<bool>,
     new: Vec<bool>,
 }
 
-impl Marks<'_, '_> {
+impl DifferenceMarks<'_, '_> {
     fn mark(&mut self) {
         let (before, after) = (0..self.gone.len(), 0..self.new.len());
         let part = self.trimmed(before.clone(), after.clone());

@@ -13,9 +13,9 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, openat,
 use rustix::io::Errno;
 use weighlock_confine::FileId;
 
-use crate::attributes::Attributes;
+use crate::attributes::FileAttributes;
 use crate::changes::{Change, Changes, Root, Source};
-use crate::commit::Index;
+use crate::commit::ImageIndex;
 use crate::error::Error;
 use crate::node::{Node, NodeKind, Time};
 
@@ -82,8 +82,8 @@ impl OpenedFile {
     }
 
     /// Its extended attributes.
-    pub(crate) fn attributes(&self) -> std::io::Result<Attributes> {
-        Attributes::read(&self.file)
+    pub(crate) fn attributes(&self) -> std::io::Result<FileAttributes> {
+        FileAttributes::read(&self.file)
     }
 
     /// Bytes it has.
@@ -175,7 +175,7 @@ impl OpenedFile {
 /// The name of a before-image.
 fn image(dir: &Path, change: &Change) -> Result<PathBuf, Error> {
     let number = change.image.ok_or_else(|| stale(change.path.path()))?;
-    let index = Index::load(dir).map_err(|error| unread(dir, error))?;
+    let index = ImageIndex::load(dir).map_err(|error| unread(dir, error))?;
     Ok(index.content(number).to_string().into())
 }
 

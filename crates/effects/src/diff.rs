@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::body::SideContent;
 use crate::changes::{Change, Changes, Kind};
-use crate::compare::{Compared, ComparedLine, HunkRange};
+use crate::compare::{ComparedLine, ComparedTexts, HunkRange};
 use crate::content::OpenedFile;
 use crate::error::Error;
 use crate::node::{Node, NodeKind, Raw};
@@ -160,7 +160,7 @@ impl Changes {
             more: None,
         };
         if let Some(Texts { before, after }) = &texts {
-            diff.fill(&Compared::new(before, after), page);
+            diff.fill(&ComparedTexts::new(before, after), page);
         }
         Ok(diff)
     }
@@ -170,7 +170,7 @@ impl Changes {
     pub fn counts(&self, index: usize) -> Option<(u64, u64)> {
         let (_, texts) = self.look(self.entries.get(index)?).ok()?;
         let Texts { before, after } = texts?;
-        let compared = Compared::roughly(&before, &after);
+        let compared = ComparedTexts::roughly(&before, &after);
         Some((compared.added(), compared.removed()))
     }
 
@@ -198,7 +198,7 @@ impl Changes {
 
 /// Compares two texts that are no run's; likely secrets are hidden.
 pub fn compare(before: &[u8], after: &[u8]) -> Vec<Hunk> {
-    let compared = Compared::new(before, after);
+    let compared = ComparedTexts::new(before, after);
     let secrets = Secrets::of(&compared.before, &compared.after);
     let shown = |span: &HunkRange| {
         let steps = compared.steps(span);
@@ -248,7 +248,7 @@ fn leads_to(node: Option<&Node>) -> Option<String> {
 }
 
 impl FileDiff {
-    fn fill(&mut self, compared: &Compared<'_>, page: Page) {
+    fn fill(&mut self, compared: &ComparedTexts<'_>, page: Page) {
         self.added = compared.added();
         self.removed = compared.removed();
         let secrets = (!page.reveal).then(|| Secrets::of(&compared.before, &compared.after));
@@ -283,7 +283,7 @@ fn hunk(span: &HunkRange, lines: Vec<Line>) -> Hunk {
     }
 }
 
-fn line(compared: &Compared<'_>, step: &ComparedLine, secrets: Option<&Secrets>) -> Line {
+fn line(compared: &ComparedTexts<'_>, step: &ComparedLine, secrets: Option<&Secrets>) -> Line {
     let bytes = match (step.before, step.after) {
         (_, Some(line)) => compared.after[line],
         (Some(line), None) => compared.before[line],

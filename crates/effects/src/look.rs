@@ -12,7 +12,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 
-use crate::attributes::Attributes;
+use crate::attributes::FileAttributes;
 use crate::node::{Node, NodeKind, Time};
 use crate::open::{is_forbidden, open_dir, open_file};
 
@@ -29,7 +29,7 @@ const TRIES: usize = 16;
 
 /// What stands at a name, in the live tree or in a layer.
 #[derive(Debug)]
-pub(crate) struct Seen {
+pub(crate) struct SeenFile {
     pub(crate) node: Node,
     /// What exactly it is.
     pub(crate) file_type: FileType,
@@ -57,7 +57,11 @@ pub(crate) enum ContentMode {
 }
 
 /// Returns what stands at a name, or `None`.
-pub(crate) fn look(dir: impl AsFd, name: &OsStr, content: ContentMode) -> io::Result<Option<Seen>> {
+pub(crate) fn look(
+    dir: impl AsFd,
+    name: &OsStr,
+    content: ContentMode,
+) -> io::Result<Option<SeenFile>> {
     for _ in 0..TRIES {
         let stat = match statx(
             &dir,
@@ -69,7 +73,7 @@ pub(crate) fn look(dir: impl AsFd, name: &OsStr, content: ContentMode) -> io::Re
             Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
             Err(error) => return Err(error.into()),
         };
-        let mut seen = Seen::new(&stat);
+        let mut seen = SeenFile::new(&stat);
         if seen.finish(&dir, name, content)? {
             return Ok(Some(seen));
         }
@@ -113,7 +117,7 @@ pub(crate) fn mtime(file: impl AsFd) -> io::Result<Time> {
     Ok(time(stat.stx_mtime.tv_sec, stat.stx_mtime.tv_nsec))
 }
 
-impl Seen {
+impl SeenFile {
     fn new(stat: &Statx) -> Self {
         let file_type = FileType::from_raw_mode(stat.stx_mode.into());
         let device = (stat.stx_rdev_major, stat.stx_rdev_minor);
@@ -167,7 +171,7 @@ impl Seen {
             return Ok(false);
         }
         self.node = node(&stat, self.node.kind);
-        let attributes = Attributes::read(&file)?;
+        let attributes = FileAttributes::read(&file)?;
         self.opaque = attributes.opaque && self.node.kind == NodeKind::Directory;
         self.whiteout = attributes.whiteout && self.is_empty_file();
         self.node.attributes = attributes.hash();

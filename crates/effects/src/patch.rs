@@ -8,7 +8,7 @@ use std::io::{self, Write};
 
 use crate::body::SideContent;
 use crate::changes::{Change, Changes, Kind};
-use crate::compare::{Compared, HunkRange};
+use crate::compare::{ComparedTexts, HunkRange};
 use crate::content::OpenedFile;
 use crate::diff::Side;
 use crate::error::Error;
@@ -197,7 +197,7 @@ impl PatchNames {
         let blob = |kept: Option<GitSide>| kept.map_or(Blob::Bytes(vec![]), |kept| kept.blob);
         match (blob(before), blob(after)) {
             (Blob::Bytes(before), Blob::Bytes(after)) if !has_nul(&before) && !has_nul(&after) => {
-                write_text(to, labels, &Compared::new(&before, &after))
+                write_text(to, labels, &ComparedTexts::new(&before, &after))
             }
             (before, after) => {
                 line(to, &[b"GIT binary patch"])?;
@@ -235,7 +235,7 @@ fn write_modes(to: &mut dyn Write, before: &str, after: &str) -> Result<(), Erro
 fn write_text(
     to: &mut dyn Write,
     (old, new): (Vec<u8>, Vec<u8>),
-    compared: &Compared<'_>,
+    compared: &ComparedTexts<'_>,
 ) -> Result<(), Error> {
     let spans = compared.spans();
     // A file that is empty has no hunks, and git wants no names then.
@@ -250,7 +250,11 @@ fn write_text(
     Ok(())
 }
 
-fn write_hunk(to: &mut dyn Write, compared: &Compared<'_>, span: &HunkRange) -> io::Result<()> {
+fn write_hunk(
+    to: &mut dyn Write,
+    compared: &ComparedTexts<'_>,
+    span: &HunkRange,
+) -> io::Result<()> {
     writeln!(to, "@@ -{} +{} @@", range(&span.before), range(&span.after))?;
     for step in compared.steps(span) {
         let (sign, text) = match (step.side, step.before, step.after) {

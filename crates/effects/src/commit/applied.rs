@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::images::{self, Index};
+use super::images::{self, ImageIndex};
 use super::journal;
 use super::work::{Work, gone_ok};
 use crate::changes::{Change, Changes, Kind, Root, Source};
@@ -78,7 +78,7 @@ impl Applied {
     }
 
     pub(crate) fn of(work: &mut Work) -> io::Result<Self> {
-        let index = Index::load(&images::dir_of(&work.place))?;
+        let index = ImageIndex::load(&images::dir_of(&work.place))?;
         let changes = work.changes.clone();
         let mut entries = changes.entries;
         for (number, change) in entries.iter_mut().enumerate() {

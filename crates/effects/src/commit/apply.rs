@@ -19,7 +19,7 @@ use super::handle::Handle;
 use super::images::write_back;
 use super::journal::{ExpectedFile, StepAction};
 use super::tree::Spot;
-use super::work::{End, Work, shift, swap};
+use super::work::{DirSide, Work, shift, swap};
 
 /// With a promise to outlive a loss of power each sign takes milliseconds, so
 /// that many share one.
@@ -48,7 +48,7 @@ impl Work {
             self.set_some(some)?;
         }
         self.verify()?;
-        self.settle_dirs(End::After)
+        self.settle_dirs(DirSide::After)
             .map_err(cannot("finish directories for", &place))
     }
 
@@ -167,7 +167,7 @@ impl Work {
         for step in steps {
             let path = self.steps[*step].path.clone();
             let done = self
-                .set(*step, End::After)
+                .set(*step, DirSide::After)
                 .map_err(cannot("change", path.path()))?;
             if !done {
                 return Err(self.conflict(*step, "it changed meanwhile"));
@@ -190,7 +190,7 @@ impl Work {
 
     /// Sets a file to what it should be in the end, or was in the beginning.
     /// Says no if it is another file by now.
-    pub(crate) fn set(&mut self, step: usize, end: End) -> io::Result<bool> {
+    pub(crate) fn set(&mut self, step: usize, end: DirSide) -> io::Result<bool> {
         let deed = self.steps[step].deed.clone();
         let (StepAction::Adjust { from, to, was, .. } | StepAction::Rewrite { from, to, was, .. }) =
             &deed
@@ -204,8 +204,8 @@ impl Work {
             return Ok(false);
         }
         let traits = match end {
-            End::Before => from,
-            End::After => to,
+            DirSide::Before => from,
+            DirSide::After => to,
         };
         if let StepAction::Rewrite { image, .. } = &deed {
             self.rewrite(step, *image, end, &handle)?;
@@ -214,12 +214,12 @@ impl Work {
         Ok(true)
     }
 
-    fn rewrite(&mut self, step: usize, image: u64, end: End, live: &Handle) -> io::Result<()> {
+    fn rewrite(&mut self, step: usize, image: u64, end: DirSide, live: &Handle) -> io::Result<()> {
         live.set_mode(live.node()?.mode | 0o600)?;
         let to = live.file(OpenOptions::new().write(true).truncate(true))?;
         match end {
-            End::Before => write_back(&self.place, image, &to),
-            End::After => {
+            DirSide::Before => write_back(&self.place, image, &to),
+            DirSide::After => {
                 let stage = self.stage(self.steps[step].anchor)?;
                 let new = Spot::new(&stage, format!("w{image}")).hold()?;
                 super::copy::copy(&new.file(OpenOptions::new().read(true))?, &to)

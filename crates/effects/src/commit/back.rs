@@ -17,7 +17,7 @@ use super::handle::Handle;
 use super::journal::{ExpectedFile, JournalStep, StepAction};
 use super::make::make_dir;
 use super::tree::{OpenDirs, Spot, names};
-use super::work::{End, Work, gone_ok, shift};
+use super::work::{DirSide, Work, gone_ok, shift};
 use super::{images, journal};
 use crate::changes::Change;
 use crate::node::{Node, NodeKind};
@@ -33,7 +33,7 @@ impl Work {
             self.undo(step)?;
         }
         self.forget_paths();
-        self.settle_dirs(End::Before)?;
+        self.settle_dirs(DirSide::Before)?;
         self.sync()?;
         self.progress.all_undone()?;
         self.clear()
@@ -41,7 +41,7 @@ impl Work {
 
     /// Removes all that was prepared.
     pub(crate) fn clear(&mut self) -> io::Result<()> {
-        self.clear_stages(End::Before)?;
+        self.clear_stages(DirSide::Before)?;
         images::remove(&self.place)?;
         journal::remove(&self.place)
     }
@@ -78,7 +78,7 @@ impl Work {
             StepAction::Rewrite { .. } | StepAction::Adjust { .. }
                 if self.progress.has_begun(step) =>
             {
-                self.set(step, End::Before).map(|_| ())
+                self.set(step, DirSide::Before).map(|_| ())
             }
             StepAction::Rewrite { .. } | StepAction::Adjust { .. } => Ok(()),
         }

@@ -29,7 +29,7 @@ pub(crate) fn dir_of(place: &Path) -> PathBuf {
 
 /// What is known of the images besides their content.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Index {
+pub(crate) struct ImageIndex {
     kept: BTreeMap<u64, ImageRecord>,
     /// When directories changed last before, by root.
     dirs: Vec<(usize, Raw, Time)>,
@@ -50,7 +50,7 @@ struct ImageRecord {
     same_as: Option<u64>,
 }
 
-impl Index {
+impl ImageIndex {
     pub(crate) fn load(images: &Path) -> io::Result<Self> {
         let text = std::fs::read(images.join(INDEX))?;
         Ok(serde_json::from_slice(&text)?)
@@ -83,7 +83,7 @@ impl Index {
 pub(crate) struct Images {
     path: PathBuf,
     dir: Rc<OwnedFd>,
-    index: Index,
+    index: ImageIndex,
     /// Files with more names than one, and their images.
     shared: HashMap<(u64, u64), u64>,
 }
@@ -96,7 +96,7 @@ impl Images {
         Ok(Self {
             path,
             dir,
-            index: Index::default(),
+            index: ImageIndex::default(),
             shared: HashMap::new(),
         })
     }

@@ -216,14 +216,14 @@ impl JournalWriter {
 /// One line of the progress.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Sign {
+enum ProgressEntry {
     Begun(usize),
     Back,
     Undone,
 }
 
 /// How far it is.
-pub(crate) struct Progress {
+pub(crate) struct CommitProgress {
     path: PathBuf,
     durable: bool,
     begun: HashSet<usize>,
@@ -231,7 +231,7 @@ pub(crate) struct Progress {
     undone: bool,
 }
 
-impl Progress {
+impl CommitProgress {
     pub(crate) fn read(dir: &Path, durable: bool) -> io::Result<Self> {
         let path = dir.join(PROGRESS);
         let mut found = Self {
@@ -241,11 +241,11 @@ impl Progress {
             back: false,
             undone: false,
         };
-        for sign in lines::<Sign>(&found.path)?.unwrap_or_default() {
+        for sign in lines::<ProgressEntry>(&found.path)?.unwrap_or_default() {
             match sign {
-                Sign::Begun(step) => _ = found.begun.insert(step),
-                Sign::Back => found.back = true,
-                Sign::Undone => found.undone = true,
+                ProgressEntry::Begun(step) => _ = found.begun.insert(step),
+                ProgressEntry::Back => found.back = true,
+                ProgressEntry::Undone => found.undone = true,
             }
         }
         Ok(found)
@@ -275,22 +275,22 @@ impl Progress {
     }
 
     pub(crate) fn all_undone(&self) -> io::Result<()> {
-        self.append([Sign::Undone])
+        self.append([ProgressEntry::Undone])
     }
 
     pub(crate) fn begin(&mut self, steps: &[usize]) -> io::Result<()> {
-        self.append(steps.iter().map(|step| Sign::Begun(*step)))?;
+        self.append(steps.iter().map(|step| ProgressEntry::Begun(*step)))?;
         self.begun.extend(steps);
         Ok(())
     }
 
     pub(crate) fn go_back(&mut self) -> io::Result<()> {
-        self.append([Sign::Back])?;
+        self.append([ProgressEntry::Back])?;
         self.back = true;
         Ok(())
     }
 
-    fn append(&self, signs: impl IntoIterator<Item = Sign>) -> io::Result<()> {
+    fn append(&self, signs: impl IntoIterator<Item = ProgressEntry>) -> io::Result<()> {
         // A line that was cut off must not take the next with it.
         let mut text = String::from("\n");
         for sign in signs {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::attributes::Attributes;
 use super::handle::{Handle, Traits};
-use super::images::Index;
+use super::images::ImageIndex;
 use super::tree::OpenDirs;
 use crate::changes::{Change, Source};
 use crate::node::{Node, NodeKind, Time};
@@ -15,7 +15,7 @@ pub(crate) enum Origin {
     Layer(OpenDirs),
     Images {
         dir: OpenDirs,
-        index: Index,
+        index: ImageIndex,
         times: HashMap<(usize, PathBuf), Time>,
     },
 }
@@ -26,7 +26,7 @@ impl Origin {
             Source::Upper(path) => Ok(Self::Layer(OpenDirs::open(&path.canonicalize()?)?)),
             Source::Live(_) => Err(io::ErrorKind::Unsupported.into()),
             Source::Images(path) => {
-                let index = Index::load(path)?;
+                let index = ImageIndex::load(path)?;
                 Ok(Self::Images {
                     dir: OpenDirs::open(&path.canonicalize()?)?,
                     times: index.dir_times(),

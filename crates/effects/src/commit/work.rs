@@ -11,7 +11,7 @@ use rustix::io::Errno;
 
 use super::error::{CommitError, cannot};
 use super::handle::Handle;
-use super::journal::{self, Anchor, Dir, DirTraits, JournalContents, JournalStep, Progress};
+use super::journal::{self, Anchor, CommitProgress, Dir, DirTraits, JournalContents, JournalStep};
 use super::tree::{OpenDirs, Spot, names};
 use crate::changes::Changes;
 use crate::node::NodeKind;
@@ -28,7 +28,7 @@ pub(crate) struct Work {
     pub(crate) steps: Vec<JournalStep>,
     /// Directories before what is in them.
     pub(crate) dirs: Vec<Dir>,
-    pub(crate) progress: Progress,
+    pub(crate) progress: CommitProgress,
 }
 
 impl Work {
@@ -48,7 +48,7 @@ impl Work {
             staged: None,
             steps: found.steps,
             dirs: found.dirs,
-            progress: Progress::read(place, durable).map_err(cannot("read", place))?,
+            progress: CommitProgress::read(place, durable).map_err(cannot("read", place))?,
         }))
     }
 
@@ -104,10 +104,10 @@ impl Work {
     }
 
     /// Makes the directories look as they should after all, or before all.
-    pub(crate) fn settle_dirs(&mut self, end: End) -> io::Result<()> {
+    pub(crate) fn settle_dirs(&mut self, end: DirSide) -> io::Result<()> {
         for dir in self.dirs.iter().rev() {
             // What stands in for a directory that was removed has its own.
-            if dir.removed && end == End::After {
+            if dir.removed && end == DirSide::After {
                 continue;
             }
             let found = gone_ok(self.trees[dir.root].handle(dir.path.path()))?;
@@ -125,7 +125,7 @@ impl Work {
 
     /// Removes all that is not at its place, and makes the directories that
     /// held it look as they should.
-    pub(crate) fn clear_stages(&mut self, end: End) -> io::Result<()> {
+    pub(crate) fn clear_stages(&mut self, end: DirSide) -> io::Result<()> {
         self.forget_paths();
         for anchor in self.anchors.clone() {
             let (root, path) = (anchor.root, anchor.path.path());
@@ -134,8 +134,8 @@ impl Work {
             };
             remove_stage(&dir, OsStr::new(&anchor.name))?;
             let mtime = match end {
-                End::Before => Some(anchor.mtime),
-                End::After => self.noted(root, path).map(|dir| dir.after.mtime),
+                DirSide::Before => Some(anchor.mtime),
+                DirSide::After => self.noted(root, path).map(|dir| dir.after.mtime),
             };
             if let Some(mtime) = mtime
                 && let Some(handle) = Handle::open(&dir, OsStr::new("."))?
@@ -172,12 +172,12 @@ impl Work {
 
 /// What directories should look like.
 #[derive(Clone, Copy, PartialEq)]
-pub(crate) enum End {
+pub(crate) enum DirSide {
     Before,
     After,
 }
 
-impl End {
+impl DirSide {
     fn of(self, dir: &Dir) -> DirTraits {
         match self {
             Self::Before => dir.before,

@@ -24,10 +24,10 @@ use weighlock_confine::FileId;
 use crate::changes::{Change, Changes, Kind, Refusal, Root, Source};
 use crate::commit::OWN;
 use crate::error::Error;
-use crate::look::{ContentMode, Seen, ctime, look, mtime};
+use crate::look::{ContentMode, SeenFile, ctime, look, mtime};
 use crate::node::{NodeKind, Time};
 use crate::open::{is_forbidden, names, open_below, open_root};
-use before::{Before, Trees};
+use before::{PathBefore, Trees};
 use refuse::Parent;
 pub(crate) use same::is_same;
 
@@ -65,7 +65,7 @@ struct RootScan<'a> {
     since: Time,
     upper: OwnedFd,
     trees: Trees,
-    todo: Vec<Task>,
+    todo: Vec<ScanTask>,
     entries: Vec<Change>,
     /// Directories of which only the time differs, until it is known whether
     /// that comes from a change in them.
@@ -78,7 +78,7 @@ struct RootScan<'a> {
 }
 
 /// A directory to be read.
-struct Task {
+struct ScanTask {
     path: PathBuf,
     /// Which of the trees below have it.
     trees: Vec<usize>,
@@ -141,7 +141,7 @@ impl<'a> RootScan<'a> {
         Ok(self.finish())
     }
 
-    fn visit(&mut self, task: &Task) -> io::Result<()> {
+    fn visit(&mut self, task: &ScanTask) -> io::Result<()> {
         let done = match &task.upper {
             Some(upper) => self.compare_all(task, upper),
             None => self.delete_all(task),
@@ -155,7 +155,7 @@ impl<'a> RootScan<'a> {
         }
     }
 
-    fn compare_all(&mut self, task: &Task, upper: &Upper) -> io::Result<()> {
+    fn compare_all(&mut self, task: &ScanTask, upper: &Upper) -> io::Result<()> {
         let Some(dir) = open_below(&self.upper, &task.path)? else {
             return Err(io::ErrorKind::NotFound.into());
         };
@@ -189,7 +189,7 @@ impl<'a> RootScan<'a> {
         Ok(())
     }
 
-    fn delete_all(&mut self, task: &Task) -> io::Result<()> {
+    fn delete_all(&mut self, task: &ScanTask) -> io::Result<()> {
         let below = self.trees.dirs(&task.trees, &task.path)?;
         for name in before::names_in(&below)? {
             if let Some(before) = before::find(&below, &name)? {
@@ -233,8 +233,8 @@ impl<'a> RootScan<'a> {
         &mut self,
         place: &LayerDir,
         path: PathBuf,
-        before: Before,
-        after: Seen,
+        before: PathBefore,
+        after: SeenFile,
     ) -> io::Result<()> {
         let was_dir = before.seen.node.kind == NodeKind::Directory;
         let is_dir = after.node.kind == NodeKind::Directory;
@@ -249,7 +249,7 @@ impl<'a> RootScan<'a> {
         Ok(())
     }
 
-    fn merge(&mut self, place: &LayerDir, path: PathBuf, before: Before, after: Seen) {
+    fn merge(&mut self, place: &LayerDir, path: PathBuf, before: PathBefore, after: SeenFile) {
         if self.is_swapped(place, &path, &before, &after) {
             self.swapped.push(path.clone());
         }
@@ -268,8 +268,8 @@ impl<'a> RootScan<'a> {
         &mut self,
         place: &LayerDir,
         path: PathBuf,
-        before: Before,
-        after: Seen,
+        before: PathBefore,
+        after: SeenFile,
     ) -> io::Result<()> {
         if before.seen.node.kind == NodeKind::Special {
             self.refuse(&path, &refuse::lost(&before.seen));
@@ -294,7 +294,7 @@ impl<'a> RootScan<'a> {
         Ok(())
     }
 
-    fn create(&mut self, place: &LayerDir, path: PathBuf, after: Seen) {
+    fn create(&mut self, place: &LayerDir, path: PathBuf, after: SeenFile) {
         let kind = match after.node.kind {
             NodeKind::Link => Kind::Link,
             _ => Kind::Created,
@@ -308,7 +308,7 @@ impl<'a> RootScan<'a> {
         self.note(place, path, kind, None, after);
     }
 
-    fn delete(&mut self, path: PathBuf, before: Before) {
+    fn delete(&mut self, path: PathBuf, before: PathBefore) {
         if self.is_too_deep(&path) {
             return;
         }
@@ -321,7 +321,7 @@ impl<'a> RootScan<'a> {
             return;
         }
         if before.seen.node.kind == NodeKind::Directory {
-            self.todo.push(Task {
+            self.todo.push(ScanTask {
                 path: path.clone(),
                 trees: before.dirs.clone(),
                 upper: None,
@@ -331,8 +331,8 @@ impl<'a> RootScan<'a> {
         self.entries.push(change);
     }
 
-    fn descend(&mut self, path: PathBuf, trees: Vec<usize>, after: &Seen) {
-        self.todo.push(Task {
+    fn descend(&mut self, path: PathBuf, trees: Vec<usize>, after: &SeenFile) {
+        self.todo.push(ScanTask {
             path,
             trees,
             upper: Some(Upper {
@@ -345,7 +345,13 @@ impl<'a> RootScan<'a> {
     /// Whether the live directory is not the one that was copied up. What is
     /// in it tells nothing: it is as old as it was elsewhere. No run can move a
     /// directory that was there before it.
-    fn is_swapped(&self, place: &LayerDir, path: &Path, before: &Before, after: &Seen) -> bool {
+    fn is_swapped(
+        &self,
+        place: &LayerDir,
+        path: &Path,
+        before: &PathBefore,
+        after: &SeenFile,
+    ) -> bool {
         let mut below = place.below.iter();
         let Some((_, dir)) = below.find(|(tree, _)| *tree == before.tree) else {
             return false;

@@ -3,7 +3,7 @@
 use rustix::fs::FileType;
 use weighlock_confine::Identity;
 
-use crate::look::Seen;
+use crate::look::SeenFile;
 use crate::node::{Node, NodeKind};
 
 /// Bytes of a path that the kernel takes, without the NUL at its end.
@@ -29,8 +29,8 @@ impl Parent {
 
 /// Returns why something may not be applied.
 pub(super) fn reason(
-    after: &Seen,
-    before: Option<&Seen>,
+    after: &SeenFile,
+    before: Option<&SeenFile>,
     parent: Parent,
     owner: Identity,
 ) -> Option<String> {
@@ -62,7 +62,7 @@ pub(super) fn reason(
 }
 
 /// Returns why something that stood there may not go.
-pub(super) fn lost(before: &Seen) -> String {
+pub(super) fn lost(before: &SeenFile) -> String {
     let what = special(before.file_type);
     format!("was {what}, which could not be brought back")
 }
