@@ -1,8 +1,8 @@
 //! Compound commands.
 
 use crate::arithmetic::PARENTHESES;
-use crate::cursor::{Parser, Result, Stop};
-use crate::word::Rules;
+use crate::cursor::{ParseStop, Parser, Result};
+use crate::word::WordRules;
 use crate::{Arm, CommandKind, List, MarkKind, Word};
 
 /// What begins a compound command, apart from parentheses.
@@ -43,7 +43,7 @@ impl Parser<'_> {
         if self.reserved && self.keyword(word) {
             return Ok(());
         }
-        Err(Stop("an unfinished command"))
+        Err(ParseStop("an unfinished command"))
     }
 
     /// Reads `(…)` or `((…))`.
@@ -122,11 +122,11 @@ impl Parser<'_> {
         let from = self.pos;
         let name = self.name();
         if name.is_empty() || self.text[from..].starts_with(|c: char| c.is_ascii_digit()) {
-            return Err(Stop("a variable whose name is not plain"));
+            return Err(ParseStop("a variable whose name is not plain"));
         }
         let next = self.peek();
         if self.pos < self.end && !crate::cursor::is_meta(next) {
-            return Err(Stop("a variable whose name is not plain"));
+            return Err(ParseStop("a variable whose name is not plain"));
         }
         self.blank();
         let words = self.values()?;
@@ -156,7 +156,7 @@ impl Parser<'_> {
             let before = self.pos;
             self.argument(&mut words)?;
             if self.pos == before {
-                return Err(Stop("an unfinished loop"));
+                return Err(ParseStop("an unfinished loop"));
             }
         }
     }
@@ -172,7 +172,7 @@ impl Parser<'_> {
         }
         self.expect("))", "an unclosed parenthesis")?;
         if expressions.len() != 3 {
-            return Err(Stop("a loop without three expressions"));
+            return Err(ParseStop("a loop without three expressions"));
         }
         self.blank();
         self.operator(";");
@@ -183,9 +183,9 @@ impl Parser<'_> {
     fn cases(&mut self) -> Result<CommandKind> {
         self.blank();
         let from = self.pos;
-        let word = self.word(Rules::SUBJECT)?;
+        let word = self.word(WordRules::SUBJECT)?;
         if self.pos == from {
-            return Err(Stop("a missing word"));
+            return Err(ParseStop("a missing word"));
         }
         self.newlines()?;
         self.reserved = true;
@@ -211,9 +211,9 @@ impl Parser<'_> {
         loop {
             self.blank();
             let from = self.pos;
-            patterns.push(self.word(Rules::MATCH)?);
+            patterns.push(self.word(WordRules::MATCH)?);
             if self.pos == from {
-                return Err(Stop("a missing pattern"));
+                return Err(ParseStop("a missing pattern"));
             }
             self.blank();
             if self.peek() == b'|' && self.peek_at(1) != b'|' && self.peek_at(1) != b'&' {

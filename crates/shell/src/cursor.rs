@@ -24,9 +24,9 @@ pub(crate) const BRACE_WORD_NODES: usize = 3;
 
 /// Why a text cannot be read on.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Stop(pub(crate) &'static str);
+pub(crate) struct ParseStop(pub(crate) &'static str);
 
-pub(crate) type Result<T> = std::result::Result<T, Stop>;
+pub(crate) type Result<T> = std::result::Result<T, ParseStop>;
 
 /// Reads a text, or a range of it, from left to right.
 pub(crate) struct Parser<'a> {
@@ -64,7 +64,7 @@ pub(crate) struct Notes {
 }
 
 /// A state to return to.
-pub(crate) struct Save {
+pub(crate) struct SavedState {
     pub(crate) pos: usize,
     end: usize,
     depth: usize,
@@ -161,7 +161,7 @@ impl<'a> Parser<'a> {
         if self.operator(wanted) {
             Ok(())
         } else {
-            Err(Stop(why))
+            Err(ParseStop(why))
         }
     }
 
@@ -241,7 +241,7 @@ impl<'a> Parser<'a> {
     /// Goes one level deeper for as long as `read` takes.
     pub(crate) fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         if self.depth >= MAX_DEPTH {
-            return Err(Stop("nesting that is too deep"));
+            return Err(ParseStop("nesting that is too deep"));
         }
         self.depth += 1;
         let result = read(self)?;
@@ -254,19 +254,22 @@ impl<'a> Parser<'a> {
         self.fuel = self
             .fuel
             .checked_sub(bytes)
-            .ok_or(Stop("text that is too ambiguous"))?;
+            .ok_or(ParseStop("text that is too ambiguous"))?;
         Ok(())
     }
 
     /// Pays for nodes of the tree.
     pub(crate) fn grow(&mut self, nodes: usize) -> Result<()> {
-        self.nodes = self.nodes.checked_sub(nodes).ok_or(Stop(TOO_COMPLEX))?;
+        self.nodes = self
+            .nodes
+            .checked_sub(nodes)
+            .ok_or(ParseStop(TOO_COMPLEX))?;
         Ok(())
     }
 
-    pub(crate) fn save(&self) -> Save {
+    pub(crate) fn save(&self) -> SavedState {
         let notes = &self.notes;
-        Save {
+        SavedState {
             pos: self.pos,
             end: self.end,
             depth: self.depth,
@@ -281,7 +284,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Returns to a state, and forgets what was noticed since.
-    pub(crate) fn restore(&mut self, save: &Save) {
+    pub(crate) fn restore(&mut self, save: &SavedState) {
         self.pos = save.pos;
         self.end = save.end;
         self.depth = save.depth;

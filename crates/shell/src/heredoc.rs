@@ -1,8 +1,8 @@
 //! Here-documents: texts that stand below the line that asks for them.
 
-use crate::cursor::{Parser, Result, Stop};
+use crate::cursor::{ParseStop, Parser, Result};
 use crate::dollar::Quoting;
-use crate::word::{Atoms, Rules};
+use crate::word::{Atoms, WordRules};
 use crate::{MarkKind, Piece, Word};
 
 /// More than this many on one line, and bash gives up.
@@ -30,17 +30,17 @@ impl Parser<'_> {
     pub(crate) fn here_document(&mut self, operator: usize, strip: bool) -> Result<Word> {
         self.blank();
         let start = self.pos;
-        let word = self.target(Rules::SUBJECT)?;
+        let word = self.target(WordRules::SUBJECT)?;
         let delimiter = word
             .literal()
-            .ok_or(Stop("a delimiter that is not plain"))?;
+            .ok_or(ParseStop("a delimiter that is not plain"))?;
         let raw = self.text[start..self.pos].replace("\\\n", "");
         let quoted = raw.contains(['\'', '"', '\\']);
         if self.pending.len() >= MAX_PENDING {
-            return Err(Stop("too many here-documents"));
+            return Err(ParseStop("too many here-documents"));
         }
         if delimiter.contains('\n') {
-            return Err(Stop("a delimiter of several lines"));
+            return Err(ParseStop("a delimiter of several lines"));
         }
         self.pending.push(Pending {
             operator,
@@ -152,14 +152,14 @@ impl Parser<'_> {
             let text = &self.text[body.start..body.end];
             let stripped = body.strip.then(|| strip_tabs(text));
             atoms.quoted(stripped.as_deref().unwrap_or(text));
-        } else if let Err(Stop(why)) = self.here_atoms(&mut atoms, body.strip) {
+        } else if let Err(ParseStop(why)) = self.here_atoms(&mut atoms, body.strip) {
             self.pos = body.end;
             let span = self.unknown(body.start, why);
             atoms.piece(Piece::Unknown(span));
         }
         self.pos = body.end;
         Word {
-            pieces: atoms.pieces(Rules::SUBJECT),
+            pieces: atoms.pieces(WordRules::SUBJECT),
             span: self.span(body.start),
         }
     }

@@ -1,8 +1,8 @@
 //! Operands of `${…}`: text with its own rules about quotes.
 
-use crate::cursor::{Parser, Result, Stop};
+use crate::cursor::{ParseStop, Parser, Result};
 use crate::dollar::Quoting;
-use crate::word::{Atoms, Rules};
+use crate::word::{Atoms, WordRules};
 use crate::{Operation, Piece, Word};
 
 /// What single quotes are in an operand.
@@ -39,7 +39,7 @@ impl Parser<'_> {
         self.nested(|inner| inner.operand_atoms(&mut atoms, stops, style))?;
         let span = self.span(start);
         Ok(Word {
-            pieces: atoms.pieces(Rules::PATTERN),
+            pieces: atoms.pieces(WordRules::PATTERN),
             span,
         })
     }
@@ -47,7 +47,7 @@ impl Parser<'_> {
     fn operand_atoms(&mut self, atoms: &mut Atoms, stops: &[u8], style: QuoteStyle) -> Result<()> {
         loop {
             if self.done() {
-                return Err(Stop("an unclosed brace"));
+                return Err(ParseStop("an unclosed brace"));
             }
             let byte = self.peek();
             if stops.contains(&byte) {
@@ -58,7 +58,7 @@ impl Parser<'_> {
                 _ if style == QuoteStyle::Bare => self.bare_part(atoms, stops)?,
                 b'$' if self.peek_at(1) == b'\'' => {
                     // Bash decodes this and then expands what comes out.
-                    return Err(Stop("a quote inside of double quotes"));
+                    return Err(ParseStop("a quote inside of double quotes"));
                 }
                 b'$' => self.dollar(atoms, Quoting::Double)?,
                 b'`' => self.backquote(atoms, Quoting::Double)?,
@@ -70,7 +70,7 @@ impl Parser<'_> {
                     atoms.quoted("\\'");
                 }
                 b'\\' if self.byte(self.pos + 1) == b'\'' => {
-                    return Err(Stop("an escaped quote in a quoted pattern"));
+                    return Err(ParseStop("an escaped quote in a quoted pattern"));
                 }
                 b'\\' => self.double_escape(atoms, b"$`\"\\}/"),
                 _ => {
@@ -132,7 +132,7 @@ impl Parser<'_> {
         }
         atoms.quoted("'");
         let inside = self.within(from, to, |inner| inner.text_atoms(atoms));
-        if let Err(Stop(why)) = inside {
+        if let Err(ParseStop(why)) = inside {
             let span = self.unknown(start, why);
             atoms.piece(Piece::Unknown(span));
         }

@@ -1,12 +1,12 @@
 //! `${…}` in all its forms.
 
 use crate::arithmetic::{SLICE, SUBSCRIPT};
-use crate::cursor::{Parser, Result, Stop, starts_name};
+use crate::cursor::{ParseStop, Parser, Result, starts_name};
 use crate::dollar::{Quoting, is_parameter};
 use crate::operand::QuoteStyle;
 use crate::{Operation, Parameter, Piece, Substitution, Word};
 
-const BAD: Stop = Stop("a bad substitution");
+const BAD: ParseStop = ParseStop("a bad substitution");
 
 impl Parser<'_> {
     /// Reads `${…}`.

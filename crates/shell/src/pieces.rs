@@ -2,10 +2,10 @@
 
 use crate::Piece;
 use crate::cursor::{in_name, starts_name};
-use crate::word::{Atom, Atoms, Rules, Tilde};
+use crate::word::{Atom, Atoms, Tilde, WordRules};
 
 impl Atoms {
-    pub(crate) fn pieces(self, rules: Rules) -> Vec<Piece> {
+    pub(crate) fn pieces(self, rules: WordRules) -> Vec<Piece> {
         let mut pieces = Vec::with_capacity(self.0.len());
         let last_close = self.0.iter().rposition(has_close).unwrap_or(0);
         let count = self.0.len();
@@ -55,7 +55,7 @@ struct UnquotedText<'a> {
 
 impl UnquotedText<'_> {
     /// Splits at tildes and patterns. `closes`: there is a `]` further on.
-    fn split(&self, rules: Rules, closes: bool, pieces: &mut Vec<Piece>) {
+    fn split(&self, rules: WordRules, closes: bool, pieces: &mut Vec<Piece>) {
         let bytes = self.text.as_bytes();
         let last_close = self.text.rfind(']').unwrap_or(0);
         let (mut from, mut at) = (0, 0);
@@ -88,7 +88,7 @@ impl UnquotedText<'_> {
         push(pieces, &self.text[from..], false);
     }
 
-    fn expands_tilde(&self, at: usize, rules: Rules) -> bool {
+    fn expands_tilde(&self, at: usize, rules: WordRules) -> bool {
         if at == 0 {
             return self.first;
         }
@@ -98,7 +98,7 @@ impl UnquotedText<'_> {
     }
 
     /// Returns where `~user` ends, unless a quote or an expansion is in it.
-    fn tilde(&self, at: usize, rules: Rules) -> Option<usize> {
+    fn tilde(&self, at: usize, rules: WordRules) -> Option<usize> {
         let colons = rules.tilde == Tilde::Value || self.value.is_some();
         let rest = &self.text[at..];
         let length = rest.find(|c| c == '/' || (colons && c == ':'));

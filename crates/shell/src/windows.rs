@@ -1,7 +1,7 @@
 //! What the shells of Windows have in common: commands, pipes, redirections.
 
-use crate::cursor::{Parser, Result, Stop};
-use crate::word::{Atoms, Rules};
+use crate::cursor::{ParseStop, Parser, Result};
+use crate::word::{Atoms, WordRules};
 use crate::{
     Command, CommandKind, Fd, Item, Joint, List, MarkKind, Piece, Pipeline, Redirect, Redirection,
     Simple, Word,
@@ -9,7 +9,7 @@ use crate::{
 
 /// What stands between commands.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Split {
+pub(crate) enum Separator {
     /// Nothing: a word goes on.
     None,
     /// One sign after which the next command begins.
@@ -24,7 +24,7 @@ pub(crate) enum Split {
 /// What differs.
 pub(crate) trait WindowsSyntax {
     /// Tells what is at a place, outside of quotes.
-    fn split(&self, parser: &Parser<'_>, at: usize) -> Split;
+    fn split(&self, parser: &Parser<'_>, at: usize) -> Separator;
     /// Steps over what separates words.
     fn blank(&self, parser: &mut Parser<'_>);
     /// Reads at least one character of a word.
@@ -38,7 +38,7 @@ impl Parser<'_> {
         let why = match self.windows_list(reader) {
             Ok(list) if self.pos >= self.end => return list,
             Ok(_) => "an unopened bracket",
-            Err(Stop(why)) => why,
+            Err(ParseStop(why)) => why,
         };
         self.restore(&save);
         self.nothing(why)
@@ -59,12 +59,12 @@ impl Parser<'_> {
             self.unstuck(reader, start)?;
             let (next, width) = match reader.split(self, self.pos) {
                 _ if self.pos >= self.end => return Ok(List { items }),
-                Split::Close => return Ok(List { items }),
-                Split::And => (Some(Joint::And), 2),
-                Split::Or => (Some(Joint::Or), 2),
-                Split::Pipe => (None, 1),
-                Split::Sequence(width) => (Some(Joint::Sequence), width),
-                Split::None => return Err(Stop("a syntax error")),
+                Separator::Close => return Ok(List { items }),
+                Separator::And => (Some(Joint::And), 2),
+                Separator::Or => (Some(Joint::Or), 2),
+                Separator::Pipe => (None, 1),
+                Separator::Sequence(width) => (Some(Joint::Sequence), width),
+                Separator::None => return Err(ParseStop("a syntax error")),
             };
             let from = self.pos;
             self.pos += width;
@@ -81,9 +81,9 @@ impl Parser<'_> {
 
     /// Makes sure that reading goes on.
     fn unstuck(&mut self, reader: &dyn WindowsSyntax, start: usize) -> Result<()> {
-        let stuck = self.pos == start && reader.split(self, self.pos) == Split::None;
+        let stuck = self.pos == start && reader.split(self, self.pos) == Separator::None;
         if stuck && self.pos < self.end {
-            Err(Stop("a syntax error"))
+            Err(ParseStop("a syntax error"))
         } else {
             Ok(())
         }
@@ -94,7 +94,7 @@ impl Parser<'_> {
         let mut simple = Simple::default();
         let mut redirections = vec![];
         let mut span = self.span(start);
-        while self.pos < self.end && reader.split(self, self.pos) == Split::None {
+        while self.pos < self.end && reader.split(self, self.pos) == Separator::None {
             match self.windows_redirection(reader)? {
                 Some(redirection) => redirections.push(redirection),
                 None => simple.words.push(self.windows_word(reader)?),
@@ -119,12 +119,12 @@ impl Parser<'_> {
                 self.byte(self.pos),
                 b' ' | b'\t' | b'\r' | b'\n' | b'<' | b'>'
             )
-            && reader.split(self, self.pos) == Split::None
+            && reader.split(self, self.pos) == Separator::None
         {
             reader.atom(self, &mut atoms)?;
         }
         if self.pos == start {
-            return Err(Stop("a missing word"));
+            return Err(ParseStop("a missing word"));
         }
         let span = self.span(start);
         Ok(Word {
@@ -198,7 +198,7 @@ impl Parser<'_> {
 }
 
 /// Patterns are found while reading, and nothing else is expanded later.
-const RULES: Rules = Rules::SUBJECT;
+const RULES: WordRules = WordRules::SUBJECT;
 
 fn push(items: &mut Vec<Item>, command: Command, joint: Joint, piped: bool) {
     let span = command.span;
