@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::rules::glob::{Glob, Split};
+use crate::rules::glob::{Glob, SplitPath};
 use crate::{LayerKind, Reason, Rules, Verdict};
 
 /// Deletions that are applied unasked at the most, where no file says another
@@ -234,7 +234,7 @@ enum Which<'a> {
 }
 
 fn judge<'a>(rules: &'a Rules, change: &Change, allowed: bool) -> Option<(Verdict, Which<'a>)> {
-    let path = Split::new(&change.path);
+    let path = SplitPath::new(&change.path);
     if path.is_root() && matches!(change.kind, ChangeKind::Deleted | ChangeKind::Renamed) {
         return Some((Verdict::Ask, Which::Root));
     }
@@ -248,7 +248,7 @@ fn judge<'a>(rules: &'a Rules, change: &Change, allowed: bool) -> Option<(Verdic
     }
     // There are file systems to which it is all the same.
     let lower = change.path.to_lowercase();
-    let lower = Split::new(&lower);
+    let lower = SplitPath::new(&lower);
     let repository = Repository::around(&change.path);
     let mut outside = change.path.starts_with(['/', '~']);
     let (mut named, mut default) = (false, None);
@@ -299,7 +299,7 @@ fn judge<'a>(rules: &'a Rules, change: &Change, allowed: bool) -> Option<(Verdic
 
 /// The directory of version control that holds a changed file.
 struct Repository<'p> {
-    path: Split<'p>,
+    path: SplitPath<'p>,
     /// Its last name.
     name: &'p str,
 }
@@ -310,7 +310,7 @@ impl<'p> Repository<'p> {
         for name in path.split('/') {
             end += name.len();
             if REPOSITORIES.contains(&name.to_lowercase().as_str()) && end < path.len() {
-                let path = Split::new(&path[..end]);
+                let path = SplitPath::new(&path[..end]);
                 return Some(Self { path, name });
             }
             end += 1;
@@ -364,7 +364,7 @@ impl ChangeRule {
         paths.join(", ")
     }
 
-    fn is_about(&self, change: &Change, path: &Split<'_>) -> bool {
+    fn is_about(&self, change: &Change, path: &SplitPath<'_>) -> bool {
         (self.kinds.is_empty() || self.kinds.contains(&change.kind))
             && self.paths.iter().any(|glob| glob.matches(path))
     }
@@ -375,7 +375,7 @@ impl ChangeRule {
     fn allows(
         &self,
         change: &Change,
-        path: &Split<'_>,
+        path: &SplitPath<'_>,
         repository: Option<&Repository<'_>>,
     ) -> bool {
         let reaches = |glob: &Glob| {
@@ -389,7 +389,7 @@ impl ChangeRule {
     }
 
     pub(crate) fn matches_path(&self, path: &str) -> bool {
-        let path = Split::new(path);
+        let path = SplitPath::new(path);
         self.paths.iter().any(|glob| glob.matches(&path))
     }
 }

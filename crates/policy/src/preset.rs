@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::rules::check::{Allowed, ToolCheck};
+use crate::rules::check::{AllowedPrograms, ToolCheck};
 use crate::rules::load;
 use crate::rules::matcher::TextMatcher;
 use crate::rules::rule::RuleSubject;
@@ -255,7 +255,7 @@ fn multi_user(settings: &Settings) -> Layer {
                 .collect(),
         ),
     };
-    let allowed = Allowed {
+    let allowed = AllowedPrograms {
         admins,
         users: settings.user_allowed_commands.clone(),
     };

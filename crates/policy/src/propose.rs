@@ -128,7 +128,7 @@ fn answers(pattern: &str, part: &Part, subject: &Subject<'_>, understand: &Under
 }
 
 fn of_command(part: &Part) -> Vec<Proposal> {
-    let Some(words) = Words::of(part) else {
+    let Some(words) = PartWords::of(part) else {
         return vec![];
     };
     let unknown = part.unknown.is_some();
@@ -155,7 +155,7 @@ fn is_too_wide(part: &Part) -> bool {
 }
 
 /// The words of a part, and what each of them is.
-struct Words<'a> {
+struct PartWords<'a> {
     program: &'a str,
     rest: Vec<(&'a str, WordRole)>,
 }
@@ -172,7 +172,7 @@ enum WordRole {
     Other,
 }
 
-impl<'a> Words<'a> {
+impl<'a> PartWords<'a> {
     /// Reads them; none where one is only known when it runs.
     fn of(part: &'a Part) -> Option<Self> {
         let mut words = part.argv.iter().map(Option::as_deref);
@@ -227,7 +227,7 @@ fn name(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)
 }
 
-fn exactly(words: &Words<'_>) -> Proposal {
+fn exactly(words: &PartWords<'_>) -> Proposal {
     Proposal {
         pattern: format!("{} $", words.pattern(|word, _| Some(quote(word)))),
         label: "Exactly this command".into(),
@@ -235,7 +235,7 @@ fn exactly(words: &Words<'_>) -> Proposal {
 }
 
 /// The same files, whatever else is said.
-fn same_files(part: &Part, words: &Words<'_>) -> Option<Proposal> {
+fn same_files(part: &Part, words: &PartWords<'_>) -> Option<Proposal> {
     let files: Vec<&str> = words.with(WordRole::Path).collect();
     let others = words.with(WordRole::Other).count();
     if files.is_empty() || others == 0 || !part.hosts.is_empty() {
@@ -256,7 +256,7 @@ fn same_files(part: &Part, words: &Words<'_>) -> Option<Proposal> {
 }
 
 /// Other files of the same directories.
-fn same_directories(part: &Part, words: &Words<'_>) -> Option<Proposal> {
+fn same_directories(part: &Part, words: &PartWords<'_>) -> Option<Proposal> {
     let mut paths = part.paths.iter();
     if !paths.all(|path| path.place == PlaceKind::Sandbox) {
         return None;
@@ -313,7 +313,7 @@ fn same_hosts(part: &Part) -> Option<Proposal> {
 
 /// The program with its subcommand, whatever follows; with its options first,
 /// and without.
-fn any_arguments(part: &Part, words: &Words<'_>) -> Vec<Proposal> {
+fn any_arguments(part: &Part, words: &PartWords<'_>) -> Vec<Proposal> {
     if part.unknown.is_some() {
         return first_word(words).into_iter().collect();
     }
@@ -339,7 +339,7 @@ fn any_arguments(part: &Part, words: &Words<'_>) -> Vec<Proposal> {
 
 /// What is not known is compared word by word, and the first often says what
 /// it is about.
-fn first_word(words: &Words<'_>) -> Option<Proposal> {
+fn first_word(words: &PartWords<'_>) -> Option<Proposal> {
     let (first, _) = words.rest.first()?;
     if is_option(first) || words.rest.len() < 2 {
         return None;

@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use crate::rules::glob::{Glob, Split, WordPattern};
+use crate::rules::glob::{Glob, SplitPath, WordPattern};
 
 /// The built-in list. A later pattern overrides an earlier one, and `!` makes
 /// an exception. A pattern without a slash is about names at any depth, one
@@ -258,7 +258,7 @@ impl SecretPattern {
         let kind = self.directory == is_directory || self.is_everything();
         kind && match &self.what {
             SecretMatcher::Name(word) => word.matches(name),
-            SecretMatcher::Path(glob) => glob.matches(&Split::new(path)),
+            SecretMatcher::Path(glob) => glob.matches(&SplitPath::new(path)),
         }
     }
 

@@ -46,7 +46,7 @@ const SIGNS: &[&str] = &[
 ];
 
 /// What may stand before a slash.
-enum Before {
+enum BeforeSlash {
     /// A value, so the slash divides.
     Value,
     /// Something that wants a value, so the slash opens a regular expression.
@@ -113,9 +113,9 @@ impl<'a> Lexer<'a> {
 
     fn slash(&mut self) -> Result {
         match self.before() {
-            Before::Value => self.sign(),
-            Before::Want => self.regex(),
-            Before::Unclear => {
+            BeforeSlash::Value => self.sign(),
+            BeforeSlash::Want => self.regex(),
+            BeforeSlash::Unclear => {
                 let line = self.text[self.at + 1..].split(|c| *c == '\n').next();
                 match line.is_some_and(|line| line.contains(&'/')) {
                     true => Err("a slash may divide or open a regular expression"),
@@ -125,18 +125,18 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    fn before(&self) -> Before {
+    fn before(&self) -> BeforeSlash {
         match self.tokens.last() {
             Some(AwkToken::Text(_) | AwkToken::Number | AwkToken::Regex | AwkToken::Sign("]")) => {
-                Before::Value
+                BeforeSlash::Value
             }
-            Some(AwkToken::Sign(")" | "++" | "--" | "$")) => Before::Unclear,
+            Some(AwkToken::Sign(")" | "++" | "--" | "$")) => BeforeSlash::Unclear,
             Some(AwkToken::Name(name, _)) => match name.as_str() {
-                "getline" | "length" | "exit" | "next" | "nextfile" => Before::Unclear,
-                name if KEYWORDS.contains(&name) => Before::Want,
-                _ => Before::Value,
+                "getline" | "length" | "exit" | "next" | "nextfile" => BeforeSlash::Unclear,
+                name if KEYWORDS.contains(&name) => BeforeSlash::Want,
+                _ => BeforeSlash::Value,
             },
-            Some(AwkToken::Newline | AwkToken::Sign(_)) | None => Before::Want,
+            Some(AwkToken::Newline | AwkToken::Sign(_)) | None => BeforeSlash::Want,
         }
     }
 

@@ -55,7 +55,7 @@ impl StartSearch {
     fn behind(&mut self, program: &Program, argv: &[Arg], program_at: usize) {
         for pattern in &program.runs {
             let steps: Vec<&str> = pattern.split_whitespace().collect();
-            let mut search = Search::new(&steps);
+            let mut search = PatternSearch::new(&steps);
             for (at, arg) in argv.iter().enumerate().skip(program_at + 1) {
                 let plain = !(search.after_option || search.doubtful);
                 if search.step(arg) && !std::mem::replace(&mut self.seen[at], true) {
@@ -70,7 +70,7 @@ impl StartSearch {
 }
 
 /// How far along a pattern of words one may be.
-struct Search<'a> {
+struct PatternSearch<'a> {
     steps: &'a [&'a str],
     /// `reached[n]`: the first `n` words of the pattern may have passed.
     reached: Vec<bool>,
@@ -80,7 +80,7 @@ struct Search<'a> {
     doubtful: bool,
 }
 
-impl<'a> Search<'a> {
+impl<'a> PatternSearch<'a> {
     fn new(steps: &'a [&'a str]) -> Self {
         let mut reached = vec![false; steps.len() + 1];
         reached[0] = true;

@@ -4,7 +4,7 @@
 use crate::shlex;
 use crate::{Blacklist, Subject};
 
-use super::Whole;
+use super::WholeText;
 
 /// One such test. It refuses or has no opinion.
 #[derive(Debug)]
@@ -14,7 +14,7 @@ pub(crate) enum ToolCheck {
     /// `terminal`: there must be a command.
     Empty,
     /// `terminal`: which programs administrators and others may start.
-    Allowed(Allowed),
+    Allowed(AllowedPrograms),
     /// `Bash`: what the command is for must be said.
     Description,
     /// `run_command`: the first word must be on the agent's list.
@@ -25,7 +25,7 @@ pub(crate) enum ToolCheck {
 
 /// Who may start which programs.
 #[derive(Debug)]
-pub(crate) struct Allowed {
+pub(crate) struct AllowedPrograms {
     /// For administrators and where there are no users; none means all.
     pub(crate) admins: Option<Vec<String>>,
     /// For everybody else.
@@ -42,7 +42,11 @@ pub(crate) struct ToolRefusal {
 }
 
 impl ToolCheck {
-    pub(crate) fn refuse(&self, subject: &Subject<'_>, whole: &Whole<'_>) -> Option<ToolRefusal> {
+    pub(crate) fn refuse(
+        &self,
+        subject: &Subject<'_>,
+        whole: &WholeText<'_>,
+    ) -> Option<ToolRefusal> {
         let refusal = |code: &str, text: String| {
             Some(ToolRefusal {
                 code: code.to_owned(),
@@ -110,7 +114,7 @@ pub(crate) fn not_on_list(word: &str, allow: &[String]) -> String {
     )
 }
 
-impl Allowed {
+impl AllowedPrograms {
     /// Returns the words to start without a shell, if that is how; or why the
     /// command may not run.
     pub(crate) fn argv(&self, subject: &Subject<'_>) -> Result<Option<Vec<String>>, ToolRefusal> {

@@ -41,7 +41,7 @@ pub(crate) fn what(
     match &raw.value {
         RawWhat::Patterns(list) => patterns(loader, verdict, raw.at, list),
         RawWhat::Table(table) => {
-            let table = Table {
+            let table = TestTable {
                 verdict,
                 at: raw.at,
                 raw: table,
@@ -99,7 +99,7 @@ fn patterns(
 }
 
 /// Tests in a table, as they were written.
-struct Table<'r> {
+struct TestTable<'r> {
     verdict: Verdict,
     at: usize,
     raw: &'r RawMatch,
@@ -107,7 +107,7 @@ struct Table<'r> {
     allows: bool,
 }
 
-impl Table<'_> {
+impl TestTable<'_> {
     /// Reads it, if it makes sense as a whole.
     fn read(&self, loader: &mut Loader<'_>) -> Option<RuleSubject> {
         let raw = self.raw;

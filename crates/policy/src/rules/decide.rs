@@ -2,7 +2,7 @@
 
 use super::glob::Bases;
 use super::rule::{Rule, RuleSubject};
-use super::{Match, Rules, Subject, Whole};
+use super::{Match, Rules, Subject, WholeText};
 use crate::verdict::Right;
 use crate::{Access, Decided, Facts, Judgement, Layer, LayerKind, Part, PartKind, Tried, Verdict};
 
@@ -132,7 +132,7 @@ pub(super) struct Bench<'a> {
     pub(super) rules: &'a Rules,
     pub(super) subject: &'a Subject<'a>,
     bases: Bases<'a>,
-    whole: Whole<'a>,
+    whole: WholeText<'a>,
     matched: Vec<bool>,
     pub(super) found: Vec<Finding>,
     /// For each layer, whether the text as a whole is on its list.
@@ -156,7 +156,7 @@ pub(super) struct Finding {
 /// The strictest that was said about one part so far: the first rule of each
 /// kind.
 #[derive(Default)]
-struct Heard {
+struct StrictestRules {
     reject: Option<usize>,
     /// Would be rejected if it is what it may be.
     perhaps: Option<usize>,
@@ -176,7 +176,7 @@ impl<'a> Bench<'a> {
             rules,
             subject,
             bases: subject.bases(),
-            whole: Whole::new(subject.text),
+            whole: WholeText::new(subject.text),
             matched: vec![false; rule_count + rules.grants.len()],
             found: vec![],
             listed: vec![false; rules.layers.len()],
@@ -274,10 +274,10 @@ impl<'a> Bench<'a> {
         }
     }
 
-    fn hear(&mut self, part: &Part) -> Heard {
-        let mut heard = Heard {
+    fn hear(&mut self, part: &Part) -> StrictestRules {
+        let mut heard = StrictestRules {
             default: self.default,
-            ..Heard::default()
+            ..StrictestRules::default()
         };
         let mut first = 0;
         for (l, layer) in self.rules.layers.iter().enumerate() {
@@ -321,7 +321,14 @@ impl<'a> Bench<'a> {
 
     /// Applies `otherwise`: an allow-list is about programs, and about parts
     /// that were not understood.
-    fn close(&mut self, l: usize, layer: &Layer, first: usize, part: &Part, heard: &mut Heard) {
+    fn close(
+        &mut self,
+        l: usize,
+        layer: &Layer,
+        first: usize,
+        part: &Part,
+        heard: &mut StrictestRules,
+    ) {
         let Some(otherwise) = layer.otherwise else {
             return;
         };
@@ -374,7 +381,7 @@ impl<'a> Bench<'a> {
 }
 
 /// Returns what a text matcher found, apart from the text it is in.
-fn find(matcher: &super::matcher::TextMatcher, whole: &Whole<'_>) -> Option<String> {
+fn find(matcher: &super::matcher::TextMatcher, whole: &WholeText<'_>) -> Option<String> {
     matcher.find(whole).map(str::to_owned)
 }
 

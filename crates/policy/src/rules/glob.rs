@@ -86,14 +86,14 @@ impl std::fmt::Display for WordPattern {
 pub(crate) struct Glob {
     text: String,
     /// What it is relative to.
-    base: Base,
+    base: GlobBase,
     /// One for each way to choose among `{a,b}`.
     ways: Vec<Vec<PathSegment>>,
 }
 
 /// What the beginning of a path pattern says about where it applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Base {
+enum GlobBase {
     /// `/etc/**`
     Root,
     /// `~/.ssh/**`
@@ -155,15 +155,18 @@ impl Glob {
             return Err("the path pattern is empty".into());
         }
         let (base, rest) = if pattern == "~" {
-            (Base::Home, "")
+            (GlobBase::Home, "")
         } else if let Some(rest) = pattern.strip_prefix("~/") {
-            (Base::Home, rest)
+            (GlobBase::Home, rest)
         } else if let Some(rest) = pattern.strip_prefix('/') {
-            (Base::Root, rest)
+            (GlobBase::Root, rest)
         } else if pattern == "**" || pattern.starts_with("**/") {
-            (Base::Anywhere, pattern)
+            (GlobBase::Anywhere, pattern)
         } else {
-            (Base::Sandbox, pattern.strip_prefix("./").unwrap_or(pattern))
+            (
+                GlobBase::Sandbox,
+                pattern.strip_prefix("./").unwrap_or(pattern),
+            )
         };
         if rest.split('/').any(|segment| segment == "..") {
             return Err(format!(
@@ -207,8 +210,8 @@ impl Glob {
     }
 
     /// Compares with a path as it is.
-    pub(crate) fn matches(&self, path: &Split<'_>) -> bool {
-        (self.base == Base::Anywhere || self.base == path.base)
+    pub(crate) fn matches(&self, path: &SplitPath<'_>) -> bool {
+        (self.base == GlobBase::Anywhere || self.base == path.base)
             && self.ways.iter().any(|way| walk(way, &path.names))
     }
 
@@ -225,21 +228,21 @@ impl Glob {
 }
 
 /// A path relative to the sandbox, or `~/…`, or absolute, taken apart.
-pub(crate) struct Split<'p> {
-    base: Base,
+pub(crate) struct SplitPath<'p> {
+    base: GlobBase,
     names: Vec<&'p str>,
 }
 
-impl<'p> Split<'p> {
+impl<'p> SplitPath<'p> {
     pub(crate) fn new(path: &'p str) -> Self {
         let (base, rest) = if path == "~" {
-            (Base::Home, "")
+            (GlobBase::Home, "")
         } else if let Some(rest) = path.strip_prefix("~/") {
-            (Base::Home, rest)
+            (GlobBase::Home, rest)
         } else if let Some(rest) = path.strip_prefix('/') {
-            (Base::Root, rest)
+            (GlobBase::Root, rest)
         } else {
-            (Base::Sandbox, path)
+            (GlobBase::Sandbox, path)
         };
         let names = names(rest).collect();
         Self { base, names }
@@ -254,7 +257,7 @@ impl<'p> Split<'p> {
 /// Characters that make a path in a command a pattern.
 const WILD: [char; 3] = ['*', '?', '['];
 
-impl Base {
+impl GlobBase {
     /// Returns the rest of a path behind the base, if it is there.
     fn cut<'p>(self, path: &'p str, bases: Bases<'_>) -> Option<&'p str> {
         let base = match self {
@@ -279,7 +282,7 @@ fn expand(pattern: &str) -> Result<Vec<String>, String> {
     let mut done = vec![];
     let mut open = vec![pattern.to_owned()];
     while let Some(next) = open.pop() {
-        let Some(Braces {
+        let Some(BracePattern {
             before,
             choices,
             after,
@@ -299,14 +302,14 @@ fn expand(pattern: &str) -> Result<Vec<String>, String> {
 }
 
 /// A pattern around one `{a,b}`.
-struct Braces<'p> {
+struct BracePattern<'p> {
     before: &'p str,
     choices: Vec<&'p str>,
     after: &'p str,
 }
 
 /// Finds the first innermost `{a,b}`.
-fn braces(pattern: &str) -> Result<Option<Braces<'_>>, String> {
+fn braces(pattern: &str) -> Result<Option<BracePattern<'_>>, String> {
     let Some(end) = pattern.find('}') else {
         return match pattern.contains('{') {
             true => Err(format!("`{pattern}` has a `{{` that is not closed")),
@@ -316,7 +319,7 @@ fn braces(pattern: &str) -> Result<Option<Braces<'_>>, String> {
     let Some(start) = pattern[..end].rfind('{') else {
         return Err(format!("`{pattern}` has a `}}` that is not opened"));
     };
-    Ok(Some(Braces {
+    Ok(Some(BracePattern {
         before: &pattern[..start],
         choices: pattern[start + 1..end].split(',').collect(),
         after: &pattern[end + 1..],

@@ -13,7 +13,7 @@ use super::loader::{LoadError, Loader};
 use super::raw::{At, OneOrMany, RawChange, RawRule, RawRules, Strict};
 use super::rule::{Rule, RuleSubject, Understand};
 use super::whom::Whom;
-use super::{Whole, glob::Bases};
+use super::{WholeText, glob::Bases};
 use crate::change::ChangeRule;
 use crate::{PartKind, Place, Verdict};
 
@@ -307,7 +307,10 @@ impl Loader<'_> {
         understand: &Understand<'_>,
     ) -> (bool, String) {
         if let RuleSubject::Text(matcher) = &rule.what {
-            return (matcher.find(&Whole::new(example)).is_some(), String::new());
+            return (
+                matcher.find(&WholeText::new(example)).is_some(),
+                String::new(),
+            );
         }
         let bases = Bases {
             root: Some(&self.place.root),

@@ -6,7 +6,7 @@ use regex::Regex;
 
 use super::glob::{Bases, Glob, WordPattern};
 use super::pattern::{Arguments, Opt, ProgramPattern};
-use super::{Match, Whole};
+use super::{Match, WholeText};
 use crate::{Access, Effect, Effects, Part, PartKind, Path, PlaceKind};
 
 /// Characters of a regular expression's match that a reason quotes.
@@ -326,7 +326,7 @@ fn start(found: &str) -> &str {
 
 impl TextMatcher {
     /// Returns what it found in the text.
-    pub(crate) fn find<'m>(&'m self, whole: &Whole<'m>) -> Option<&'m str> {
+    pub(crate) fn find<'m>(&'m self, whole: &WholeText<'m>) -> Option<&'m str> {
         match self {
             Self::Text(entries) => entries
                 .iter()

@@ -8,7 +8,7 @@ use super::Walk;
 
 /// What standard input brings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Feed {
+pub(super) struct StdinFeed {
     /// The text, where it is plain to see.
     pub(super) text: Option<Rc<str>>,
     /// Something from the network is in it.

@@ -36,7 +36,7 @@ use crate::effect::{Effect, Effects};
 use crate::part::{Facts, Link, Part, PartKind, Place};
 use crate::variables;
 use budget::{Budget, COMMAND, PART};
-use feed::Feed;
+use feed::StdinFeed;
 
 /// How deep the walk goes, over all texts in texts; the parser's own bound
 /// holds for each.
@@ -139,7 +139,7 @@ struct WalkState {
     /// `$1` and so on, where they are known.
     positional: Option<Rc<[Arg]>>,
     /// What standard input brings.
-    stdin: Feed,
+    stdin: StdinFeed,
     /// What comes now is sure to happen, in this shell, once.
     certain: bool,
     possible: bool,
@@ -209,7 +209,7 @@ impl<'p> Walk<'p> {
             state: WalkState {
                 cwd: Some(place.cwd.clone()),
                 positional: None,
-                stdin: Feed::default(),
+                stdin: StdinFeed::default(),
                 certain: true,
                 possible: false,
                 depth: 0,
@@ -337,7 +337,7 @@ impl<'p> Walk<'p> {
             let before = self.parts.len();
             self.compound(stage);
             let text = self.output(stage, feed.text.as_deref());
-            feed = Feed {
+            feed = StdinFeed {
                 text: text.map(Rc::from),
                 download: feed.download || self.downloaded(before),
                 paths: self.found.take().or(feed.paths),

@@ -55,7 +55,7 @@ pub(super) fn assignments(list: &List, redefined: &HashSet<String>) -> Vec<(Stri
         Piece::Arithmetic { expression, .. } => calculated(expression, found),
         _ => {}
     };
-    Each { command, piece }.list(list);
+    NodeVisitor { command, piece }.list(list);
     names.into_inner()
 }
 
@@ -68,7 +68,7 @@ pub(super) fn functions(list: &List) -> Vec<String> {
         }
     };
     let piece = |_: &Piece| {};
-    Each { command, piece }.list(list);
+    NodeVisitor { command, piece }.list(list);
     names
 }
 
@@ -210,7 +210,7 @@ pub(super) fn parameters(words: &[Word], found: &mut dyn FnMut(&str)) {
             found(&parameter.name);
         }
     };
-    let mut each = Each {
+    let mut each = NodeVisitor {
         command: |_: &Command| {},
         piece,
     };
@@ -287,12 +287,12 @@ impl Visit for Breeding<'_> {
 }
 
 /// Calls for every command and every piece of a word, however deep.
-struct Each<C, P> {
+struct NodeVisitor<C, P> {
     command: C,
     piece: P,
 }
 
-impl<C: FnMut(&Command), P: FnMut(&Piece)> Visit for Each<C, P> {
+impl<C: FnMut(&Command), P: FnMut(&Piece)> Visit for NodeVisitor<C, P> {
     fn command(&mut self, command: &Command) {
         (self.command)(command);
         command.inside(self);
@@ -305,7 +305,7 @@ impl<C: FnMut(&Command), P: FnMut(&Piece)> Visit for Each<C, P> {
 }
 
 fn each_simple(mut found: impl FnMut(&Simple)) -> impl Visit {
-    Each {
+    NodeVisitor {
         command: move |command: &Command| {
             if let CommandKind::Simple(simple) = &command.kind {
                 found(simple);
