@@ -46,7 +46,7 @@ impl Span {
 #[derive(Debug)]
 pub struct Spans {
     scan: MarkScanner,
-    walk: Walk,
+    walk: SpanWalk,
 }
 
 impl Spans {
@@ -54,7 +54,7 @@ impl Spans {
     pub fn new(nonce: &Nonce, offset: u64) -> Self {
         Self {
             scan: MarkScanner::new(nonce, offset),
-            walk: Walk {
+            walk: SpanWalk {
                 directory: None,
                 stage: ShellStage::Away,
                 end: offset,
@@ -126,7 +126,7 @@ impl Spans {
 }
 
 #[derive(Debug)]
-struct Walk {
+struct SpanWalk {
     directory: Option<PathBuf>,
     stage: ShellStage,
     /// Where the bytes seen end.
@@ -161,7 +161,7 @@ struct TypedCommand {
     ended: Option<u64>,
 }
 
-impl Walk {
+impl SpanWalk {
     fn part(&mut self, part: OutputPart<'_>) -> Option<Span> {
         match part {
             OutputPart::Plain(bytes, at) => {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::event::Event;
-use super::header::{Clock, Header};
+use super::header::{EventClock, Header};
 use super::index::Frame;
 use crate::Error;
 
@@ -23,7 +23,7 @@ pub struct EventReader {
     path: PathBuf,
     file: BufReader<File>,
     header: Header,
-    clock: Clock,
+    clock: EventClock,
     /// Where the next line begins in the file.
     position: u64,
     /// The time of the event before.
@@ -76,7 +76,7 @@ impl EventReader {
 
     /// Whether times count from the beginning.
     pub(super) fn absolute(&self) -> bool {
-        self.clock == Clock::Start
+        self.clock == EventClock::Start
     }
 
     fn read(&mut self) -> Result<Option<Event>, Error> {
@@ -101,7 +101,7 @@ impl EventReader {
     }
 
     fn timed(&mut self, mut event: Event) -> Event {
-        if self.clock == Clock::Before {
+        if self.clock == EventClock::Before {
             event.time = event.time.saturating_add(self.last);
         }
         self.last = event.time;
@@ -128,7 +128,7 @@ pub fn first_line(from: &mut impl BufRead, path: &Path) -> Result<Vec<u8>, Error
     begin(from, path).map(|(line, ..)| line)
 }
 
-fn begin(from: &mut impl BufRead, path: &Path) -> Result<(Vec<u8>, Header, Clock), Error> {
+fn begin(from: &mut impl BufRead, path: &Path) -> Result<(Vec<u8>, Header, EventClock), Error> {
     let mut line = vec![];
     let read = from.take(FIRST_BYTES).read_until(b'\n', &mut line);
     read.map_err(|source| unread(path, source))?;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::event::{Event, EventKind};
 use super::header::{Header, Size};
 use super::read::EventReader;
-use super::text::Text;
+use super::text::TextDecoder;
 use crate::Error;
 
 /// Bytes of text in one event. Longer output becomes several, so that a line
@@ -31,7 +31,7 @@ pub struct Recorder {
     offset: Duration,
     /// The time of the last event.
     last: Duration,
-    output: Text,
+    output: TextDecoder,
     line: String,
 }
 
@@ -49,7 +49,7 @@ impl Recorder {
             position: 0,
             offset: Duration::ZERO,
             last: Duration::ZERO,
-            output: Text::default(),
+            output: TextDecoder::default(),
             line: header.line(),
         };
         recorder.flush()?;
@@ -84,7 +84,7 @@ impl Recorder {
             position,
             offset: last + pause,
             last,
-            output: Text::default(),
+            output: TextDecoder::default(),
             line: String::new(),
         })
     }
