@@ -35,7 +35,7 @@ pub(crate) struct Bounds {
 
 /// One thing for each kind of bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Each<T> {
+pub(crate) struct PerController<T> {
     pub(crate) memory: T,
     pub(crate) processes: T,
     pub(crate) cpu: T,
@@ -43,7 +43,7 @@ pub(crate) struct Each<T> {
 
 /// Which version of control groups holds each bound, or why none does.
 /// `ENODEV`: the kernel offers none here.
-pub(crate) type Held = Each<Result<Version, Errno>>;
+pub(crate) type Held = PerController<Result<Version, Errno>>;
 
 /// The two interfaces that Linux has for control groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,7 +54,7 @@ pub(crate) enum Version {
 
 /// Which bounds were met so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Exceeded {
+pub(crate) struct ExceededBounds {
     /// Something inside was killed for want of memory.
     pub(crate) memory: bool,
     /// Something inside could not be started.
@@ -63,11 +63,11 @@ pub(crate) struct Exceeded {
 
 /// The control group of one run.
 pub(crate) struct Cgroup {
-    groups: Each<Result<ControlGroup, Errno>>,
+    groups: PerController<Result<ControlGroup, Errno>>,
     /// Those that we made: each one once, whatever it holds.
     dirs: Vec<PathBuf>,
-    kills: Option<Counter>,
-    refusals: Option<Counter>,
+    kills: Option<EventCounter>,
+    refusals: Option<EventCounter>,
 }
 
 /// Where one kind of bound is held.
@@ -98,8 +98,8 @@ impl Cgroup {
             open(group.as_ref().ok()?)
         };
         Self {
-            kills: counter(&groups.memory, Counter::of_kills),
-            refusals: counter(&groups.processes, Counter::of_refusals),
+            kills: counter(&groups.memory, EventCounter::of_kills),
+            refusals: counter(&groups.processes, EventCounter::of_refusals),
             groups,
             dirs,
         }
@@ -151,15 +151,18 @@ impl Cgroup {
     /// stays so until [`Cgroup::exceeded`] is asked. In v1 nothing is heard of
     /// processes: at least Linux 6.18 counts but does not tell.
     pub(crate) fn watched(&self) -> impl Iterator<Item = PollFd<'_>> {
-        self.kills.iter().chain(&self.refusals).map(Counter::polled)
+        self.kills
+            .iter()
+            .chain(&self.refusals)
+            .map(EventCounter::polled)
     }
 
     /// Returns which bounds were met. Must be asked when the command has
     /// ended, too: in v1 we hear of memory a moment before the kernel kills,
     /// and not at all of processes.
-    pub(crate) fn exceeded(&self) -> Exceeded {
-        let met = |counter: &Option<Counter>| counter.as_ref().is_some_and(Counter::rose);
-        Exceeded {
+    pub(crate) fn exceeded(&self) -> ExceededBounds {
+        let met = |counter: &Option<EventCounter>| counter.as_ref().is_some_and(EventCounter::rose);
+        ExceededBounds {
             memory: met(&self.kills),
             processes: met(&self.refusals),
         }
@@ -222,7 +225,7 @@ impl ControlGroup {
 }
 
 /// A number that the kernel counts up, and a way to hear when it did.
-struct Counter {
+struct EventCounter {
     /// Kept open: polling tells what changed since the last read of the same
     /// open file.
     file: OwnedFd,
@@ -231,7 +234,7 @@ struct Counter {
     bell: Option<OwnedFd>,
 }
 
-impl Counter {
+impl EventCounter {
     fn of_kills(group: &ControlGroup) -> Option<Self> {
         let ControlGroup { version, dir } = group;
         match version {
@@ -288,17 +291,17 @@ impl Counter {
     }
 }
 
-impl<T> Each<T> {
-    fn map<U>(self, mut change: impl FnMut(T) -> U) -> Each<U> {
-        Each {
+impl<T> PerController<T> {
+    fn map<U>(self, mut change: impl FnMut(T) -> U) -> PerController<U> {
+        PerController {
             memory: change(self.memory),
             processes: change(self.processes),
             cpu: change(self.cpu),
         }
     }
 
-    fn as_ref(&self) -> Each<&T> {
-        Each {
+    fn as_ref(&self) -> PerController<&T> {
+        PerController {
             memory: &self.memory,
             processes: &self.processes,
             cpu: &self.cpu,

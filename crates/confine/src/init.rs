@@ -27,7 +27,7 @@ use crate::line::{Built, InitChannel, InitPlan, MAX_ANSWER, Note, Notice};
 use crate::network::{name_host, raise_loopback};
 use crate::privilege;
 use crate::profile::{Access, Identity, Mount, Network, Profile, Rung, Writes};
-use crate::root::{self, Failed, Root, failed};
+use crate::root::{self, Failed, NewRoot, failed};
 use crate::seccomp::{SeccompFilter, Sockets};
 use crate::system::{DEVICES, PRIVATE, SYSTEM};
 use crate::terminal::{self, PtyPair};
@@ -38,7 +38,7 @@ const TELL_EVERY: u64 = 1024 * 1024;
 
 /// In what the keeper made this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Start {
+pub(crate) enum InitStart {
     /// Namespaces of all kinds but users', by root.
     AsRoot,
     /// Namespaces of all kinds, by this ordinary user.
@@ -52,9 +52,9 @@ pub(crate) enum Start {
 
 /// What could be built before the order came.
 struct Ahead {
-    start: Start,
+    start: InitStart,
     /// `None` where there is no root of its own.
-    root: Option<Root>,
+    root: Option<NewRoot>,
     /// Why the host's name can be seen, if it can.
     hostname: Option<String>,
     fence: Fence,
@@ -72,7 +72,7 @@ struct PrivateDir {
 /// Prepares this process, waits for its order, and then serves as init until
 /// nothing is left inside.
 pub(crate) fn serve(
-    start: Start,
+    start: InitStart,
     network: Network,
     lender: Option<OwnedFd>,
     line: &InitChannel,
@@ -84,7 +84,7 @@ pub(crate) fn serve(
         Ok(ahead) => ahead,
         Err(failure) => give_up(line, Notice::Unready(failure.to_string())),
     };
-    let rung = ahead.root.as_ref().map_or(Rung::Landlock, Root::rung);
+    let rung = ahead.root.as_ref().map_or(Rung::Landlock, NewRoot::rung);
     line.tell(&[Notice::Prepared(rung)]);
     let mut plan = match line.receive_order() {
         Ok(Some(order)) => order,
@@ -111,8 +111,8 @@ pub(crate) fn serve(
         Rung::SharedProc | Rung::Full => (None, Some(built)),
     };
     let (master, stdio) = match terminal {
-        Some(PtyPair { master, slave }) => (Some(master), Given::Terminal(slave)),
-        None => (None, Given::Files(stdio)),
+        Some(PtyPair { master, slave }) => (Some(master), CommandStdio::Terminal(slave)),
+        None => (None, CommandStdio::Files(stdio)),
     };
     let ready = |built| {
         let with = master.as_ref().map(AsFd::as_fd);
@@ -145,12 +145,12 @@ fn let_go(line: &InitChannel, lender: Option<&OwnedFd>) -> io::Result<()> {
 
 /// Does what does not depend on the run.
 fn prepare(
-    start: Start,
+    start: InitStart,
     network: Network,
     lender: Option<OwnedFd>,
     line: &InitChannel,
 ) -> Result<Ahead, Failed> {
-    if let Start::AsUser(user) = start {
+    if let InitStart::AsUser(user) = start {
         privilege::map(user).map_err(failed("enter a user namespace"))?;
     }
     die_with_the_keeper(line).map_err(failed("be bound to the keeper"))?;
@@ -162,7 +162,7 @@ fn prepare(
     privilege::leave_keyring().map_err(failed("leave the keyring"))?;
     privilege::bound_capabilities().map_err(failed("give up privileges"))?;
     limits::bound_alike().map_err(failed("set limits"))?;
-    let bare = matches!(start, Start::Bare { .. });
+    let bare = matches!(start, InitStart::Bare { .. });
     let hostname = match bare {
         true => None,
         // Some filters of system calls refuse it, and walls stand without.
@@ -175,9 +175,9 @@ fn prepare(
         if network == Network::Off {
             raise_loopback().map_err(failed("raise the loopback"))?;
         }
-        Some(Root::prepare(lender)?)
+        Some(NewRoot::prepare(lender)?)
     };
-    let rung = root.as_ref().map_or(Rung::Landlock, Root::rung);
+    let rung = root.as_ref().map_or(Rung::Landlock, NewRoot::rung);
     let private = match bare {
         true => vec![],
         false => private_dirs().map_err(failed("open the temporary directories"))?,
@@ -312,17 +312,17 @@ fn settle_in(plan: &mut InitPlan) {
 }
 
 /// Makes us the user that the run is. Returns whether nobody else is known.
-fn become_the_run(start: Start, profile: &Profile) -> Result<bool, Failed> {
+fn become_the_run(start: InitStart, profile: &Profile) -> Result<bool, Failed> {
     match start {
         // Not asked of the kernel: root of a rootless container looks like the
         // host's root from here.
-        Start::AsUser(_) => return Ok(true),
-        Start::Bare { root: false } => return Ok(false),
-        Start::AsRoot | Start::Bare { root: true } => {}
+        InitStart::AsUser(_) => return Ok(true),
+        InitStart::Bare { root: false } => return Ok(false),
+        InitStart::AsRoot | InitStart::Bare { root: true } => {}
     }
     privilege::become_user(profile.identity).map_err(failed("become an ordinary user"))?;
     let entered = match start {
-        Start::AsRoot => privilege::enter_user_namespace().ok(),
+        InitStart::AsRoot => privilege::enter_user_namespace().ok(),
         _ => None,
     };
     if let Some(user) = entered {
@@ -487,23 +487,23 @@ fn die_with_the_keeper(line: &InitChannel) -> io::Result<()> {
 }
 
 /// What the command is given to read and write.
-enum Given {
+enum CommandStdio {
     Files(Vec<OwnedFd>),
     Terminal(OwnedFd),
 }
 
-fn launch(plan: InitPlan, given: Given) -> io::Result<Pid> {
+fn launch(plan: InitPlan, given: CommandStdio) -> io::Result<Pid> {
     limits::give_way()?;
     // Whatever we hold, the command gets three descriptors and no more.
     close_range(3, RawFd::MAX, libc::CLOSE_RANGE_CLOEXEC)?;
     let mut command = Command::new(&plan.argv[0]);
     command.args(&plan.argv[1..]).env_clear().envs(plan.env);
     let files = match given {
-        Given::Files(files) => {
+        CommandStdio::Files(files) => {
             command.process_group(0);
             files
         }
-        Given::Terminal(slave) => {
+        CommandStdio::Terminal(slave) => {
             // SAFETY: these are single system calls; nothing is allocated and
             // no lock is taken, and we have one thread.
             unsafe { command.pre_exec(terminal::take) };

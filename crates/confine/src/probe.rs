@@ -21,7 +21,7 @@ use crate::fork::{Cloned, clone, exit};
 use crate::privilege::{is_root, make_lender, map, own};
 use crate::root::{Failed, failed, lent_overlay, overlay};
 use crate::tree::{Exit, readable_within, wait};
-use fix::Host;
+use fix::HostFacts;
 use tries::{AppliesTo, TRIES, Try};
 
 /// Each is a handful of system calls; the slowest, building the walls, takes
@@ -49,7 +49,7 @@ pub struct Primitive {
 
 /// Tries everything. The caller must be single-threaded.
 pub fn probe() -> Vec<Primitive> {
-    let host = Host::look();
+    let host = HostFacts::look();
     let who = if is_root() {
         AppliesTo::Root
     } else {
@@ -93,7 +93,7 @@ fn keep_marks(upper: &Path) -> Result<(), ProbeFailure> {
 }
 
 impl Try {
-    fn primitive(&self, came_out: Result<String, ProbeFailure>, host: &Host) -> Primitive {
+    fn primitive(&self, came_out: Result<String, ProbeFailure>, host: &HostFacts) -> Primitive {
         let mut primitive = Primitive {
             name: self.name.into(),
             ok: came_out.is_ok(),

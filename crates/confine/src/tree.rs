@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::cgroup::{Bounds, Cgroup, Held};
 use crate::enforced::Enforced;
 use crate::fork::{Cloned, clone};
-use crate::init::{self, Start};
+use crate::init::{self, InitStart};
 use crate::line::{InitChannel, InitPlan, Note, Notice};
 use crate::machine::Alarm;
 use crate::members::{self, Member};
@@ -109,7 +109,7 @@ pub struct Spare {
 }
 
 /// A tree whose walls are being built.
-struct Ordered {
+struct PendingTree {
     tree: Tree,
     why: Option<String>,
     held: Option<Held>,
@@ -135,9 +135,9 @@ impl Spare {
     fn with(network: Network) -> Result<Self, Error> {
         let root = is_root();
         let (start, namespaces) = if root {
-            (Start::AsRoot, NAMESPACES)
+            (InitStart::AsRoot, NAMESPACES)
         } else {
-            (Start::AsUser(own()), NAMESPACES | libc::CLONE_NEWUSER)
+            (InitStart::AsUser(own()), NAMESPACES | libc::CLONE_NEWUSER)
         };
         let namespaces = match network {
             Network::Off => namespaces | libc::CLONE_NEWNET,
@@ -150,7 +150,7 @@ impl Spare {
                 tree,
             }),
             Err(refused) => Ok(Self {
-                tree: Tree::sprout(Start::Bare { root }, 0, network).map_err(Error::Prepare)?,
+                tree: Tree::sprout(InitStart::Bare { root }, 0, network).map_err(Error::Prepare)?,
                 why: Some(refused.to_string()),
             }),
         }
@@ -167,7 +167,7 @@ impl Spare {
     }
 }
 
-impl Ordered {
+impl PendingTree {
     /// Lets the program start.
     fn go(self, plan: &InitPlan, stdio: &[OwnedFd]) -> Result<Grown, Error> {
         let Self { tree, why, held } = self;
@@ -189,7 +189,7 @@ impl Ordered {
     }
 }
 
-/// What a run has of its own. Users are another matter, see [`Start`]; the
+/// What a run has of its own. Users are another matter, see [`InitStart`]; the
 /// cgroup's is entered when the cgroup is.
 const NAMESPACES: libc::c_int =
     libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
@@ -232,7 +232,7 @@ impl Tree {
     }
 
     /// Has the walls built, and limits what is inside; nothing runs yet.
-    fn order(spare: Spare, plan: &InitPlan) -> Result<Ordered, Error> {
+    fn order(spare: Spare, plan: &InitPlan) -> Result<PendingTree, Error> {
         let Spare { mut tree, why } = spare;
         if tree.rung < plan.profile.minimum {
             return Err(Error::Weak {
@@ -243,18 +243,18 @@ impl Tree {
         tree.line.order(plan).map_err(Error::Prepare)?;
         // While the rest of the walls is built.
         let held = tree.limit(&plan.profile);
-        Ok(Ordered { tree, why, held })
+        Ok(PendingTree { tree, why, held })
     }
 
     /// Makes the first process and waits until it is prepared.
-    fn sprout(start: Start, namespaces: libc::c_int, network: Network) -> io::Result<Self> {
+    fn sprout(start: InitStart, namespaces: libc::c_int, network: Network) -> io::Result<Self> {
         let (line, theirs) = InitChannel::pair()?;
         let lender = match start {
             // Where it cannot be had, root's own directories cannot be used.
-            Start::AsRoot => lender(),
-            Start::AsUser(_) | Start::Bare { .. } => None,
+            InitStart::AsRoot => lender(),
+            InitStart::AsUser(_) | InitStart::Bare { .. } => None,
         };
-        if let Start::Bare { .. } = start {
+        if let InitStart::Bare { .. } = start {
             set_child_subreaper(Some(getpid()))?;
         }
         let made = clone(namespaces)

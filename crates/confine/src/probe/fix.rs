@@ -9,7 +9,7 @@ use crate::privilege::{is_root, own};
 
 /// What a host says about itself, as far as it explains a refusal.
 #[derive(Default)]
-pub(super) struct Host {
+pub(super) struct HostFacts {
     root: bool,
     uid: u32,
     /// Of this very program, for profiles that name it.
@@ -45,7 +45,7 @@ pub(super) struct Host {
 const ADMIN: u64 = 1 << 21;
 const NET_ADMIN: u64 = 1 << 12;
 
-impl Host {
+impl HostFacts {
     pub(super) fn look() -> Self {
         let status = read("/proc/self/status");
         let field = |name: &str| {
@@ -407,7 +407,7 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(host: &Host, step: ProbeStep, errno: i32, want: &str) {
+    fn check(host: &HostFacts, step: ProbeStep, errno: i32, want: &str) {
         let refusal = ProbeFailure {
             step,
             errno: Some(errno),
@@ -421,7 +421,7 @@ mod tests {
 
     #[test]
     fn the_same_error_means_something_else_in_each_step() {
-        let user = Host::default();
+        let user = HostFacts::default();
         check(
             &user,
             ProbeStep::UserNamespace,
@@ -444,14 +444,14 @@ mod tests {
         check(&user, ProbeStep::Mount, libc::ENOSYS, "5.12");
         check(&user, ProbeStep::Proc, libc::EPERM, "systempaths");
 
-        let initial = Host {
+        let initial = HostFacts {
             initial: true,
-            ..Host::default()
+            ..HostFacts::default()
         };
         check(&initial, ProbeStep::PivotRoot, libc::EINVAL, "initramfs");
-        let ubuntu = Host {
+        let ubuntu = HostFacts {
             apparmor: true,
-            ..Host::default()
+            ..HostFacts::default()
         };
         check(&ubuntu, ProbeStep::Mount, libc::EACCES, "apparmor_restrict");
         check(
@@ -460,9 +460,9 @@ mod tests {
             libc::EINVAL,
             "no mount that can",
         );
-        let filtered = Host {
+        let filtered = HostFacts {
             filtered: true,
-            ..Host::default()
+            ..HostFacts::default()
         };
         check(&filtered, ProbeStep::PivotRoot, libc::EPERM, "seccomp=");
         check(
@@ -472,12 +472,12 @@ mod tests {
             "RestrictNames",
         );
 
-        let root = Host {
+        let root = HostFacts {
             root: true,
-            ..Host::default()
+            ..HostFacts::default()
         };
         check(&root, ProbeStep::Namespace, libc::EPERM, "CAP_SYS_ADMIN");
-        let admin = Host {
+        let admin = HostFacts {
             admin: true,
             ..root
         };
@@ -488,7 +488,7 @@ mod tests {
             libc::EINVAL,
             "CONFIG_NAMESPACES",
         );
-        let in_memory = Host {
+        let in_memory = HostFacts {
             memory: true,
             ..admin
         };

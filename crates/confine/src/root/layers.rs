@@ -15,7 +15,7 @@ use rustix::mount::{
 };
 
 use super::mounts::{clone_tree, graft, lend};
-use super::{ROOT, Root, find, not_lent, open_dir, place};
+use super::{NewRoot, ROOT, find, not_lent, open_dir, place};
 use crate::privilege::{NOBODY, on_files_as};
 use crate::profile::{Access, FileId, Identity, Mount};
 
@@ -25,7 +25,7 @@ const SEVERAL: usize = 20;
 /// Where layers are while they are put together; with a number.
 const BENCH: &str = "/.l";
 
-impl Root {
+impl NewRoot {
     /// Shows a directory of the host through layers. What they are made of is
     /// mounted for a moment, below a directory of ours: the kernel takes
     /// layers by their paths.

@@ -10,7 +10,7 @@ use weighlock_confine::{Error as WallsError, Note, ProgramSpec, Rung, Spare, Tre
 use super::line::ServerLink;
 use super::pipes::{self, Pipes};
 use super::pipestatus;
-use crate::protocol::{self, Order, Report};
+use crate::protocol::{self, KeeperOrder, KeeperReport};
 use crate::spec::{Spec, Stdin};
 use crate::status::{Keeper, Status, StatusFile};
 
@@ -59,9 +59,11 @@ pub(super) fn begin(
         }),
         Err(error) => {
             line.say(&match &error {
-                Error::Walls(error) => Report::NoWalls(error.to_string()),
-                Error::Io(error) if error.kind() == io::ErrorKind::StorageFull => Report::Full,
-                Error::Io(error) => Report::Refused(error.to_string()),
+                Error::Walls(error) => KeeperReport::NoWalls(error.to_string()),
+                Error::Io(error) if error.kind() == io::ErrorKind::StorageFull => {
+                    KeeperReport::Full
+                }
+                Error::Io(error) => KeeperReport::Refused(error.to_string()),
             });
             line.finish();
             Err(io::Error::other("nothing was started"))
@@ -90,7 +92,7 @@ impl Orders {
     /// Returns the spec, and the command with the words it will find.
     fn first(&mut self) -> io::Result<(Spec, Vec<String>)> {
         match self.next()? {
-            Order::Start {
+            KeeperOrder::Start {
                 version,
                 spec,
                 command,
@@ -106,7 +108,7 @@ impl Orders {
     /// Waits until the command may start.
     fn go(&mut self) -> io::Result<()> {
         if !self.gone {
-            self.gone = matches!(self.next()?, Order::Go);
+            self.gone = matches!(self.next()?, KeeperOrder::Go);
         }
         match self.gone {
             true => Ok(()),
@@ -114,7 +116,7 @@ impl Orders {
         }
     }
 
-    fn next(&mut self) -> io::Result<Order> {
+    fn next(&mut self) -> io::Result<KeeperOrder> {
         let mut piece = [0; 4 * 1024];
         loop {
             if let Some(order) = protocol::take(&mut self.buffer)? {

@@ -18,7 +18,7 @@ use super::pipes::Pipes;
 use super::pipestatus;
 use crate::diary;
 use crate::log::{LogWriter, Stream};
-use crate::protocol::{self, Report};
+use crate::protocol::{self, KeeperReport};
 use crate::spec::Spec;
 use crate::status::{Cause, End, Fate, Keeper, Leftover, Status, StatusFile};
 
@@ -186,7 +186,7 @@ impl RunningJob {
     }
 
     /// Waits for something to happen or for the next deadline.
-    fn wait(&self) -> Ready {
+    fn wait(&self) -> ReadySources {
         let [stdout, stderr] = &self.pipes.outputs;
         let notices = (!self.inside_is_silent).then(|| self.tree.notices());
         let line_flags = if self.line.wants_to_write() {
@@ -217,7 +217,7 @@ impl RunningJob {
             .next_deadline()
             .saturating_duration_since(Instant::now());
         let patience = Timespec::try_from(patience).expect("days fit");
-        let mut ready = Ready::default();
+        let mut ready = ReadySources::default();
         if poll(&mut fds, Some(&patience)).is_err() {
             return ready;
         }
@@ -280,7 +280,7 @@ impl RunningJob {
         } else if !self.line.is_connected() {
             self.tree.stir();
         } else if let Some(alarm) = self.tree.rest() {
-            self.line.say(&Report::Resting(alarm));
+            self.line.say(&KeeperReport::Resting(alarm));
         }
     }
 
@@ -469,7 +469,7 @@ impl RunningJob {
 
     fn mention_now(&mut self) {
         let log = &self.log;
-        if self.line.mention(|| Report::Output(log.totals())) || !self.line.is_connected() {
+        if self.line.mention(|| KeeperReport::Output(log.totals())) || !self.line.is_connected() {
             self.unmentioned = false;
         }
         self.mentioned = Instant::now();
@@ -478,7 +478,7 @@ impl RunningJob {
     fn hand_over_input(&mut self) {
         let taken = self.pipes.stdin.hand_over();
         if taken > 0 {
-            self.line.say(&Report::StdinTaken(taken));
+            self.line.say(&KeeperReport::StdinTaken(taken));
         }
     }
 
@@ -491,7 +491,7 @@ impl RunningJob {
     }
 
     fn tell_status(&mut self) {
-        self.line.say(&Report::Status {
+        self.line.say(&KeeperReport::Status {
             version: protocol::VERSION,
             status: Box::new(self.status.clone()),
         });
@@ -540,7 +540,7 @@ impl RunningJob {
 
 /// What `wait` found.
 #[derive(Default)]
-struct Ready {
+struct ReadySources {
     gone: bool,
     notice: bool,
     output: bool,

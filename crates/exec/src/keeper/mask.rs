@@ -25,7 +25,7 @@ const BLACK: u8 = b'*';
 /// Hides the same values in one stream.
 #[derive(Default)]
 pub(super) struct Mask {
-    forms: Vec<Form>,
+    forms: Vec<SecretForm>,
     /// All of them; none where there are none.
     all: Option<AhoCorasick>,
     /// Whether what may go on in the next piece is hidden already.
@@ -35,7 +35,7 @@ pub(super) struct Mask {
 }
 
 /// How a value may look.
-struct Form {
+struct SecretForm {
     bytes: Vec<u8>,
     /// For each number of bytes that are the same, how many of them begin the
     /// form anew when the next is another.
@@ -68,7 +68,7 @@ impl Mask {
             .build(&forms);
         Self {
             all: Some(all.expect("an environment is smaller than what fits")),
-            forms: forms.into_iter().map(Form::new).collect(),
+            forms: forms.into_iter().map(SecretForm::new).collect(),
             in_pieces: hidden.in_pieces,
             before: vec![],
         }
@@ -126,7 +126,7 @@ impl Mask {
     }
 }
 
-impl Form {
+impl SecretForm {
     fn new(bytes: Vec<u8>) -> Self {
         let mut form = Self {
             again: vec![0; bytes.len() + 1],

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use regex::bytes::Regex;
 
 use super::format::{HEADER, MAGIC, RECORD, Record, Stream, base_of, data_path, index_path};
-use super::write::Counter;
+use super::write::StreamCounter;
 use crate::status::Totals;
 
 /// One run's output on disk. Opening costs nothing; every call looks anew, so
@@ -92,7 +92,7 @@ const STEP: usize = 1024 * 1024;
 
 /// Where a line begins.
 #[derive(Clone, Copy)]
-struct Start {
+struct LineStart {
     offset: u64,
     number: u64,
     /// What comes before it is not kept, so its beginning may be missing.
@@ -304,7 +304,7 @@ impl Log {
     /// Counts what came, as far as the log can tell. For runs whose keeper
     /// left no last word.
     pub fn totals(&self) -> io::Result<Totals> {
-        let mut streams: [Counter; 2] = Default::default();
+        let mut streams: [StreamCounter; 2] = Default::default();
         let (mut at, mut last) = (0, Stream::Stdout);
         loop {
             let items = self.read(at, STEP)?;
@@ -335,8 +335,8 @@ impl Log {
     }
 
     /// Calls `each` with every line from a position on until it returns false.
-    fn scan(&self, start: Start, mut each: impl FnMut(Line) -> bool) -> io::Result<()> {
-        let Start {
+    fn scan(&self, start: LineStart, mut each: impl FnMut(Line) -> bool) -> io::Result<()> {
+        let LineStart {
             offset: mut at,
             mut number,
             mut cut,
@@ -395,7 +395,7 @@ impl Log {
     }
 
     /// Finds where a line begins, or the first one after it that is kept.
-    fn seek(&self, line: u64) -> io::Result<Option<Start>> {
+    fn seek(&self, line: u64) -> io::Result<Option<LineStart>> {
         let before = line - 1;
         let mut candidate: Option<SegmentIndex> = None;
         for base in self.bases()? {
@@ -410,7 +410,7 @@ impl Log {
                 continue;
             }
             // The newline that begins the line came before this segment.
-            let start = Start {
+            let start = LineStart {
                 offset: base,
                 number: first.line + 1,
                 cut: base > 0,
@@ -427,7 +427,7 @@ impl Log {
     }
 
     /// Finds the position after the `before`-th newline, if the segment has it.
-    fn seek_in(&self, segment: &SegmentIndex, before: u64) -> io::Result<Option<Start>> {
+    fn seek_in(&self, segment: &SegmentIndex, before: u64) -> io::Result<Option<LineStart>> {
         let at = segment
             .records
             .partition_point(|record| record.line < before)
@@ -436,7 +436,7 @@ impl Log {
         let bytes = self.bytes(segment.base, record)?;
         let nth = (before - record.line - 1) as usize;
         let found = memchr::memchr_iter(b'\n', &bytes).nth(nth);
-        Ok(found.map(|found| Start {
+        Ok(found.map(|found| LineStart {
             offset: record.offset + found as u64 + 1,
             number: before + 1,
             cut: false,

@@ -37,7 +37,7 @@ pub(crate) struct LogWriter {
     offset: u64,
     line: u64,
     sequence: u64,
-    streams: [Counter; 2],
+    streams: [StreamCounter; 2],
     lost_bytes: u64,
     lost_because: Option<String>,
 }
@@ -51,7 +51,7 @@ struct OpenSegment {
 }
 
 #[derive(Default)]
-pub(super) struct Counter {
+pub(super) struct StreamCounter {
     bytes: u64,
     lines: u64,
     chars: CharCount,
@@ -231,7 +231,7 @@ impl OpenSegment {
     }
 }
 
-impl Counter {
+impl StreamCounter {
     pub(super) fn count(&mut self, bytes: &[u8]) {
         if !self.binary && self.bytes < BINARY_WITHIN {
             self.binary = memchr::memchr(0, bytes).is_some();
