@@ -23,15 +23,15 @@ const TRIES: usize = 30;
 const AHEAD: usize = 64;
 
 /// Events, across restarts of the server.
-pub(crate) struct News {
+pub(crate) struct EventFeed {
     told: Receiver<Result<Event, Failure>>,
     _telling: JoinSet<()>,
 }
 
-impl News {
+impl EventFeed {
     /// Tells everything from now on.
     pub(crate) async fn open(paths: &Paths) -> Result<Self, Failure> {
-        let stream = Stream::open(paths, None).await?;
+        let stream = SseStream::open(paths, None).await?;
         let (tell, told) = channel(AHEAD);
         // In a task of its own: whoever waits for something else, too, must not
         // keep it from coming back.
@@ -56,7 +56,7 @@ impl News {
     }
 }
 
-async fn tell_all(paths: Paths, mut stream: Stream, tell: Sender<Result<Event, Failure>>) {
+async fn tell_all(paths: Paths, mut stream: SseStream, tell: Sender<Result<Event, Failure>>) {
     let mut last = None;
     loop {
         while let Some(event) = stream.next().await {
@@ -80,12 +80,12 @@ async fn tell_all(paths: Paths, mut stream: Stream, tell: Sender<Result<Event, F
     }
 }
 
-async fn reopen(paths: &Paths, last: Option<u64>) -> Result<Stream, Failure> {
+async fn reopen(paths: &Paths, last: Option<u64>) -> Result<SseStream, Failure> {
     let mut tries = 0;
     loop {
         tokio::time::sleep(AGAIN_AFTER).await;
         tries += 1;
-        match Stream::open(paths, last).await {
+        match SseStream::open(paths, last).await {
             // An answer is an answer, whatever it is.
             Err(failure) if failure.problem.is_none() && tries < TRIES => {}
             opened => return opened,
@@ -107,12 +107,12 @@ fn reset(id: u64) -> Event {
 }
 
 /// Server-sent events out of a stream of bytes.
-struct Stream {
+struct SseStream {
     body: Incoming,
     buffer: Vec<u8>,
 }
 
-impl Stream {
+impl SseStream {
     async fn open(paths: &Paths, after: Option<u64>) -> Result<Self, Failure> {
         let mut client = Client::open(paths).await?;
         let path = match after {

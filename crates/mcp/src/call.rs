@@ -9,7 +9,7 @@ use weighlock_engine::{State, WaitKind, Wanted};
 use weighlock_server::{CommandView, StopRequest, WaitRequest, WaitView};
 
 use crate::api::{self, Failure};
-use crate::desk::Desk;
+use crate::desk::ClientDesk;
 use crate::seal::SealedQuestion;
 
 /// The longest a call takes when the client gets no progress: clients give up
@@ -35,7 +35,7 @@ pub(crate) trait McpClient: Send + Sync {
 
     /// Asks their person in the middle of a call; nothing if there is no
     /// answer.
-    fn ask(&self, question: String) -> BoxFuture<'_, Option<Said>>;
+    fn ask(&self, question: String) -> BoxFuture<'_, Option<PersonAnswer>>;
 }
 
 /// How a client's person is asked.
@@ -49,7 +49,7 @@ pub(crate) enum AskMode {
 
 /// What the client's person has answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Said {
+pub(crate) struct PersonAnswer {
     pub(crate) yes: bool,
     pub(crate) reason: Option<String>,
 }
@@ -58,16 +58,16 @@ pub(crate) struct Said {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Again {
     pub(crate) asked: SealedQuestion,
-    pub(crate) back: Back,
+    pub(crate) back: ReturnedAnswer,
 }
 
 /// What comes back with a call that is made again.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Back {
+pub(crate) enum ReturnedAnswer {
     /// The question was not put, or has got lost.
     Nothing,
     /// It was put; the person may have said nothing.
-    Said(Option<Said>),
+    Said(Option<PersonAnswer>),
 }
 
 /// A question that is put instead of an answer.
@@ -81,7 +81,7 @@ pub(crate) struct DeferredQuestion {
 
 /// A call under way.
 pub(crate) struct Call {
-    pub(crate) desk: Arc<Desk>,
+    pub(crate) desk: Arc<ClientDesk>,
     pub(crate) client: Box<dyn McpClient>,
     /// What it goes on with, if it is not the first.
     pub(crate) again: Option<Again>,

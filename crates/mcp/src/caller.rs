@@ -11,7 +11,7 @@ use rmcp::model::{
 };
 use rmcp::service::{Peer, PeerRequestOptions, RequestContext};
 
-use crate::call::{AskMode, Back, McpClient, Said};
+use crate::call::{AskMode, McpClient, PersonAnswer, ReturnedAnswer};
 
 /// The client that made the call.
 pub(crate) struct Caller {
@@ -72,10 +72,10 @@ pub(crate) fn instead(question: String, sealed: String) -> Option<InputRequiredR
 }
 
 /// What has come back for it. Whatever else there is was not asked for.
-pub(crate) fn back(responses: Option<InputResponses>) -> Back {
+pub(crate) fn back(responses: Option<InputResponses>) -> ReturnedAnswer {
     let answer = responses.and_then(|mut all| all.remove(QUESTION));
-    answer.map_or(Back::Nothing, |answer| {
-        Back::Said(serde_json::from_value(answer).ok().and_then(said))
+    answer.map_or(ReturnedAnswer::Nothing, |answer| {
+        ReturnedAnswer::Said(serde_json::from_value(answer).ok().and_then(said))
     })
 }
 
@@ -107,7 +107,7 @@ impl McpClient for Caller {
         self.manner
     }
 
-    fn ask(&self, question: String) -> BoxFuture<'_, Option<Said>> {
+    fn ask(&self, question: String) -> BoxFuture<'_, Option<PersonAnswer>> {
         Box::pin(async move {
             let request = elicitation(question)?;
             let peer = &self.peer;
@@ -127,15 +127,15 @@ impl McpClient for Caller {
     }
 }
 
-fn said(answer: ElicitResult) -> Option<Said> {
-    let no = Said {
+fn said(answer: ElicitResult) -> Option<PersonAnswer> {
+    let no = PersonAnswer {
         yes: false,
         reason: None,
     };
     match answer.action {
         ElicitationAction::Accept => {
-            let decided: Decided = serde_json::from_value(answer.content?).ok()?;
-            Some(Said {
+            let decided: FilledForm = serde_json::from_value(answer.content?).ok()?;
+            Some(PersonAnswer {
                 yes: decided.decision == DecisionWord::Approve,
                 reason: decided.reason.filter(|reason| !reason.trim().is_empty()),
             })
@@ -184,7 +184,7 @@ fn form() -> Option<ElicitationSchema> {
 
 /// What they have filled in.
 #[derive(Debug, serde::Deserialize)]
-struct Decided {
+struct FilledForm {
     decision: DecisionWord,
     #[serde(default)]
     reason: Option<String>,

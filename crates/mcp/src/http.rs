@@ -23,13 +23,13 @@ use weighlock_engine::Principal;
 use weighlock_server::Within;
 
 use crate::api::{Api, ApiResponse, Ask};
-use crate::desk::Desk;
+use crate::desk::ClientDesk;
 use crate::handler::Handler;
 use crate::kept::MemorySessions;
 use crate::lines::MOST;
 use crate::misread;
 use crate::options::{Options, Toolset};
-use crate::sessions::{Presence, Sessions, until_sent};
+use crate::sessions::{Presence, SessionTable, until_sent};
 
 /// The header that names a client's session.
 const SESSION: &str = "mcp-session-id";
@@ -58,7 +58,7 @@ pub fn door(within: Within) -> Router {
     let door = Arc::new(Door {
         service,
         manager: sessions,
-        sessions: Sessions::default(),
+        sessions: SessionTable::default(),
     });
     Router::new()
         .route("/mcp", axum::routing::any(answer))
@@ -68,7 +68,7 @@ pub fn door(within: Within) -> Router {
 struct Door {
     service: StreamableHttpService<Handler, MemorySessions>,
     manager: Arc<MemorySessions>,
-    sessions: Sessions,
+    sessions: SessionTable,
 }
 
 /// What a client says in the address that it was given.
@@ -202,23 +202,23 @@ fn options(head: &Parts) -> Result<Options, String> {
 }
 
 /// Returns the desk for the sender of a message.
-fn desk(within: &Within, known: &Extensions) -> Arc<Desk> {
+fn desk(within: &Within, known: &Extensions) -> Arc<ClientDesk> {
     let head = known.get::<Parts>().cloned();
     let options = head.as_ref().and_then(|head| options(head).ok());
-    let inside = Inside {
+    let inside = LocalService {
         within: within.clone(),
         head,
     };
-    Desk::new(Box::new(inside), options.unwrap_or_default())
+    ClientDesk::new(Box::new(inside), options.unwrap_or_default())
 }
 
 /// The REST service, called with the identity of a message's sender.
-struct Inside {
+struct LocalService {
     within: Within,
     head: Option<Parts>,
 }
 
-impl Api for Inside {
+impl Api for LocalService {
     fn ask(&self, ask: Ask) -> BoxFuture<'_, Result<ApiResponse, (String, String)>> {
         Box::pin(async move {
             let nobody = || ("nobody has sent this".to_owned(), String::new());
@@ -231,7 +231,7 @@ impl Api for Inside {
     }
 }
 
-impl Inside {
+impl LocalService {
     /// Asks for what is worth waiting for only while the client is there. Who
     /// comes back in time waits again.
     async fn attend(

@@ -31,21 +31,21 @@ const EVENTS: usize = 256;
 /// Sessions in memory, with the streams of their answers.
 pub(crate) struct MemorySessions {
     sessions: LocalSessionManager,
-    own: Mutex<HashMap<SessionId, Own>>,
+    own: Mutex<HashMap<SessionId, SessionStreams>>,
 }
 
 /// What is kept of one session.
 #[derive(Default)]
-struct Own {
+struct SessionStreams {
     under_way: Arc<Mutex<UnderWay>>,
     streams: VecDeque<Written>,
 }
 
 /// What was written to one stream, as it grows.
-type Written = Arc<watch::Sender<Events>>;
+type Written = Arc<watch::Sender<StreamEvents>>;
 
 #[derive(Default)]
-struct Events {
+struct StreamEvents {
     /// So many are not there any more.
     gone: usize,
     list: VecDeque<ServerSseMessage>,
@@ -69,7 +69,7 @@ impl MemorySessions {
         self.own().retain(|id, _| there.contains_key(id));
     }
 
-    fn own(&self) -> MutexGuard<'_, HashMap<SessionId, Own>> {
+    fn own(&self) -> MutexGuard<'_, HashMap<SessionId, SessionStreams>> {
         lock(&self.own)
     }
 
@@ -80,14 +80,18 @@ impl MemorySessions {
 
     /// Makes room for what comes of a request, unless another with its id is
     /// under way: an error is that id.
-    fn begin(&self, id: &SessionId, message: &mut ClientJsonRpcMessage) -> Result<Feed, RequestId> {
+    fn begin(
+        &self,
+        id: &SessionId,
+        message: &mut ClientJsonRpcMessage,
+    ) -> Result<StreamWriter, RequestId> {
         let mut own = self.own();
         let own = own.entry(id.clone()).or_default();
         lock(&own.under_way).received(message)?;
         let written = Written::default();
         own.streams.push_back(Arc::clone(&written));
         forget_oldest(&mut own.streams);
-        Ok(Feed {
+        Ok(StreamWriter {
             written,
             under_way: Arc::clone(&own.under_way),
             request: match message {
@@ -115,14 +119,14 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Writes to a stream; without it, that is over.
-struct Feed {
+struct StreamWriter {
     written: Written,
     under_way: Arc<Mutex<UnderWay>>,
     /// The request that it is for, by our number.
     request: Option<RequestId>,
 }
 
-impl Feed {
+impl StreamWriter {
     /// Keeps what comes, whether or not anybody reads it.
     fn keep(self, mut from: BoxStream<'static, ServerSseMessage>) -> Written {
         let written = Arc::clone(&self.written);
@@ -147,7 +151,7 @@ impl Feed {
     }
 }
 
-impl Drop for Feed {
+impl Drop for StreamWriter {
     fn drop(&mut self) {
         if let Some(request) = &self.request {
             lock(&self.under_way).forget(request);
@@ -174,7 +178,7 @@ fn forget_oldest(streams: &mut VecDeque<Written>) {
     }
 }
 
-impl Events {
+impl StreamEvents {
     fn add(&mut self, event: ServerSseMessage) {
         if self.list.len() >= EVENTS {
             self.list.pop_front();
@@ -222,7 +226,7 @@ fn read(
     let (to, mut from) = mpsc::channel(1);
     tokio::spawn(async move {
         loop {
-            let there = |events: &Events| events.get(next).is_some() || events.over;
+            let there = |events: &StreamEvents| events.get(next).is_some() || events.over;
             let found = written.wait_for(there).await;
             let Some((event, after)) = found.ok().and_then(|events| events.get(next)) else {
                 return;

@@ -21,7 +21,7 @@ const CALLS_OF_ONE: usize = 96;
 
 /// All that there are, by their ids; and how much each principal has under way.
 #[derive(Default)]
-pub(crate) struct Sessions {
+pub(crate) struct SessionTable {
     all: Mutex<HashMap<String, Session>>,
     calls: Arc<Mutex<HashMap<String, usize>>>,
 }
@@ -37,7 +37,7 @@ struct Session {
 #[derive(Debug, Clone)]
 pub(crate) struct Presence(Arc<watch::Sender<usize>>);
 
-impl Sessions {
+impl SessionTable {
     pub(crate) fn add(&self, id: &str, owner: &str) {
         let session = Session {
             owner: owner.to_owned(),
@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn a_session_is_its_owners() {
-        let sessions = Sessions::default();
+        let sessions = SessionTable::default();
         sessions.add("s", "ana");
         assert!(sessions.enter("s", "ana").is_some());
         assert!(sessions.enter("s", "ben").is_none());
@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn what_was_silent_for_the_longest_makes_room() {
-        let sessions = Sessions::default();
+        let sessions = SessionTable::default();
         let name = |number: usize| format!("s{number}");
         for number in 0..OF_ONE {
             assert_eq!(sessions.room_for("ana"), Ok(None));

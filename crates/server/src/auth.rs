@@ -12,7 +12,7 @@ use axum::response::{IntoResponse, Response};
 use tokio::net::UnixStream;
 use weighlock_engine::{Engine, NoPlace, Place, Principal, Process, Role, Shares};
 
-use crate::lobby::Visit;
+use crate::lobby::CountedConnection;
 use crate::pages::is_page;
 use crate::problem::Problem;
 use crate::rate::TcpLimits;
@@ -95,7 +95,7 @@ pub(crate) async fn identify(
 /// Counts a connection for who has come in by it. Past their share they are
 /// sent away.
 fn counted(head: &Parts, who: &Principal) -> Result<(), Problem> {
-    let visit = head.extensions.get::<Arc<Visit>>();
+    let visit = head.extensions.get::<Arc<CountedConnection>>();
     visit
         .map_or(Ok(()), |visit| visit.is_of(who))
         .map_err(|no| {
@@ -163,7 +163,7 @@ pub(crate) struct Guest {
     peer: Peer,
     headers: HeaderMap,
     /// Keeps the connection counted, when it is a WebSocket too.
-    _visit: Option<Arc<Visit>>,
+    _visit: Option<Arc<CountedConnection>>,
 }
 
 impl Guest {

@@ -118,7 +118,8 @@ enum RunStatus {
 
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct ShowParams {
+#[schemars(rename = "ShowParams")]
+pub(crate) struct RunShowParams {
     /// How long to wait for the end, if it runs.
     wait_ms: Option<u64>,
     /// With `true`, the run is ended if its requester does not come back within
@@ -246,7 +247,7 @@ pub(crate) async fn show(
     Shared(engine): Shared<Arc<Engine>>,
     Who(who): Who,
     Id(id): Id,
-    Params(params): Params<ShowParams>,
+    Params(params): Params<RunShowParams>,
 ) -> Result<Json<CommandView>, Problem> {
     let mut run = {
         let (engine, who) = (Arc::clone(&engine), who.clone());

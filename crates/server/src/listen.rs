@@ -30,7 +30,7 @@ use weighlock_engine::{Engine, HttpClient, Outbound, Shares};
 
 use crate::api::{Within, app};
 use crate::auth::Peer;
-use crate::lobby::{Lobby, Visit};
+use crate::lobby::{CountedConnection, Lobby};
 use crate::pages::Pages;
 use crate::problem::Problem;
 use crate::traces;
@@ -97,7 +97,7 @@ pub async fn serve(
     let (delivering, exporting) = (Arc::clone(&engine), Arc::clone(&engine));
     let judging = Arc::clone(&engine);
     let client = HttpClient::new(doors.outbound.ca_file.clone());
-    let host = Host {
+    let host = HttpService {
         app: TowerToHyperService::new(app(
             Arc::clone(&engine),
             doors.hosts,
@@ -128,13 +128,13 @@ pub async fn serve(
 
 /// Answers those who come in.
 #[derive(Clone)]
-struct Host {
+struct HttpService {
     app: TowerToHyperService<Router>,
     engine: Arc<Engine>,
     closed: watch::Receiver<bool>,
 }
 
-impl Host {
+impl HttpService {
     async fn open_tcp(self, listener: TcpListener) {
         let way = self.way(Some(HEAD_WITHIN));
         let shares = Shares::new("connections", TCP_CONNECTIONS);
@@ -185,7 +185,7 @@ impl Host {
                 Some((way, place))
             });
             if let Some((way, place)) = found {
-                let visit = Visit::of_user(shares);
+                let visit = CountedConnection::of_user(shares);
                 self.attend(way, stream, peer, visit, Some(place));
             }
         }
@@ -213,7 +213,7 @@ impl Host {
         way: &Way,
         stream: S,
         peer: Peer,
-        visit: Visit,
+        visit: CountedConnection,
         place: Option<OwnedSemaphorePermit>,
     ) where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,

@@ -55,7 +55,8 @@ pub const OFFSET_BYTES: usize = 8;
 
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct StreamParams {
+#[schemars(rename = "StreamParams")]
+pub(crate) struct ViewerParams {
     /// Every byte from this offset on; of a terminal, without it, the screen
     /// as it is and what happens from then on.
     from: Option<u64>,
@@ -107,7 +108,7 @@ pub(crate) async fn follow(
     guest: Guest,
     Id(id): Id,
     headers: HeaderMap,
-    Params(params): Params<StreamParams>,
+    Params(params): Params<ViewerParams>,
 ) -> Result<Response, Problem> {
     let run = engine.find(&id, &guest.who)?;
     let last = headers.get("last-event-id");
@@ -255,7 +256,7 @@ pub(crate) async fn watch(
     Shared(engine): Shared<Arc<Engine>>,
     guest: Guest,
     Id(id): Id,
-    Params(params): Params<StreamParams>,
+    Params(params): Params<ViewerParams>,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Result<Response, Problem> {
     let run = engine.find_terminal(&id, &guest.who)?;

@@ -23,7 +23,7 @@ const LAST_WORD: Duration = Duration::from_secs(2);
 pub(super) struct TerminalSocket(WebSocketStream<UnixStream>);
 
 /// What comes over it.
-pub(super) enum Heard {
+pub(super) enum ServerMessage {
     Output {
         offset: u64,
         bytes: Vec<u8>,
@@ -116,7 +116,7 @@ impl TerminalSocket {
     }
 
     /// Waits for the next thing that the server says.
-    pub(super) async fn next(&mut self) -> Result<Heard, Failure> {
+    pub(super) async fn next(&mut self) -> Result<ServerMessage, Failure> {
         loop {
             let message = self.0.next().await;
             let message = message.ok_or_else(gone)?.map_err(|error| broken(&error))?;
@@ -125,7 +125,7 @@ impl TerminalSocket {
                     let (offset, bytes) = bytes.split_at(OFFSET_BYTES);
                     let offset = u64::from_be_bytes(offset.try_into().expect("8 bytes"));
                     let bytes = bytes.to_vec();
-                    return Ok(Heard::Output { offset, bytes });
+                    return Ok(ServerMessage::Output { offset, bytes });
                 }
                 Message::Text(text) => {
                     // What a newer server says besides does not concern us.
@@ -160,7 +160,7 @@ impl TerminalSocket {
     }
 }
 
-fn heard(written: WireMessage) -> Heard {
+fn heard(written: WireMessage) -> ServerMessage {
     match written {
         WireMessage::Snapshot {
             offset,
@@ -168,20 +168,20 @@ fn heard(written: WireMessage) -> Heard {
             rows,
             data,
             skipped,
-        } => Heard::Snapshot {
+        } => ServerMessage::Snapshot {
             offset,
             size: Size { columns, rows },
             data,
             skipped,
         },
         WireMessage::Gap { from, to } => {
-            Heard::Said(format!("{} bytes are not kept", to.saturating_sub(from)))
+            ServerMessage::Said(format!("{} bytes are not kept", to.saturating_sub(from)))
         }
-        WireMessage::Resize { columns, rows } => Heard::Resized(Size { columns, rows }),
-        WireMessage::Control { yours, control } => Heard::Control { control, yours },
-        WireMessage::Held { text } => Heard::Said(text),
-        WireMessage::Error { detail } => Heard::Refused(detail),
-        WireMessage::Exit { run } => Heard::Exit(match (run.exit_code, run.signal) {
+        WireMessage::Resize { columns, rows } => ServerMessage::Resized(Size { columns, rows }),
+        WireMessage::Control { yours, control } => ServerMessage::Control { control, yours },
+        WireMessage::Held { text } => ServerMessage::Said(text),
+        WireMessage::Error { detail } => ServerMessage::Refused(detail),
+        WireMessage::Exit { run } => ServerMessage::Exit(match (run.exit_code, run.signal) {
             (Some(code), _) => format!("exit {code}"),
             (None, Some(signal)) => format!("signal {signal}"),
             (None, None) => run.state.word().to_owned(),

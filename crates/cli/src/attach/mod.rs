@@ -19,7 +19,7 @@ use weighlock_screen::Screen;
 use weighlock_server::ViewerMessage;
 
 use self::draw::{Canvas, StatusLine};
-use self::line::{Heard, TerminalSocket};
+use self::line::{ServerMessage, TerminalSocket};
 use self::mode::RawMode;
 use crate::client::Failure;
 use crate::line::{LineEditor as Note, LineState};
@@ -171,9 +171,9 @@ impl Attached {
         }
     }
 
-    async fn hear(&mut self, heard: Heard) -> Result<Option<AttachEnd>, Failure> {
+    async fn hear(&mut self, heard: ServerMessage) -> Result<Option<AttachEnd>, Failure> {
         match heard {
-            Heard::Output { offset, bytes } => {
+            ServerMessage::Output { offset, bytes } => {
                 let _the_server_answers = self.screen.feed(&bytes);
                 self.came = offset + bytes.len() as u64;
                 if self.came.saturating_sub(self.told) >= ACK_EVERY {
@@ -183,7 +183,7 @@ impl Attached {
                         .await;
                 }
             }
-            Heard::Snapshot {
+            ServerMessage::Snapshot {
                 offset,
                 size,
                 data,
@@ -200,13 +200,13 @@ impl Attached {
                     ));
                 }
             }
-            Heard::Resized(size) => {
+            ServerMessage::Resized(size) => {
                 self.size = size;
                 if let Ok(size) = weighlock_screen::Size::new(size.columns, size.rows) {
                     self.screen.resize(size);
                 }
             }
-            Heard::Control { control, yours } => {
+            ServerMessage::Control { control, yours } => {
                 if self.typing && !yours {
                     self.asked = AwaitedKey::Nothing;
                     self.say("you are not typing any more".into());
@@ -217,12 +217,12 @@ impl Attached {
                     self.line.press(&keys).await;
                 }
             }
-            Heard::Said(text) => self.say(text),
-            Heard::Refused(text) => {
+            ServerMessage::Said(text) => self.say(text),
+            ServerMessage::Refused(text) => {
                 self.taking = None;
                 self.say(text);
             }
-            Heard::Exit(how) => return Ok(Some(AttachEnd::Ended { how })),
+            ServerMessage::Exit(how) => return Ok(Some(AttachEnd::Ended { how })),
         }
         self.changed().await?;
         Ok(None)

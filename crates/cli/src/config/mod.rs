@@ -10,7 +10,7 @@ use weighlock_engine::{
 };
 
 use crate::client::Failure;
-use raw::{Presets, RawApprovals, RawConfig, RawDurability, RawPolicy, RawSandbox, Time};
+use raw::{Presets, RawApprovals, RawConfig, RawDurability, RawDuration, RawPolicy, RawSandbox};
 
 /// The server's settings: those of the engine and those of its listeners.
 #[derive(Debug, PartialEq)]
@@ -90,8 +90,8 @@ fn parse(written: &str, state_dir: &Path, base: PathBuf) -> Result<ServerSetting
         return Err("limits: timeout_default is above timeout_max".into());
     }
     engine.times = (times != preset).then_some(times);
-    let set = |to: &mut _, time: Option<Time>| {
-        if let Some(Time(time)) = time {
+    let set = |to: &mut _, time: Option<RawDuration>| {
+        if let Some(RawDuration(time)) = time {
             *to = time;
         }
     };

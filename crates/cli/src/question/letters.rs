@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use weighlock_engine::{ApprovalView, DecisionKind, Explanation, Risk};
 use weighlock_server::{DecisionRequest, ExplainRequest};
 
-use super::pager::{self, Read};
+use super::pager::{self, ReadPosition};
 use super::{Put, ShownQuestion, always, card, first, is_stale};
 use crate::client::{Client, Failure};
 use crate::effect::{ChangesUrls, unified};
@@ -41,9 +41,9 @@ pub(super) async fn ask(
 ) -> PersonReply {
     if card {
         match pager::page(keys, &card::lines(asked, put, width())).await {
-            Read::Whole => {}
-            Read::Left => return PersonReply::Quit,
-            Read::Interrupted => return PersonReply::Interrupt,
+            ReadPosition::Whole => {}
+            ReadPosition::Left => return PersonReply::Quit,
+            ReadPosition::Interrupted => return PersonReply::Interrupt,
         }
     }
     if put.reject
@@ -206,7 +206,7 @@ async fn edit(
     lines.push(format!("  {mark} {label}"));
     lines.extend(judged::why("Why    ", &judged.reasons, width()));
     let seen = pager::page(keys, &lines).await;
-    let yes = seen == Read::Whole && sure(keys, asked, "run the edited command?").await;
+    let yes = seen == ReadPosition::Whole && sure(keys, asked, "run the edited command?").await;
     yes.then(|| DecisionRequest {
         command: Some(text),
         ..decision(asked, DecisionKind::ApproveEdited)
@@ -270,7 +270,7 @@ async fn sure(keys: &mut Keys<'_>, asked: &ShownQuestion, what: &str) -> bool {
         let effect = card::effect(asked).into_iter();
         lines.extend(effect.map(|line| format!("  {line}")));
         lines.extend(judged::why("  Why  ", &asked.reasons, width()));
-        if pager::page(keys, &lines).await != Read::Whole {
+        if pager::page(keys, &lines).await != ReadPosition::Whole {
             return false;
         }
     }

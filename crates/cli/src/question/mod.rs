@@ -14,7 +14,7 @@ use weighlock_server::{CommandView, DecisionRequest};
 
 use crate::client::{Client, Failure, escape};
 use crate::effect::{ChangesUrls, Links};
-use crate::events::News;
+use crate::events::EventFeed;
 use crate::keys::Keys;
 use crate::paths::Paths;
 use crate::signals::Signals;
@@ -23,7 +23,7 @@ use crate::text::one_line;
 pub(crate) use card::{effect, lines};
 use letters::PersonReply;
 pub(crate) use letters::{agreed, confirmed, decision};
-pub(crate) use pager::{Read, page};
+pub(crate) use pager::{ReadPosition, page};
 
 /// Files that a card names; a terminal has room for about twice as many.
 const MAX_FILES: usize = 20;
@@ -47,7 +47,7 @@ impl Deref for ShownQuestion {
 }
 
 /// What became of it.
-pub(crate) enum Outcome {
+pub(crate) enum QuestionOutcome {
     /// The person here has answered.
     Answered(Box<ApprovalView>),
     /// It was over before.
@@ -77,14 +77,14 @@ pub(crate) async fn put(
     signals: &mut Signals,
     id: &str,
     put: Put,
-) -> Result<Outcome, Failure> {
+) -> Result<QuestionOutcome, Failure> {
     // First, so that nothing falls between looking and waiting.
-    let mut news = News::open(paths).await?;
+    let mut news = EventFeed::open(paths).await?;
     let mut shown = look(paths, id).await?;
     let mut card = true;
     loop {
         if shown.state != ApprovalState::Pending {
-            return Ok(Outcome::Over(Box::new(shown.view)));
+            return Ok(QuestionOutcome::Over(Box::new(shown.view)));
         }
         let blocked = !first(&shown).is_empty();
         let answer = {
@@ -103,9 +103,9 @@ pub(crate) async fn put(
                 say!("\nWhat it was built on is applied; this is the question now.");
             }
             None => say!("\n{}", what_changed(&shown)),
-            Some(PersonReply::Next) => return Ok(Outcome::Next),
-            Some(PersonReply::Quit) => return Ok(Outcome::Quit),
-            Some(PersonReply::Interrupt) => return Ok(Outcome::Interrupted),
+            Some(PersonReply::Next) => return Ok(QuestionOutcome::Next),
+            Some(PersonReply::Quit) => return Ok(QuestionOutcome::Quit),
+            Some(PersonReply::Interrupt) => return Ok(QuestionOutcome::Interrupted),
             Some(PersonReply::Try) => match try_out(paths, &shown, &mut news, signals).await {
                 Ok(now) => shown = now,
                 Err(failure) if failure.problem.is_some() => {
@@ -115,9 +115,9 @@ pub(crate) async fn put(
                 Err(failure) => return Err(failure),
             },
             Some(PersonReply::Decide(decision)) => match send(paths, &shown, &decision).await? {
-                Sent::Answered(now) => return Ok(Outcome::Answered(now)),
-                Sent::Over(now) => shown = *now,
-                Sent::Wrong(failure) => {
+                AnswerResult::Answered(now) => return Ok(QuestionOutcome::Answered(now)),
+                AnswerResult::Over(now) => shown = *now,
+                AnswerResult::Wrong(failure) => {
                     say!("{}", failure.to_string().trim_end());
                     card = false;
                 }
@@ -131,7 +131,7 @@ pub(crate) async fn put(
 async fn try_out(
     paths: &Paths,
     shown: &ShownQuestion,
-    news: &mut News,
+    news: &mut EventFeed,
     signals: &mut Signals,
 ) -> Result<ShownQuestion, Failure> {
     let mut client = Client::open(paths).await?;
@@ -200,7 +200,7 @@ fn is_stale(effect: &Tried) -> bool {
 }
 
 /// What became of an answer.
-enum Sent {
+enum AnswerResult {
     Answered(Box<ApprovalView>),
     Over(Box<ShownQuestion>),
     /// It was no answer to this.
@@ -211,21 +211,21 @@ async fn send(
     paths: &Paths,
     shown: &ShownQuestion,
     decision: &DecisionRequest,
-) -> Result<Sent, Failure> {
+) -> Result<AnswerResult, Failure> {
     match decide(paths, &shown.approval_id, decision).await {
-        Ok(now) => Ok(Sent::Answered(Box::new(now))),
+        Ok(now) => Ok(AnswerResult::Answered(Box::new(now))),
         Err(failure) => match failure.code() {
             Some("already_decided" | "payload_changed" | "conflict") => {
                 let now = look(paths, &shown.approval_id).await?;
                 say!("{}", what_changed(&now));
-                Ok(Sent::Over(Box::new(now)))
+                Ok(AnswerResult::Over(Box::new(now)))
             }
             Some("earlier_first") => {
                 say!("{}", failure.to_string().trim_end());
                 let now = look(paths, &shown.approval_id).await?;
-                Ok(Sent::Over(Box::new(now)))
+                Ok(AnswerResult::Over(Box::new(now)))
             }
-            Some(code) if NOT_YET.contains(&code) => Ok(Sent::Wrong(failure)),
+            Some(code) if NOT_YET.contains(&code) => Ok(AnswerResult::Wrong(failure)),
             _ => Err(failure),
         },
     }
@@ -301,7 +301,7 @@ fn is_below(event: &Event, shown: &ShownQuestion) -> bool {
 
 /// Waits until a question is not what it was.
 async fn changed(
-    news: &mut News,
+    news: &mut EventFeed,
     shown: &ShownQuestion,
     paths: &Paths,
 ) -> Result<ShownQuestion, Failure> {

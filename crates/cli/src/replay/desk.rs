@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::clock;
-use super::draw::{Scroll, Window, picture, status};
-use super::find::{Hit, Search};
+use super::draw::{ReplayWindow, Scroll, picture, status};
+use super::find::{Hit, RecordingSearch};
 use super::hits::Hits;
 use super::keys::{ReplayKey, first};
 use super::player::Player;
@@ -28,11 +28,11 @@ const KEYS: &str = "q leave · space pause · ← → 5 s · [ ] marks · < > sp
     g go to · n N hits · hjkl ↑ ↓ scroll, c follows";
 
 /// The player, and what a person is doing with it.
-pub(crate) struct Desk {
+pub(crate) struct ReplayDesk {
     player: Player,
     mode: DeskMode,
     scroll: Scroll,
-    window: Window,
+    window: ReplayWindow,
     hits: Option<Hits>,
     /// A message shown instead of the status line until the next key is
     /// pressed.
@@ -44,7 +44,7 @@ pub(crate) struct Desk {
 enum DeskMode {
     Watching,
     Asking(DeskPrompt, LineEditor),
-    Searching(Box<Search>),
+    Searching(Box<RecordingSearch>),
     /// One of the hits.
     Choosing,
 }
@@ -55,13 +55,13 @@ enum DeskPrompt {
     Time,
 }
 
-impl Desk {
+impl ReplayDesk {
     pub(crate) fn new(player: Player) -> Self {
         Self {
             player,
             mode: DeskMode::Watching,
             scroll: Scroll::default(),
-            window: Window {
+            window: ReplayWindow {
                 rows: 1,
                 columns: 1,
             },
@@ -74,7 +74,7 @@ impl Desk {
     /// Takes rows and columns of the terminal.
     pub(super) fn fit(&mut self, (rows, columns): (usize, usize)) {
         let rows = rows.saturating_sub(1).max(1);
-        self.window = Window { rows, columns };
+        self.window = ReplayWindow { rows, columns };
     }
 
     /// Lets time go by, unless somebody looks at something else.
@@ -275,7 +275,7 @@ impl Desk {
                 }
             }
             DeskPrompt::Text => {
-                let search = Search::new(self.player.recording(), text)?;
+                let search = RecordingSearch::new(self.player.recording(), text)?;
                 self.mode = DeskMode::Searching(Box::new(search));
             }
         }
@@ -341,8 +341,8 @@ mod tests {
     use super::super::player::tests::{player, seconds};
     use super::*;
 
-    fn desk() -> Desk {
-        let mut desk = Desk::new(player(&[
+    fn desk() -> ReplayDesk {
+        let mut desk = ReplayDesk::new(player(&[
             r#"1, "o", "alpha\r\n""#,
             r#"2, "m", "$ beta""#,
             r#"3, "o", "Beta\r\n""#,
@@ -353,7 +353,7 @@ mod tests {
     }
 
     /// Types, does what is to be done, and returns the lines without blanks.
-    fn after(desk: &mut Desk, typed: &str) -> Vec<String> {
+    fn after(desk: &mut ReplayDesk, typed: &str) -> Vec<String> {
         assert!(!desk.typed(typed.as_bytes()).expect("readable"));
         loop {
             desk.work().expect("readable");
@@ -443,7 +443,7 @@ mod tests {
         desk.player.pause();
         after(&mut desk, "\x1b[F");
         desk.fit((3, 12));
-        let lines = |desk: &mut Desk, typed: &str| {
+        let lines = |desk: &mut ReplayDesk, typed: &str| {
             desk.typed(typed.as_bytes()).expect("readable");
             desk.lines()
         };

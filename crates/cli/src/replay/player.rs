@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use weighlock_screen::View;
 
-use super::recording::{Marker, Recording};
+use super::recording::{Marker, ScannedRecording};
 use super::reel::Reel;
 use crate::client::Failure;
 
@@ -21,7 +21,7 @@ const JUST: Duration = Duration::from_secs(1);
 
 /// A recording at some time.
 pub(crate) struct Player {
-    recording: Recording,
+    recording: ScannedRecording,
     reel: Reel,
     /// What is to be shown; the reel may have to catch up.
     time: Duration,
@@ -35,7 +35,7 @@ pub(crate) struct Player {
 
 impl Player {
     pub(crate) fn new(
-        recording: Recording,
+        recording: ScannedRecording,
         speed: f64,
         idle: Option<Duration>,
     ) -> Result<Self, Failure> {
@@ -51,7 +51,7 @@ impl Player {
         })
     }
 
-    pub(super) fn recording(&self) -> &Recording {
+    pub(super) fn recording(&self) -> &ScannedRecording {
         &self.recording
     }
 
@@ -161,7 +161,7 @@ pub(super) mod tests {
         }
         text.push('\n');
         let source = RecordingFile::kept("made".into(), &mut text.as_bytes()).expect("a place");
-        let recording = Recording::open(source).expect("a recording");
+        let recording = ScannedRecording::open(source).expect("a recording");
         Player::new(recording, 1.0, Some(seconds(2.0))).expect("a player")
     }
 

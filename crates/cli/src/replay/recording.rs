@@ -16,7 +16,7 @@ const MOST_MARKS: usize = 100_000;
 const LABEL_CHARS: usize = 300;
 
 /// A recording, looked through once.
-pub(crate) struct Recording {
+pub(crate) struct ScannedRecording {
     source: RecordingFile,
     pub(super) size: Size,
     pub(super) total: Duration,
@@ -30,7 +30,7 @@ pub(crate) struct Marker {
     pub(super) label: String,
 }
 
-impl Recording {
+impl ScannedRecording {
     pub(crate) fn open(source: RecordingFile) -> Result<Self, Failure> {
         let mut recording = Self {
             size: size(0, 0),

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use tokio::signal::unix::SignalKind;
 
-use super::desk::Desk;
+use super::desk::ReplayDesk;
 use crate::client::Failure;
 use crate::full_screen::FullScreen;
 use crate::keys::Keys;
@@ -15,7 +15,7 @@ use crate::signals::{Signals, listen};
 const LONGEST: Duration = Duration::from_secs(1);
 
 /// Plays until somebody leaves, or wants us to end.
-pub(crate) async fn play(mut desk: Desk) -> Result<(), Failure> {
+pub(crate) async fn play(mut desk: ReplayDesk) -> Result<(), Failure> {
     let mut signals = Signals::new()?;
     let mut resized = listen(SignalKind::window_change())?;
     let mut continued = listen(SignalKind::from_raw(rustix::process::Signal::CONT.as_raw()))?;

@@ -8,7 +8,7 @@ use weighlock_engine::{Draft, Run};
 use weighlock_server::{DraftList, RunList, Settle, SettleDraft};
 
 use super::commit;
-use super::diff::{self, Form};
+use super::diff::{self, DiffForm};
 use super::discard::{NAMED, confirm};
 use crate::client::{Client, Failure, block_on};
 use crate::effect::{self, ChangesUrls};
@@ -60,7 +60,7 @@ enum DraftCommand {
   weighlock draft show --json                with the hash that `draft commit` takes")]
     Show {
         #[command(flatten)]
-        of: Of,
+        of: DraftSession,
         /// Print one JSON object
         #[arg(long)]
         json: bool,
@@ -72,9 +72,9 @@ enum DraftCommand {
   weighlock draft diff --patch | git apply")]
     Diff {
         #[command(flatten)]
-        of: Of,
+        of: DraftSession,
         #[command(flatten)]
-        form: Form,
+        form: DiffForm,
     },
     /// Apply a session's whole draft, in order
     #[command(before_help = "Examples:
@@ -85,7 +85,7 @@ enum DraftCommand {
   weighlock draft commit --yes               apply it whatever it is")]
     Commit {
         #[command(flatten)]
-        of: Of,
+        of: DraftSession,
         /// Apply exactly what this names, from `weighlock draft show --json`
         #[arg(long, value_name = "H")]
         hash: Option<String>,
@@ -103,7 +103,7 @@ enum DraftCommand {
   weighlock draft discard --yes                           without being asked")]
     Discard {
         #[command(flatten)]
-        of: Of,
+        of: DraftSession,
         /// The reason that the requester sees, word for word
         #[arg(short = 'm', long = "message", value_name = "WHY")]
         why: Option<String>,
@@ -121,7 +121,7 @@ enum DraftCommand {
   weighlock draft export | git apply")]
     Export {
         #[command(flatten)]
-        of: Of,
+        of: DraftSession,
         /// To this file [default: standard output]
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
@@ -129,7 +129,7 @@ enum DraftCommand {
 }
 
 #[derive(clap::Args)]
-struct Of {
+struct DraftSession {
     /// The session: an id, or a unique beginning or end of one [default: the
     /// only one, or the latest of --sandbox]
     session: Option<String>,
@@ -148,7 +148,7 @@ pub(crate) fn draft(args: Args, paths: &Paths) -> Result<ExitCode, Failure> {
         let names = SandboxNames::fetch(&mut client).await?;
         let sandbox = args.sandbox.as_deref().map(|name| names.id(name));
         let drafts: DraftList = client.get("/drafts").await?;
-        let find = |of: &Of| find(&drafts, of.session.as_deref(), sandbox);
+        let find = |of: &DraftSession| find(&drafts, of.session.as_deref(), sandbox);
         match what {
             DraftCommand::List { json } => list(drafts, sandbox, &names, json),
             DraftCommand::Show { of, json } => {

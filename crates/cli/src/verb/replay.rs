@@ -11,8 +11,8 @@ use std::time::Duration;
 use crate::client::{Failure, block_on};
 use crate::paths::Paths;
 use crate::replay::{
-    Desk, FASTEST, Player, Recording, RecordingFile, SLOWEST, Transcript, TranscriptLine, clock,
-    parse_clock, play,
+    FASTEST, Player, RecordingFile, ReplayDesk, SLOWEST, ScannedRecording, Transcript,
+    TranscriptLine, clock, parse_clock, play,
 };
 use crate::term::say;
 use crate::text;
@@ -77,20 +77,23 @@ pub(crate) fn replay(args: &Args, paths: Result<Paths, Failure>) -> Result<ExitC
     let source = RecordingFile::find(&args.what, paths)?;
     match &args.export {
         Some(target) => export(&source, target, args.force)?,
-        None if args.text => print(&Recording::open(source)?, args.at.unwrap_or_default())?,
-        None => watch(args, Recording::open(source)?)?,
+        None if args.text => print(
+            &ScannedRecording::open(source)?,
+            args.at.unwrap_or_default(),
+        )?,
+        None => watch(args, ScannedRecording::open(source)?)?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn watch(args: &Args, recording: Recording) -> Result<(), Failure> {
+fn watch(args: &Args, recording: ScannedRecording) -> Result<(), Failure> {
     let mut player = Player::new(recording, args.speed, args.idle.0)?;
     player.seek(args.at.unwrap_or_default())?;
-    block_on(play(Desk::new(player)))
+    block_on(play(ReplayDesk::new(player)))
 }
 
 /// Prints what is not before a time.
-fn print(recording: &Recording, from: Duration) -> Result<(), Failure> {
+fn print(recording: &ScannedRecording, from: Duration) -> Result<(), Failure> {
     let mut out = io::BufWriter::new(io::stdout().lock());
     let mut put = |entries: Vec<TranscriptLine>| {
         let mut entries = entries.iter().filter(|entry| entry.time >= from);

@@ -17,7 +17,7 @@ use crate::client::{Client, Failure, block_on, escape};
 use crate::given;
 use crate::names::SandboxNames;
 use crate::paths::Paths;
-use crate::progress::Progress;
+use crate::progress::ProgressLine;
 use crate::term::{self, say};
 use crate::text::{self, columns, command_line, duration, print_json, safe};
 use crate::verb::show::is_queued;
@@ -76,7 +76,7 @@ enum TermCommand {
     /// Run a command in the shell of one, and wait for its end
     Exec(Exec),
     /// Type at one
-    Send(Send),
+    Send(SendInput),
     /// Make one larger or smaller
     Size {
         /// The terminal: its name, or its id
@@ -153,7 +153,7 @@ struct OpenTerminal {
   weighlock term send shell 'ls -l' --enter
   weighlock term send editor --key Esc --key C-c
   weighlock term send cat --eof")]
-struct Send {
+struct SendInput {
     /// The terminal: its name, or its id
     name: String,
     /// What is typed
@@ -376,7 +376,7 @@ async fn exec(client: &mut Client, args: Exec) -> Result<ExitCode, Failure> {
     };
     let path = format!("{}/exec", address(&args.name));
     let mut view: CommandView = client.post(&path, &new).await?;
-    let mut progress = Progress::new(!args.json);
+    let mut progress = ProgressLine::new(!args.json);
     while goes_on(&view.run) && until.is_none_or(|until| !left(until).is_zero()) {
         let id = view.run.command_id.clone();
         let waits = progress.during(waits_for(&view.run), async {
@@ -470,7 +470,7 @@ fn size(text: &str) -> Result<TerminalSize, String> {
     Ok(TerminalSize { columns, rows })
 }
 
-fn input(args: Send) -> TerminalInput {
+fn input(args: SendInput) -> TerminalInput {
     let (text, paste) = match args.paste {
         true => (None, args.text),
         false => (args.text, None),

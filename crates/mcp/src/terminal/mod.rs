@@ -9,7 +9,7 @@ mod run;
 
 use serde_json::{Value, json};
 
-use self::params::Params;
+use self::params::TerminalParams;
 pub(crate) use self::result::ToolResult;
 use crate::api::Failure;
 use crate::call::Call;
@@ -95,7 +95,7 @@ fn input() -> Value {
 }
 
 async fn execute(call: &Call, arguments: Arguments) -> ToolResult {
-    let params = Params(arguments);
+    let params = TerminalParams(arguments);
     let done = match params.action().as_deref() {
         Ok("run") => run::run(call, &params).await,
         Ok("open") => open::open(call, &params).await,

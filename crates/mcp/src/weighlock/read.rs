@@ -20,7 +20,8 @@ const MOST_BYTES: usize = 32 * 1024;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Read {
+#[schemars(rename = "Read")]
+struct ReadInput {
     /// A run's id, or a terminal's name.
     id: String,
     /// Only what was written from this byte on: `cursor` of an earlier answer.
@@ -66,7 +67,7 @@ pub(super) fn tool() -> Tool {
         title: "Read output",
         description: "Read what a run has written: all from `cursor`, by `lines`, or by `search`. \
             Of a terminal without any of these: its screen.",
-        input: schema::<Read>,
+        input: schema::<ReadInput>,
         output: Some(answer::<ReadAnswer>),
         hints: Hints {
             reads: true,
@@ -82,7 +83,7 @@ pub(super) fn tool() -> Tool {
     }
 }
 
-async fn read(call: &Call, asked: Read) -> Result<Reply, Failure> {
+async fn read(call: &Call, asked: ReadInput) -> Result<Reply, Failure> {
     let desk = &call.desk;
     let id = escape(&desk.resolve(&asked.id).await?);
     let found = match (&asked.search, &asked.lines, asked.cursor) {

@@ -46,7 +46,7 @@ pub(super) struct EditPolicy {
   weighlock policy log
   weighlock policy log 14                          what the rules were then
   weighlock policy log --policy sandbox.webshop")]
-pub(super) struct Log {
+pub(super) struct PolicyLog {
     /// Print the text of this version
     version: Option<i64>,
     /// Which rules: `server`, or `sandbox.NAME`
@@ -58,7 +58,7 @@ pub(super) struct Log {
 #[command(before_help = "Examples:
   weighlock policy back 14
   weighlock policy back 3 --policy sandbox.webshop -m 'too strict'")]
-pub(super) struct Back {
+pub(super) struct RestorePolicy {
     /// The version, from `policy log`
     version: i64,
     /// Which rules: `server`, or `sandbox.NAME`
@@ -112,7 +112,7 @@ pub(super) fn edit(edit: EditPolicy, json: bool, paths: &Paths) -> Result<ExitCo
 }
 
 /// Lists what the rules were, or prints one version.
-pub(super) fn log(log: Log, json: bool, paths: &Paths) -> Result<ExitCode, Failure> {
+pub(super) fn log(log: PolicyLog, json: bool, paths: &Paths) -> Result<ExitCode, Failure> {
     let before = log
         .version
         .map(|version| format!("&before={}", version.saturating_add(1)));
@@ -157,7 +157,7 @@ pub(super) fn log(log: Log, json: bool, paths: &Paths) -> Result<ExitCode, Failu
 }
 
 /// Goes back to what the rules were.
-pub(super) fn back(back: Back, json: bool, paths: &Paths) -> Result<ExitCode, Failure> {
+pub(super) fn back(back: RestorePolicy, json: bool, paths: &Paths) -> Result<ExitCode, Failure> {
     ourselves::may_decide()?;
     let path = format!("{}/back", place(&back.policy));
     let request = BackRequest {

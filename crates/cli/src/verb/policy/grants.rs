@@ -17,7 +17,7 @@ use crate::text::{self, command_line, one_line, safe};
   weighlock policy grant 'npm test'                for 8 hours
   weighlock policy grant 'git commit *' --agent coder --sandbox webshop
   weighlock policy grant 'cargo build' --until revoked")]
-pub(super) struct Grant {
+pub(super) struct AddGrant {
     /// What a rule could say behind `auto =`: 'npm test', 'git commit *'
     pattern: String,
     /// Only for this agent
@@ -54,7 +54,7 @@ impl GrantExpiry {
 }
 
 /// Allows commands beforehand.
-pub(super) fn give(grant: Grant, json: bool, paths: &Paths) -> Result<ExitCode, Failure> {
+pub(super) fn give(grant: AddGrant, json: bool, paths: &Paths) -> Result<ExitCode, Failure> {
     ourselves::may_decide()?;
     let new = NewGrant {
         pattern: grant.pattern,

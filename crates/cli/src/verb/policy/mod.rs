@@ -69,15 +69,15 @@ enum PolicyCommand {
     /// Change the rules, and see what that would have meant until now
     Edit(file::EditPolicy),
     /// List what the rules were before, or print one version
-    Log(file::Log),
+    Log(file::PolicyLog),
     /// Go back to what the rules were
-    Back(file::Back),
+    Back(file::RestorePolicy),
     /// Print the JSON schema of rule files, for editors
     #[command(before_help = "Examples:
   weighlock policy schema > rules.schema.json")]
     Schema,
     /// Allow commands beforehand
-    Grant(grants::Grant),
+    Grant(grants::AddGrant),
     /// List what is allowed beforehand
     #[command(before_help = "Examples:
   weighlock policy grants

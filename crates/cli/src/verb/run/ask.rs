@@ -13,7 +13,7 @@ use crate::client::{Client, Failure};
 use crate::effect;
 use crate::ourselves;
 use crate::paths::Paths;
-use crate::question::{self, Outcome, Put};
+use crate::question::{self, Put, QuestionOutcome};
 use crate::signals::Signals;
 use crate::term::{self, say};
 
@@ -121,14 +121,14 @@ impl Asking<'_> {
             ..Put::default()
         };
         match question::put(self.paths, self.signals, &id, put).await {
-            Ok(Outcome::Answered(_)) => self.show.decided.set(true),
-            Ok(Outcome::Over(approval)) => say!("{}", question::how_it_ended(&approval)),
-            Ok(Outcome::Next | Outcome::Quit) => {
+            Ok(QuestionOutcome::Answered(_)) => self.show.decided.set(true),
+            Ok(QuestionOutcome::Over(approval)) => say!("{}", question::how_it_ended(&approval)),
+            Ok(QuestionOutcome::Next | QuestionOutcome::Quit) => {
                 let asked = question::fetch(self.paths, &id).await?;
                 self.show.left.replace(Some(asked.short_id));
                 return Ok(WaitOutcome::Left(wait::fetch(self.paths, run).await?));
             }
-            Ok(Outcome::Interrupted) => {
+            Ok(QuestionOutcome::Interrupted) => {
                 return Ok(WaitOutcome::Left(wait::withdraw(self.paths, run).await?));
             }
             // Somebody else may answer what we may not.

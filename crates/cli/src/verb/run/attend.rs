@@ -12,7 +12,7 @@ use super::ask::Asking;
 use super::show::Show;
 use super::{InputSource, RunOptions, lacked, wait};
 use crate::client::{Client, Failure};
-use crate::frames::Frames;
+use crate::frames::FrameDecoder;
 use crate::paths::Paths;
 use crate::signals::Signals;
 
@@ -64,7 +64,7 @@ impl Attending<'_> {
     ) -> Result<CommandView, Failure> {
         let mut following = Client::open(self.paths).await?;
         let address = format!("/commands/{}/output/raw?frames=true&follow=ended", self.id);
-        let frames = Frames::new(following.stream(&address).await?);
+        let frames = FrameDecoder::new(following.stream(&address).await?);
         let passing = pass_on(frames, self.show.clone());
         let feeding = feed(self.paths.clone(), self.id.clone(), input);
         tokio::pin!(passing, feeding);
@@ -214,7 +214,7 @@ async fn feed(paths: Paths, id: String, input: InputSource) -> Result<Option<Str
 
 /// Prints the command's output as it comes. Printing has a thread of its own:
 /// a reader that does not read must not keep us from hearing Ctrl C.
-async fn pass_on(mut frames: Frames, mut show: Show) -> Result<Passed, Failure> {
+async fn pass_on(mut frames: FrameDecoder, mut show: Show) -> Result<Passed, Failure> {
     while let Some((kind, bytes)) = frames.next().await? {
         show.heard(&bytes);
         if matches!(kind, Frame::Stderr) && lacked::is_crossed(&bytes) {

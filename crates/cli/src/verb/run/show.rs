@@ -29,7 +29,7 @@ pub(super) struct Show {
     pub(super) quiet: bool,
     pub(super) terminal: bool,
     began: Instant,
-    screen: Rc<Cell<Screen>>,
+    screen: Rc<Cell<ScreenState>>,
     /// How many warnings were said.
     warned: Rc<Cell<usize>>,
     /// What it is was said when a person was asked.
@@ -46,7 +46,7 @@ pub(super) struct Show {
 
 /// What is on the terminal: our status lines and the command's output.
 #[derive(Clone, Copy)]
-struct Screen {
+struct ScreenState {
     last_output: Instant,
     last_status: Option<Instant>,
     at_line_start: bool,
@@ -66,7 +66,7 @@ impl Show {
             left: Rc::default(),
             crossed: Rc::default(),
             hint: None,
-            screen: Rc::new(Cell::new(Screen {
+            screen: Rc::new(Cell::new(ScreenState {
                 last_output: now,
                 last_status: None,
                 at_line_start: true,
@@ -116,7 +116,7 @@ impl Show {
     pub(super) fn begun(&mut self, run: &Run) {
         // A person may have thought about it for a while.
         self.began = Instant::now();
-        self.screen.set(Screen {
+        self.screen.set(ScreenState {
             last_output: self.began,
             ..self.screen.get()
         });
@@ -157,7 +157,7 @@ impl Show {
     }
 
     pub(super) fn heard(&mut self, bytes: &[u8]) {
-        self.screen.set(Screen {
+        self.screen.set(ScreenState {
             last_output: Instant::now(),
             at_line_start: bytes.ends_with(b"\n"),
             ..self.screen.get()
@@ -195,7 +195,7 @@ impl Show {
         let seconds = self.began.elapsed().as_secs();
         let spinner = SPINNER[seconds as usize % SPINNER.len()];
         let _ = write!(std::io::stderr(), "\r\x1b[K{spinner} {line}");
-        self.screen.set(Screen {
+        self.screen.set(ScreenState {
             last_status: Some(Instant::now()),
             ..self.screen.get()
         });
@@ -214,7 +214,7 @@ impl Show {
         let screen = self.screen.get();
         if !screen.at_line_start && !self.json {
             say!("");
-            self.screen.set(Screen {
+            self.screen.set(ScreenState {
                 at_line_start: true,
                 ..screen
             });

@@ -9,7 +9,7 @@ use weighlock_server::CommandView;
 
 use super::show::Show;
 use crate::client::{Client, Failure};
-use crate::events::News;
+use crate::events::EventFeed;
 use crate::paths::Paths;
 use crate::signals::Signals;
 
@@ -37,7 +37,7 @@ pub(super) async fn until_answered(
 ) -> Result<WaitOutcome, Failure> {
     let (id, state) = (&waiting.run.command_id, waiting.run.state);
     // First, so that nothing falls between looking and waiting.
-    let mut news = News::open(paths).await?;
+    let mut news = EventFeed::open(paths).await?;
     let mut now = fetch(paths, id).await?;
     let _present = stay(paths.clone(), id.clone());
     let began = Instant::now();
@@ -76,7 +76,7 @@ pub(super) async fn until_ended(paths: &Paths, id: &str) -> Result<CommandView, 
     if now.run.state != State::Running {
         return Ok(now);
     }
-    let mut news = News::open(paths).await?;
+    let mut news = EventFeed::open(paths).await?;
     now = fetch(paths, id).await?;
     let deadline = Instant::now() + RECORD_WITHIN;
     while now.run.state == State::Running {

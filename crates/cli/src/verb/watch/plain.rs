@@ -6,7 +6,7 @@ use weighlock_engine::Event;
 use weighlock_server::CommandView;
 
 use crate::client::{Client, Failure, escape};
-use crate::events::News;
+use crate::events::EventFeed;
 use crate::names::SandboxNames;
 use crate::paths::Paths;
 use crate::text::{command_line, one_line};
@@ -15,7 +15,7 @@ use crate::when;
 
 /// Tells everything from now on, until somebody stops it.
 pub(super) async fn tell(paths: &Paths, json: bool) -> Result<ExitCode, Failure> {
-    let mut news = News::open(paths).await?;
+    let mut news = EventFeed::open(paths).await?;
     loop {
         let event = news.next().await?;
         if json {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::edit::{Field, Format};
+use super::edit::{Field, SettingsFormat};
 use crate::client::{Failure, TOKEN};
 use crate::paths::xdg;
 
@@ -33,7 +33,7 @@ pub(super) enum AgentClient {
 
 /// Which sessions of the client use the settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum Scope {
+pub(super) enum SettingsScope {
     /// For you, everywhere
     User,
     /// For everybody who works in this repository, or else directory
@@ -55,7 +55,7 @@ pub(super) struct ClientSettings {
     pub(super) file: PathBuf,
     /// The directories that nothing is written outside of.
     pub(super) within: Vec<PathBuf>,
-    pub(super) format: Format,
+    pub(super) format: SettingsFormat,
 }
 
 impl AgentClient {
@@ -75,21 +75,21 @@ impl AgentClient {
     }
 
     /// Finds the client's settings, whether or not they exist.
-    pub(super) fn settings(self, scope: Scope) -> Result<ClientSettings, Failure> {
+    pub(super) fn settings(self, scope: SettingsScope) -> Result<ClientSettings, Failure> {
         let (dir, files) = match scope {
-            Scope::User => self.of_user()?,
-            Scope::Project => self.of_project()?,
+            SettingsScope::User => self.of_user()?,
+            SettingsScope::Project => self.of_project()?,
         };
         let mut within = vec![dir.clone()];
-        if scope == Scope::User {
+        if scope == SettingsScope::User {
             within.push(home()?);
         }
         let files: Vec<PathBuf> = files.iter().map(|file| dir.join(file)).collect();
         let file = files.iter().find(|file| file.exists()).unwrap_or(&files[0]);
         let format = match file.extension().and_then(|end| end.to_str()) {
-            Some("toml") => Format::Toml,
-            Some("yaml") => Format::Yaml,
-            _ => Format::Json,
+            Some("toml") => SettingsFormat::Toml,
+            Some("yaml") => SettingsFormat::Yaml,
+            _ => SettingsFormat::Json,
         };
         Ok(ClientSettings {
             file: file.clone(),

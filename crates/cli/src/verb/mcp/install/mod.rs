@@ -7,7 +7,7 @@ mod file;
 
 use std::process::ExitCode;
 
-use self::client::{AgentClient, ClientSettings, Scope, ServerEntry};
+use self::client::{AgentClient, ClientSettings, ServerEntry, SettingsScope};
 use self::edit::Trouble;
 use self::file::SettingsFile;
 use super::ToolArgs;
@@ -36,7 +36,7 @@ pub(super) struct Args {
     choice: ToolArgs,
     /// Who uses the settings: you, or everybody in this project
     #[arg(long, value_enum, default_value = "user")]
-    scope: Scope,
+    scope: SettingsScope,
     /// What the client calls it
     #[arg(long, value_name = "NAME", default_value = "weighlock", value_parser = name)]
     name: String,
@@ -206,7 +206,7 @@ fn token(args: &Args) -> Result<Option<String>, Failure> {
             say!("{TOKEN} is set here and is not written down: the client needs it, too");
             Ok(None)
         }
-        (true, _) if args.scope == Scope::Project => Err(Failure::new(
+        (true, _) if args.scope == SettingsScope::Project => Err(Failure::new(
             "the settings of a project are for everybody in it; nothing was written",
             "leave --with-token out, and give the client WEIGHLOCK_TOKEN in its environment",
         )),

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use serde_json::Value;
 
-use self::parse::{Member, Node, parse};
+use self::parse::{JsonMember, JsonNode, parse};
 use super::{Trouble, ValueTree, nested};
 
 mod parse;
@@ -44,7 +44,7 @@ pub(super) fn cut(text: &str, path: &[&str]) -> Result<String, Trouble> {
     let Some(root) = parse(text)? else {
         return Ok(text.to_owned());
     };
-    let mut way: Vec<(&Node, usize)> = vec![];
+    let mut way: Vec<(&JsonNode, usize)> = vec![];
     let mut object = &root;
     for name in path {
         let members = object.members().ok_or_else(|| no_object(text, object))?;
@@ -66,7 +66,7 @@ pub(super) fn cut(text: &str, path: &[&str]) -> Result<String, Trouble> {
     Ok(replaced(text, &removal(text, object, at)))
 }
 
-fn no_object(text: &str, node: &Node) -> Trouble {
+fn no_object(text: &str, node: &JsonNode) -> Trouble {
     Trouble::broken(text, node.start, "there should be an object, `{…}`")
 }
 
@@ -90,8 +90,8 @@ impl Default for JsonStyle {
 }
 
 impl JsonStyle {
-    fn of(text: &str, root: &Node) -> Self {
-        let first = root.members().and_then(<[Member]>::first);
+    fn of(text: &str, root: &JsonNode) -> Self {
+        let first = root.members().and_then(<[JsonMember]>::first);
         let unit = first.map_or("", |first| indent(text, first.start));
         Self {
             unit: if unit.is_empty() { "  " } else { unit }.to_owned(),
@@ -129,9 +129,15 @@ impl JsonStyle {
 }
 
 /// Adds a member at the end of an object.
-fn insert(text: &str, style: &JsonStyle, object: &Node, name: &str, tree: &ValueTree) -> String {
+fn insert(
+    text: &str,
+    style: &JsonStyle,
+    object: &JsonNode,
+    name: &str,
+    tree: &ValueTree,
+) -> String {
     let newline = style.newline;
-    let Some(last) = object.members().and_then(<[Member]>::last) else {
+    let Some(last) = object.members().and_then(<[JsonMember]>::last) else {
         return replaced(text, &[fill(text, style, object, name, tree)]);
     };
     let end = last.comma.unwrap_or(last.value.end);
@@ -160,7 +166,7 @@ fn insert(text: &str, style: &JsonStyle, object: &Node, name: &str, tree: &Value
 fn fill(
     text: &str,
     style: &JsonStyle,
-    object: &Node,
+    object: &JsonNode,
     name: &str,
     tree: &ValueTree,
 ) -> (Range<usize>, String) {
@@ -179,7 +185,7 @@ fn fill(
 }
 
 /// What takes a member away of an object that has others, or comments.
-fn removal(text: &str, object: &Node, at: usize) -> Vec<(Range<usize>, String)> {
+fn removal(text: &str, object: &JsonNode, at: usize) -> Vec<(Range<usize>, String)> {
     let members = object.members().unwrap_or_default();
     let member = &members[at];
     let before = at.checked_sub(1).map(|at| &members[at]);
@@ -207,7 +213,7 @@ fn removal(text: &str, object: &Node, at: usize) -> Vec<(Range<usize>, String)> 
 }
 
 /// Whether an object has one member, and nothing beside it.
-fn is_alone(text: &str, object: &Node) -> bool {
+fn is_alone(text: &str, object: &JsonNode) -> bool {
     let Some([only]) = object.members() else {
         return false;
     };

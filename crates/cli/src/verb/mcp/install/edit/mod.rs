@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 /// What a file is written in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Format {
+pub(super) enum SettingsFormat {
     /// Also with comments, and commas at the end.
     Json,
     Toml,
@@ -56,7 +56,7 @@ enum ValueTree {
     Branch(Vec<(String, ValueTree)>),
 }
 
-impl Format {
+impl SettingsFormat {
     /// Makes the entry at a place say this. Whatever else it says stays.
     pub(super) fn set(
         self,

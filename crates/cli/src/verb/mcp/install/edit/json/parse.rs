@@ -11,7 +11,7 @@ const DEEPEST: usize = 100;
 
 /// A value, and where it is.
 #[derive(Debug)]
-pub(super) struct Node {
+pub(super) struct JsonNode {
     pub(super) start: usize,
     pub(super) end: usize,
     kind: JsonKind,
@@ -19,23 +19,23 @@ pub(super) struct Node {
 
 #[derive(Debug)]
 enum JsonKind {
-    Object(Vec<Member>),
-    Array(Vec<Node>),
+    Object(Vec<JsonMember>),
+    Array(Vec<JsonNode>),
     /// A text, a number or a word.
     Plain,
 }
 
 /// A name with its value.
 #[derive(Debug)]
-pub(super) struct Member {
+pub(super) struct JsonMember {
     pub(super) name: String,
     pub(super) start: usize,
-    pub(super) value: Node,
+    pub(super) value: JsonNode,
     /// Where the comma after it ends.
     pub(super) comma: Option<usize>,
 }
 
-impl Node {
+impl JsonNode {
     pub(super) fn span(&self) -> Range<usize> {
         self.start..self.end
     }
@@ -46,7 +46,7 @@ impl Node {
     }
 
     /// Returns what is in it, if it is an object.
-    pub(super) fn members(&self) -> Option<&[Member]> {
+    pub(super) fn members(&self) -> Option<&[JsonMember]> {
         match &self.kind {
             JsonKind::Object(members) => Some(members),
             _ => None,
@@ -65,7 +65,7 @@ impl Node {
 }
 
 /// Reads a whole text; nothing if there is nothing but blanks and comments.
-pub(super) fn parse(text: &str) -> Result<Option<Node>, Trouble> {
+pub(super) fn parse(text: &str) -> Result<Option<JsonNode>, Trouble> {
     let mut reader = JsonReader { text, at: 0 };
     if text.starts_with(BYTE_ORDER) {
         reader.at = BYTE_ORDER.len_utf8();
@@ -124,7 +124,7 @@ impl JsonReader<'_> {
         is_next
     }
 
-    fn value(&mut self, depth: usize) -> Result<Node, Trouble> {
+    fn value(&mut self, depth: usize) -> Result<JsonNode, Trouble> {
         if depth > DEEPEST {
             return Err(self.broken("it is nested too deeply"));
         }
@@ -141,15 +141,15 @@ impl JsonReader<'_> {
                 JsonKind::Plain
             }
         };
-        Ok(Node {
+        Ok(JsonNode {
             start,
             end: self.at,
             kind,
         })
     }
 
-    fn object(&mut self, depth: usize) -> Result<Vec<Member>, Trouble> {
-        let mut members: Vec<Member> = vec![];
+    fn object(&mut self, depth: usize) -> Result<Vec<JsonMember>, Trouble> {
+        let mut members: Vec<JsonMember> = vec![];
         self.at += 1;
         loop {
             self.skip()?;
@@ -174,7 +174,7 @@ impl JsonReader<'_> {
             self.skip()?;
             let value = self.value(depth + 1)?;
             let comma = self.comma()?;
-            members.push(Member {
+            members.push(JsonMember {
                 name,
                 start,
                 value,
@@ -183,7 +183,7 @@ impl JsonReader<'_> {
         }
     }
 
-    fn array(&mut self, depth: usize) -> Result<Vec<Node>, Trouble> {
+    fn array(&mut self, depth: usize) -> Result<Vec<JsonNode>, Trouble> {
         let mut all = vec![];
         let mut may_follow = true;
         self.at += 1;
