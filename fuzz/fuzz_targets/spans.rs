@@ -1,6 +1,6 @@
 //! Every place in a tree is a place in its text.
 
-use weighlock_shell::{Command, Fd, Kind, List, Piece, Script, Span, Value, Word};
+use weighlock_shell::{Command, CommandKind, Fd, List, Piece, Script, Span, Value, Word};
 
 /// Panics when a span is outside of the text or cuts a character.
 pub fn check(script: &Script, text: &str) {
@@ -39,9 +39,9 @@ fn command(command: &Command, at: &dyn Fn(Span)) {
     kind(&command.kind, at);
 }
 
-fn kind(kind: &Kind, at: &dyn Fn(Span)) {
+fn kind(kind: &CommandKind, at: &dyn Fn(Span)) {
     match kind {
-        Kind::Simple(simple) => {
+        CommandKind::Simple(simple) => {
             for assignment in &simple.assignments {
                 at(assignment.span);
                 assignment.index.iter().for_each(|index| word(index, at));
@@ -52,8 +52,8 @@ fn kind(kind: &Kind, at: &dyn Fn(Span)) {
             }
             words(&simple.words, at);
         }
-        Kind::Group(body) | Kind::Subshell(body) => list(body, at),
-        Kind::If {
+        CommandKind::Group(body) | CommandKind::Subshell(body) => list(body, at),
+        CommandKind::If {
             branches,
             otherwise,
         } => {
@@ -63,11 +63,11 @@ fn kind(kind: &Kind, at: &dyn Fn(Span)) {
             }
             otherwise.iter().for_each(|body| list(body, at));
         }
-        Kind::While { condition, body } => {
+        CommandKind::While { condition, body } => {
             list(condition, at);
             list(body, at);
         }
-        Kind::For {
+        CommandKind::For {
             words: values,
             body,
             ..
@@ -75,11 +75,11 @@ fn kind(kind: &Kind, at: &dyn Fn(Span)) {
             values.iter().for_each(|values| words(values, at));
             list(body, at);
         }
-        Kind::Count { expressions, body } => {
+        CommandKind::Count { expressions, body } => {
             words(expressions, at);
             list(body, at);
         }
-        Kind::Case {
+        CommandKind::Case {
             word: subject,
             arms,
         } => {
@@ -89,10 +89,12 @@ fn kind(kind: &Kind, at: &dyn Fn(Span)) {
                 list(&arm.body, at);
             }
         }
-        Kind::Function { body, .. } | Kind::Coprocess { body, .. } => self::command(body, at),
-        Kind::Test(all) => words(all, at),
-        Kind::Arithmetic(expression) => word(expression, at),
-        Kind::Unknown => {}
+        CommandKind::Function { body, .. } | CommandKind::Coprocess { body, .. } => {
+            self::command(body, at)
+        }
+        CommandKind::Test(all) => words(all, at),
+        CommandKind::Arithmetic(expression) => word(expression, at),
+        CommandKind::Unknown => {}
     }
 }
 

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 use weighlock_confine::{
-    Access, Exit, FileId, Identity, Limits, Mount, NOBODY, Network, Notice, Profile, Program, Rung,
-    Spare, Tree, Writes, is_root,
+    Access, Exit, FileId, Identity, Limits, Mount, NOBODY, Network, Notice, Profile, ProgramSpec,
+    Rung, Spare, Tree, Writes, is_root,
 };
 
 use crate::Result;
@@ -89,7 +89,7 @@ impl Ours {
     pub(super) fn run(&self, argv: &[&str]) -> Result<Took> {
         let null = || File::options().read(true).write(true).open("/dev/null");
         let (profile, env) = (self.profile.clone(), vec![]);
-        let program = Program {
+        let program = ProgramSpec {
             argv: argv.iter().map(|&word| word.into()).collect(),
             env,
             note: None,

@@ -153,7 +153,7 @@ impl Client {
         parse(response.await?).await
     }
 
-    /// Puts something in the place of what was read, if it is still there.
+    /// Replaces a resource if it still has the version that was read.
     pub(crate) async fn put_at<T: DeserializeOwned>(
         &mut self,
         path: &str,

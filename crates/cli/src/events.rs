@@ -18,20 +18,20 @@ const AGAIN_AFTER: Duration = Duration::from_secs(1);
 /// How often it is looked for.
 const TRIES: usize = 30;
 
-/// Events that are read before anybody asks for them; whoever is further
-/// behind is told so by the server.
+/// Events that are buffered before a caller asks for them. A client that falls
+/// further behind gets a `reset` from the server.
 const AHEAD: usize = 64;
 
 /// Events, across restarts of the server.
-pub(crate) struct News {
+pub(crate) struct EventFeed {
     told: Receiver<Result<Event, Failure>>,
     _telling: JoinSet<()>,
 }
 
-impl News {
+impl EventFeed {
     /// Tells everything from now on.
     pub(crate) async fn open(paths: &Paths) -> Result<Self, Failure> {
-        let stream = Stream::open(paths, None).await?;
+        let stream = SseStream::open(paths, None).await?;
         let (tell, told) = channel(AHEAD);
         // In a task of its own: whoever waits for something else, too, must not
         // keep it from coming back.
@@ -43,20 +43,20 @@ impl News {
         })
     }
 
-    /// Waits for the next one. After a `reset` everything may be different.
-    /// Whoever is done with waiting may drop this.
+    /// Waits for the next event. After a `reset` everything may be different.
+    /// Dropping the future loses no event.
     pub(crate) async fn next(&mut self) -> Result<Event, Failure> {
         let ended = || Err(Failure::new("the server tells nothing any more", ""));
         self.told.recv().await.unwrap_or_else(ended)
     }
 
-    /// Passes over what was told meanwhile, for whoever looks at everything.
+    /// Drops the buffered events, for a caller that reloads everything anyway.
     pub(crate) fn skip(&mut self) {
         while self.told.try_recv().is_ok() {}
     }
 }
 
-async fn tell_all(paths: Paths, mut stream: Stream, tell: Sender<Result<Event, Failure>>) {
+async fn tell_all(paths: Paths, mut stream: SseStream, tell: Sender<Result<Event, Failure>>) {
     let mut last = None;
     loop {
         while let Some(event) = stream.next().await {
@@ -80,12 +80,12 @@ async fn tell_all(paths: Paths, mut stream: Stream, tell: Sender<Result<Event, F
     }
 }
 
-async fn reopen(paths: &Paths, last: Option<u64>) -> Result<Stream, Failure> {
+async fn reopen(paths: &Paths, last: Option<u64>) -> Result<SseStream, Failure> {
     let mut tries = 0;
     loop {
         tokio::time::sleep(AGAIN_AFTER).await;
         tries += 1;
-        match Stream::open(paths, last).await {
+        match SseStream::open(paths, last).await {
             // An answer is an answer, whatever it is.
             Err(failure) if failure.problem.is_none() && tries < TRIES => {}
             opened => return opened,
@@ -107,12 +107,12 @@ fn reset(id: u64) -> Event {
 }
 
 /// Server-sent events out of a stream of bytes.
-struct Stream {
+struct SseStream {
     body: Incoming,
     buffer: Vec<u8>,
 }
 
-impl Stream {
+impl SseStream {
     async fn open(paths: &Paths, after: Option<u64>) -> Result<Self, Failure> {
         let mut client = Client::open(paths).await?;
         let path = match after {

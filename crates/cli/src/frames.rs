@@ -8,12 +8,12 @@ use weighlock_server::{FRAME_HEADER, Frame};
 use crate::client::Failure;
 
 /// Frames out of a stream of bytes.
-pub(crate) struct Frames {
+pub(crate) struct FrameDecoder {
     body: Incoming,
     buffer: bytes::BytesMut,
 }
 
-impl Frames {
+impl FrameDecoder {
     pub(crate) fn new(body: Incoming) -> Self {
         Self {
             body,

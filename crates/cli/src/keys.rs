@@ -11,7 +11,7 @@ use rustix::termios::{
 };
 
 use crate::client::Failure;
-use crate::line::{Line, Typed};
+use crate::line::{LineEditor, LineState};
 use crate::signals::Signals;
 
 /// A key that comes sooner after another was meant for something else.
@@ -86,7 +86,7 @@ impl<'a> Keys<'a> {
         }
     }
 
-    /// Waits for any key. Whoever is done with waiting may drop this.
+    /// Waits for any key. The caller may drop the future.
     pub(crate) async fn press(&mut self) -> Press {
         let bytes = self.bytes().await;
         let quiet = self.last.elapsed() >= QUIET;
@@ -102,15 +102,15 @@ impl<'a> Keys<'a> {
     /// given up with Ctrl C or Escape.
     pub(crate) async fn line(&mut self, question: &str, filled: &str) -> Option<String> {
         self.forget();
-        let mut line = Line::new(filled);
+        let mut line = LineEditor::new(filled);
         loop {
             let columns = crate::term::size().1;
             let room = columns.saturating_sub(question.chars().count() + 1).max(8);
             let _ = write!(io::stderr(), "\r\x1b[K{question}{}", line.shown(room));
             let typed = line.take(&self.bytes().await?);
-            if typed != Typed::More {
+            if typed != LineState::More {
                 let _ = writeln!(io::stderr());
-                return (typed == Typed::Enter).then(|| line.text());
+                return (typed == LineState::Enter).then(|| line.text());
             }
         }
     }

@@ -3,7 +3,7 @@
 use crate::text::safe;
 
 /// The text so far, and where the cursor is in it.
-pub(crate) struct Line {
+pub(crate) struct LineEditor {
     before: String,
     after: String,
     /// The beginning of a letter whose rest is still to come.
@@ -12,13 +12,13 @@ pub(crate) struct Line {
 
 /// What became of the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Typed {
+pub(crate) enum LineState {
     More,
     Enter,
     GivenUp,
 }
 
-impl Line {
+impl LineEditor {
     pub(crate) fn new(filled: &str) -> Self {
         Self {
             before: filled.to_owned(),
@@ -62,18 +62,18 @@ impl Line {
     }
 
     /// Takes what was typed.
-    pub(crate) fn take(&mut self, bytes: &[u8]) -> Typed {
+    pub(crate) fn take(&mut self, bytes: &[u8]) -> LineState {
         let mut rest = bytes;
         while let Some((&byte, after)) = rest.split_first() {
             rest = after;
             match byte {
                 27 if !rest.is_empty() => rest = self.escaped(rest),
-                3 | 4 | 27 => return Typed::GivenUp,
-                b'\r' | b'\n' => return Typed::Enter,
+                3 | 4 | 27 => return LineState::GivenUp,
+                b'\r' | b'\n' => return LineState::Enter,
                 _ => self.typed(byte),
             }
         }
-        Typed::More
+        LineState::More
     }
 
     fn typed(&mut self, byte: u8) {
@@ -147,8 +147,8 @@ mod tests {
     use super::*;
 
     fn typed(filled: &str, bytes: &[u8]) -> String {
-        let mut line = Line::new(filled);
-        assert_eq!(line.take(bytes), Typed::More);
+        let mut line = LineEditor::new(filled);
+        assert_eq!(line.take(bytes), LineState::More);
         line.text()
     }
 
@@ -165,20 +165,20 @@ mod tests {
 
     #[test]
     fn enter_ends_it_and_escape_gives_it_up() {
-        assert_eq!(Line::new("").take(b"a\r"), Typed::Enter);
-        assert_eq!(Line::new("").take(b"\x1b"), Typed::GivenUp);
-        assert_eq!(Line::new("").take(b"\x03"), Typed::GivenUp);
+        assert_eq!(LineEditor::new("").take(b"a\r"), LineState::Enter);
+        assert_eq!(LineEditor::new("").take(b"\x1b"), LineState::GivenUp);
+        assert_eq!(LineEditor::new("").take(b"\x03"), LineState::GivenUp);
     }
 
     #[test]
     fn what_does_not_fit_moves_along() {
-        let mut line = Line::new("abcdef");
+        let mut line = LineEditor::new("abcdef");
         assert_eq!(line.shown(10), "abcdef");
         assert_eq!(line.shown(4), "def");
         line.take(b"\x01");
         assert_eq!(line.shown(4), "abcd\x1b[4D");
         assert_eq!(line.drawn(4), "\x1b[7ma\x1b[27mbcd");
-        assert_eq!(Line::new("abcdef").drawn(4), "def\x1b[7m \x1b[27m");
-        assert_eq!(Line::new("a\nb\x1b").shown(20), "a⏎b⟦U+001B⟧");
+        assert_eq!(LineEditor::new("abcdef").drawn(4), "def\x1b[7m \x1b[27m");
+        assert_eq!(LineEditor::new("a\nb\x1b").shown(20), "a⏎b⟦U+001B⟧");
     }
 }

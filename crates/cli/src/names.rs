@@ -6,9 +6,9 @@ use crate::client::{Client, Failure};
 
 /// The sandboxes that somebody may see: ids, and what people call them.
 #[derive(Debug, Default)]
-pub(crate) struct Names(Vec<(String, String)>);
+pub(crate) struct SandboxNames(Vec<(String, String)>);
 
-impl Names {
+impl SandboxNames {
     pub(crate) async fn fetch(client: &mut Client) -> Result<Self, Failure> {
         let list: SandboxList = client.get("/sandboxes").await?;
         let all = list.sandboxes.into_iter();

@@ -40,8 +40,8 @@ impl Paths {
         })
     }
 
-    /// Returns where the socket is looked for by whoever knows of nothing but
-    /// the state directory.
+    /// Returns the path of the socket inside the state directory, where clients
+    /// that only know that directory look for it.
     pub(crate) fn inside(&self) -> PathBuf {
         self.state_dir.join(SOCKET)
     }
@@ -72,16 +72,16 @@ fn whole(path: &Path) -> Result<PathBuf, Failure> {
         .map_err(|error| Failure::new(format!("cannot use {}: {error}", path.display()), ""))
 }
 
-/// The configuration file, whether or not it exists; none for whoever has no
-/// home.
+/// Returns the path of the configuration file, whether or not it exists, or
+/// none if there is no home directory.
 pub(crate) fn config() -> Option<PathBuf> {
     let dir = xdg("XDG_CONFIG_HOME", ".config").ok()?;
     Some(dir.join("weighlock/config.toml"))
 }
 
-/// The directory that commands run in or below unless something else is said:
-/// the home directory for whoever is at home, else the repository around the
-/// current directory, else that.
+/// Returns the directory that commands run in or below by default: the home
+/// directory if the current directory is in it, else the repository around the
+/// current directory, else the current directory.
 pub(crate) fn default_base() -> Result<PathBuf, Failure> {
     let here = env::current_dir().map_err(|error| {
         Failure::new(

@@ -10,13 +10,13 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const EVERY: Duration = Duration::from_millis(200);
 
 /// The line, which goes away with this.
-pub(crate) struct Progress {
+pub(crate) struct ProgressLine {
     wanted: bool,
     began: Instant,
     last: Option<Instant>,
 }
 
-impl Progress {
+impl ProgressLine {
     /// One on standard error, if somebody sees it.
     pub(crate) fn new(wanted: bool) -> Self {
         Self {
@@ -48,7 +48,7 @@ impl Progress {
     }
 }
 
-impl Drop for Progress {
+impl Drop for ProgressLine {
     fn drop(&mut self) {
         if self.last.is_some() {
             let _ = write!(std::io::stderr(), "\r\x1b[K");

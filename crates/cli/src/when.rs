@@ -43,7 +43,7 @@ pub(crate) fn clock(time: &str) -> String {
     }
 }
 
-/// The time of day here, of what is soon.
+/// Formats a time as the local time of day.
 pub(crate) fn time_of_day(time: &str) -> String {
     here(time).map_or_else(String::new, |then| then.strftime("%H:%M:%S").to_string())
 }

@@ -4,8 +4,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use weighlock_confine::{
-    Access, FileId, Limits, Mount, NOBODY, Network, Notice, Profile, Program, Rung, Spare, Tree,
-    Writes, is_root,
+    Access, FileId, Limits, Mount, NOBODY, Network, Notice, Profile, ProgramSpec, Rung, Spare,
+    Tree, Writes, is_root,
 };
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -84,9 +84,9 @@ fn profile(here: &Path, layer: std::path::PathBuf) -> std::io::Result<Profile> {
     })
 }
 
-fn program(command: String) -> Program {
+fn program(command: String) -> ProgramSpec {
     let env = [("PATH", "/usr/bin:/bin"), ("HOME", "/home/agent")];
-    Program {
+    ProgramSpec {
         argv: vec!["/bin/sh".into(), "-c".into(), command],
         env: env.map(|(name, value)| (name.into(), value.into())).into(),
         note: None,

@@ -14,7 +14,7 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd};
 use rustix::fs::{Mode, OFlags, mkdir, open};
 use rustix::io::{Errno, pread, read, retry_on_intr, write};
 
-use places::{Place, Places};
+use places::{CgroupParent, Places};
 pub use sweep::sweep_cgroups;
 use sweep::{Name, remove_dir};
 
@@ -35,7 +35,7 @@ pub(crate) struct Bounds {
 
 /// One thing for each kind of bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Each<T> {
+pub(crate) struct PerController<T> {
     pub(crate) memory: T,
     pub(crate) processes: T,
     pub(crate) cpu: T,
@@ -43,7 +43,7 @@ pub(crate) struct Each<T> {
 
 /// Which version of control groups holds each bound, or why none does.
 /// `ENODEV`: the kernel offers none here.
-pub(crate) type Held = Each<Result<Version, Errno>>;
+pub(crate) type Held = PerController<Result<Version, Errno>>;
 
 /// The two interfaces that Linux has for control groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,7 +54,7 @@ pub(crate) enum Version {
 
 /// Which bounds were met so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Exceeded {
+pub(crate) struct ExceededBounds {
     /// Something inside was killed for want of memory.
     pub(crate) memory: bool,
     /// Something inside could not be started.
@@ -63,16 +63,16 @@ pub(crate) struct Exceeded {
 
 /// The control group of one run.
 pub(crate) struct Cgroup {
-    groups: Each<Result<Group, Errno>>,
+    groups: PerController<Result<ControlGroup, Errno>>,
     /// Those that we made: each one once, whatever it holds.
     dirs: Vec<PathBuf>,
-    kills: Option<Counter>,
-    refusals: Option<Counter>,
+    kills: Option<EventCounter>,
+    refusals: Option<EventCounter>,
 }
 
 /// Where one kind of bound is held.
 #[derive(Clone)]
-struct Group {
+struct ControlGroup {
     version: Version,
     dir: PathBuf,
 }
@@ -94,10 +94,12 @@ impl Cgroup {
             // Without a start time nobody could tell whose the group is.
             (Ok(_), None) => Err(Errno::SRCH),
         });
-        let counter = |group: &Result<Group, _>, open: fn(&Group) -> _| open(group.as_ref().ok()?);
+        let counter = |group: &Result<ControlGroup, _>, open: fn(&ControlGroup) -> _| {
+            open(group.as_ref().ok()?)
+        };
         Self {
-            kills: counter(&groups.memory, Counter::of_kills),
-            refusals: counter(&groups.processes, Counter::of_refusals),
+            kills: counter(&groups.memory, EventCounter::of_kills),
+            refusals: counter(&groups.processes, EventCounter::of_refusals),
             groups,
             dirs,
         }
@@ -149,15 +151,18 @@ impl Cgroup {
     /// stays so until [`Cgroup::exceeded`] is asked. In v1 nothing is heard of
     /// processes: at least Linux 6.18 counts but does not tell.
     pub(crate) fn watched(&self) -> impl Iterator<Item = PollFd<'_>> {
-        self.kills.iter().chain(&self.refusals).map(Counter::polled)
+        self.kills
+            .iter()
+            .chain(&self.refusals)
+            .map(EventCounter::polled)
     }
 
     /// Returns which bounds were met. Must be asked when the command has
     /// ended, too: in v1 we hear of memory a moment before the kernel kills,
     /// and not at all of processes.
-    pub(crate) fn exceeded(&self) -> Exceeded {
-        let met = |counter: &Option<Counter>| counter.as_ref().is_some_and(Counter::rose);
-        Exceeded {
+    pub(crate) fn exceeded(&self) -> ExceededBounds {
+        let met = |counter: &Option<EventCounter>| counter.as_ref().is_some_and(EventCounter::rose);
+        ExceededBounds {
             memory: met(&self.kills),
             processes: met(&self.refusals),
         }
@@ -170,18 +175,21 @@ impl Cgroup {
     }
 }
 
-fn make(place: &Place, name: &Name, made: &mut Vec<PathBuf>) -> Result<Group, Errno> {
+fn make(place: &CgroupParent, name: &Name, made: &mut Vec<PathBuf>) -> Result<ControlGroup, Errno> {
     let dir = place.dir.join(name.to_string());
     if !made.contains(&dir) {
         mkdir(&dir, Mode::from_raw_mode(0o755))?;
         made.push(dir.clone());
     }
     let version = place.version;
-    Ok(Group { version, dir })
+    Ok(ControlGroup { version, dir })
 }
 
 /// A bound that cannot be set is not held, and the reason takes its place.
-fn attempt(group: &mut Result<Group, Errno>, set: impl FnOnce(&Group) -> Result<(), Errno>) {
+fn attempt(
+    group: &mut Result<ControlGroup, Errno>,
+    set: impl FnOnce(&ControlGroup) -> Result<(), Errno>,
+) {
     if let Ok(found) = group
         && let Err(errno) = set(found)
     {
@@ -189,7 +197,7 @@ fn attempt(group: &mut Result<Group, Errno>, set: impl FnOnce(&Group) -> Result<
     }
 }
 
-impl Group {
+impl ControlGroup {
     fn bound_memory(&self, bytes: u64) -> Result<(), Errno> {
         let Self { version, dir } = self;
         match version {
@@ -217,7 +225,7 @@ impl Group {
 }
 
 /// A number that the kernel counts up, and a way to hear when it did.
-struct Counter {
+struct EventCounter {
     /// Kept open: polling tells what changed since the last read of the same
     /// open file.
     file: OwnedFd,
@@ -226,9 +234,9 @@ struct Counter {
     bell: Option<OwnedFd>,
 }
 
-impl Counter {
-    fn of_kills(group: &Group) -> Option<Self> {
-        let Group { version, dir } = group;
+impl EventCounter {
+    fn of_kills(group: &ControlGroup) -> Option<Self> {
+        let ControlGroup { version, dir } = group;
         match version {
             Version::V1 => {
                 let mut counter = Self::open(dir, "memory.oom_control", "oom_kill")?;
@@ -239,7 +247,7 @@ impl Counter {
         }
     }
 
-    fn of_refusals(group: &Group) -> Option<Self> {
+    fn of_refusals(group: &ControlGroup) -> Option<Self> {
         Self::open(&group.dir, "pids.events", "max")
     }
 
@@ -283,17 +291,17 @@ impl Counter {
     }
 }
 
-impl<T> Each<T> {
-    fn map<U>(self, mut change: impl FnMut(T) -> U) -> Each<U> {
-        Each {
+impl<T> PerController<T> {
+    fn map<U>(self, mut change: impl FnMut(T) -> U) -> PerController<U> {
+        PerController {
             memory: change(self.memory),
             processes: change(self.processes),
             cpu: change(self.cpu),
         }
     }
 
-    fn as_ref(&self) -> Each<&T> {
-        Each {
+    fn as_ref(&self) -> PerController<&T> {
+        PerController {
             memory: &self.memory,
             processes: &self.processes,
             cpu: &self.cpu,

@@ -10,12 +10,12 @@ pub struct Enforced {
     /// How strong they are as a whole.
     pub rung: Rung,
     /// Each layer, whether it stands or not.
-    pub layers: Vec<Layer>,
+    pub layers: Vec<WallLayer>,
 }
 
 /// One layer of the walls.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Layer {
+pub struct WallLayer {
     /// A stable word, such as `files`.
     pub name: String,
     /// How much of it holds.
@@ -40,7 +40,7 @@ pub enum Holds {
 
 impl Enforced {
     pub(crate) fn say(&mut self, name: &str, holds: Holds, how: impl Into<String>) {
-        self.layers.push(Layer {
+        self.layers.push(WallLayer {
             name: name.into(),
             holds,
             how: how.into(),

@@ -14,7 +14,7 @@ const NEWEST: ABI = ABI::V7;
 
 /// What is open; all else is shut.
 #[derive(Default)]
-pub(crate) struct Open<'a> {
+pub(crate) struct OpenPaths<'a> {
     /// To be looked at and executed.
     pub(crate) read: Vec<&'a Path>,
     /// To be changed in every way.
@@ -69,7 +69,7 @@ impl Fence {
     }
 
     /// Opens gates.
-    pub(crate) fn open(self, open: &Open<'_>) -> io::Result<Self> {
+    pub(crate) fn open(self, open: &OpenPaths<'_>) -> io::Result<Self> {
         let look = AccessFs::from_read(NEWEST);
         let shared = AccessFs::from_all(NEWEST) & !AccessFs::MakeSock;
         let file = AccessFs::WriteFile | AccessFs::Truncate | AccessFs::IoctlDev;

@@ -38,7 +38,7 @@ const DEEPEST: usize = 256;
 
 /// What is known of the files that a run has made.
 pub(crate) struct MadeFiles {
-    places: Vec<Place>,
+    places: Vec<WatchedDir>,
     limit: u64,
     /// Made by everybody on the disks of all places since the run began, not
     /// minus what they removed.
@@ -48,7 +48,7 @@ pub(crate) struct MadeFiles {
 }
 
 /// A directory in which a run can make files that outlive its processes.
-struct Place {
+struct WatchedDir {
     dir: PathBuf,
     /// Others make files there as well: only newer ones count.
     since: Option<SystemTime>,
@@ -89,9 +89,9 @@ impl MadeFiles {
     /// Begins to count. Only runs on a copy are bounded: what somebody has
     /// allowed to write directly makes its files among everybody else's.
     pub(crate) fn new(profile: &Profile) -> Self {
-        let mut places: Vec<Place> = layers(profile).map(Place::own).collect();
+        let mut places: Vec<WatchedDir> = layers(profile).map(WatchedDir::own).collect();
         if let Writes::Layered { shared, .. } = &profile.home_writes {
-            places.extend(shared.iter().map(|(dir, _)| Place::shared(dir)));
+            places.extend(shared.iter().map(|(dir, _)| WatchedDir::shared(dir)));
         }
         let mut disks = vec![];
         for place in &mut places {
@@ -172,7 +172,7 @@ impl MadeFiles {
     }
 }
 
-impl Place {
+impl WatchedDir {
     fn own(layer: &Path) -> Self {
         Self {
             dir: layer.join("upper"),
@@ -279,9 +279,9 @@ fn used(disk: &StatVfs) -> u64 {
 mod tests {
     use super::*;
 
-    fn place(dir: &Path, since: Option<SystemTime>) -> Place {
+    fn place(dir: &Path, since: Option<SystemTime>) -> WatchedDir {
         let dir = dir.to_owned();
-        Place {
+        WatchedDir {
             dir,
             since,
             used: None,

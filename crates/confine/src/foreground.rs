@@ -37,12 +37,12 @@ pub fn first_inside(keeper: u32) -> Option<u32> {
 /// Returns whether what is in the foreground of a run's terminal is blocked
 /// reading from it.
 pub fn waits_for_input(keeper: u32) -> bool {
-    Inside::of(keeper).is_some_and(|inside| inside.all().any(waits))
+    RunProcesses::of(keeper).is_some_and(|inside| inside.all().any(waits))
 }
 
 /// Returns who would take what is typed now.
 pub fn takes_input(keeper: u32) -> Taker {
-    let Some((first, inside)) = Inside::with_first(keeper) else {
+    let Some((first, inside)) = RunProcesses::with_first(keeper) else {
         return Taker::Nobody;
     };
     if waits(first) {
@@ -66,7 +66,7 @@ pub fn first_waits_for_input(keeper: u32) -> bool {
 /// Returns whether only the process that the run began with would take what is
 /// typed now, and at once: it has handled every signal that it was sent.
 pub fn only_first_takes_input(keeper: u32) -> bool {
-    let Some((first, inside)) = Inside::with_first(keeper) else {
+    let Some((first, inside)) = RunProcesses::with_first(keeper) else {
         return false;
     };
     let Some(terminal) = terminal_of(first) else {
@@ -80,12 +80,12 @@ pub fn only_first_takes_input(keeper: u32) -> bool {
 }
 
 /// What there is inside of a run, found in one walk.
-struct Inside {
+struct RunProcesses {
     keeper: Pid,
     families: Vec<(Pid, u32)>,
 }
 
-impl Inside {
+impl RunProcesses {
     fn of(keeper: u32) -> Option<Self> {
         let keeper = Pid::from_raw(keeper.cast_signed())?;
         let families = members::families_below(keeper, MOST);

@@ -32,9 +32,9 @@ pub fn exit(code: i32) -> ! {
     unsafe { libc::_exit(code) }
 }
 
-/// Undoes what whoever started us did to signals: a signal that is ignored
-/// stays so in everything we start, and no shell can trap it. Only writing to
-/// a closed pipe stays an error for us.
+/// Resets the signal actions and mask that our parent process set. A signal
+/// that is ignored stays ignored in everything we start, and no shell can trap
+/// it. Only writing to a closed pipe stays an error for us.
 pub fn reset_signals() {
     for signal in (1..=64).filter(|&signal| signal != libc::SIGPIPE) {
         // SAFETY: the default action runs no code of ours. It fails for the
@@ -56,10 +56,10 @@ pub fn die_of_broken_pipes() {
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
 }
 
-/// Closes every descriptor above 2 that whoever started us left open.
+/// Closes every descriptor above 2 that our parent process left open.
 ///
-/// Whoever calls it sees to it that nothing has been opened yet: a descriptor
-/// that something owns would come to mean another file under its hands.
+/// The caller must not have opened anything yet: an owned descriptor would come
+/// to mean another file.
 pub fn close_inherited() {
     // SAFETY: nothing in this process owns a descriptor above 2 yet, which is
     // what the caller has to see to.

@@ -18,17 +18,18 @@ pub struct FileHandle {
 }
 
 #[repr(C)]
-struct Raw {
+struct RawHandle {
     length: libc::c_uint,
     kind: libc::c_int,
     bytes: [u8; LONGEST],
 }
 
 impl FileHandle {
-    /// Returns the handle of what stands at a name; of a link, its own.
+    /// Returns the handle of the file with this name. Symbolic links are not
+    /// followed.
     pub fn of(dir: impl AsFd, name: &OsStr) -> io::Result<Self> {
         let name = CString::new(name.as_bytes())?;
-        let mut raw = Raw {
+        let mut raw = RawHandle {
             length: LONGEST as libc::c_uint,
             kind: 0,
             bytes: [0; LONGEST],

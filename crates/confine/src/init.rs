@@ -20,17 +20,17 @@ use rustix::process::{
 };
 use rustix::thread::UnshareFlags;
 
-use crate::fence::{self, Fence, Open};
+use crate::fence::{self, Fence, OpenPaths};
 use crate::fork::exit;
 use crate::limits;
-use crate::line::{Built, Line, MAX_ANSWER, Note, Notice, Plan};
+use crate::line::{Built, InitChannel, InitPlan, MAX_ANSWER, Note, Notice};
 use crate::network::{name_host, raise_loopback};
 use crate::privilege;
 use crate::profile::{Access, Identity, Mount, Network, Profile, Rung, Writes};
-use crate::root::{self, Failed, Root, failed};
-use crate::seccomp::{Filter, Sockets};
+use crate::root::{self, Failed, NewRoot, failed};
+use crate::seccomp::{SeccompFilter, Sockets};
 use crate::system::{DEVICES, PRIVATE, SYSTEM};
-use crate::terminal::{self, Terminal};
+use crate::terminal::{self, PtyPair};
 use crate::tree::{used_by_children, wait, written_by_children};
 
 /// How many bytes the dead may have written without our saying so.
@@ -38,28 +38,28 @@ const TELL_EVERY: u64 = 1024 * 1024;
 
 /// In what the keeper made this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Start {
+pub(crate) enum InitStart {
     /// Namespaces of all kinds but users', by root.
     AsRoot,
     /// Namespaces of all kinds, by this ordinary user.
     AsUser(Identity),
     /// The host's namespaces, by root or not.
     Bare {
-        /// Whether whoever made it is root.
+        /// Whether the process that made it is root.
         root: bool,
     },
 }
 
 /// What could be built before the order came.
 struct Ahead {
-    start: Start,
+    start: InitStart,
     /// `None` where there is no root of its own.
-    root: Option<Root>,
+    root: Option<NewRoot>,
     /// Why the host's name can be seen, if it can.
     hostname: Option<String>,
     fence: Fence,
     private: Vec<PrivateDir>,
-    filter: &'static Filter,
+    filter: &'static SeccompFilter,
 }
 
 /// A private temporary directory of the run, held open: the profile may have
@@ -71,7 +71,12 @@ struct PrivateDir {
 
 /// Prepares this process, waits for its order, and then serves as init until
 /// nothing is left inside.
-pub(crate) fn serve(start: Start, network: Network, lender: Option<OwnedFd>, line: &Line) -> ! {
+pub(crate) fn serve(
+    start: InitStart,
+    network: Network,
+    lender: Option<OwnedFd>,
+    line: &InitChannel,
+) -> ! {
     if let Err(error) = let_go(line, lender.as_ref()) {
         give_up(line, Notice::Unready(error.to_string()));
     }
@@ -79,7 +84,7 @@ pub(crate) fn serve(start: Start, network: Network, lender: Option<OwnedFd>, lin
         Ok(ahead) => ahead,
         Err(failure) => give_up(line, Notice::Unready(failure.to_string())),
     };
-    let rung = ahead.root.as_ref().map_or(Rung::Landlock, Root::rung);
+    let rung = ahead.root.as_ref().map_or(Rung::Landlock, NewRoot::rung);
     line.tell(&[Notice::Prepared(rung)]);
     let mut plan = match line.receive_order() {
         Ok(Some(order)) => order,
@@ -106,8 +111,8 @@ pub(crate) fn serve(start: Start, network: Network, lender: Option<OwnedFd>, lin
         Rung::SharedProc | Rung::Full => (None, Some(built)),
     };
     let (master, stdio) = match terminal {
-        Some(Terminal { master, slave }) => (Some(master), Given::Terminal(slave)),
-        None => (None, Given::Files(stdio)),
+        Some(PtyPair { master, slave }) => (Some(master), CommandStdio::Terminal(slave)),
+        None => (None, CommandStdio::Files(stdio)),
     };
     let ready = |built| {
         let with = master.as_ref().map(AsFd::as_fd);
@@ -128,7 +133,7 @@ pub(crate) fn serve(start: Start, network: Network, lender: Option<OwnedFd>, lin
 }
 
 /// Closes the copies of the keeper's descriptors that came along.
-fn let_go(line: &Line, lender: Option<&OwnedFd>) -> io::Result<()> {
+fn let_go(line: &InitChannel, lender: Option<&OwnedFd>) -> io::Result<()> {
     let kept = [Some(line.fd().as_raw_fd()), lender.map(AsRawFd::as_raw_fd)];
     keep_only(kept.into_iter().flatten().collect());
     let null = File::options().read(true).write(true).open("/dev/null")?;
@@ -140,12 +145,12 @@ fn let_go(line: &Line, lender: Option<&OwnedFd>) -> io::Result<()> {
 
 /// Does what does not depend on the run.
 fn prepare(
-    start: Start,
+    start: InitStart,
     network: Network,
     lender: Option<OwnedFd>,
-    line: &Line,
+    line: &InitChannel,
 ) -> Result<Ahead, Failed> {
-    if let Start::AsUser(user) = start {
+    if let InitStart::AsUser(user) = start {
         privilege::map(user).map_err(failed("enter a user namespace"))?;
     }
     die_with_the_keeper(line).map_err(failed("be bound to the keeper"))?;
@@ -157,7 +162,7 @@ fn prepare(
     privilege::leave_keyring().map_err(failed("leave the keyring"))?;
     privilege::bound_capabilities().map_err(failed("give up privileges"))?;
     limits::bound_alike().map_err(failed("set limits"))?;
-    let bare = matches!(start, Start::Bare { .. });
+    let bare = matches!(start, InitStart::Bare { .. });
     let hostname = match bare {
         true => None,
         // Some filters of system calls refuse it, and walls stand without.
@@ -170,9 +175,9 @@ fn prepare(
         if network == Network::Off {
             raise_loopback().map_err(failed("raise the loopback"))?;
         }
-        Some(Root::prepare(lender)?)
+        Some(NewRoot::prepare(lender)?)
     };
-    let rung = root.as_ref().map_or(Rung::Landlock, Root::rung);
+    let rung = root.as_ref().map_or(Rung::Landlock, NewRoot::rung);
     let private = match bare {
         true => vec![],
         false => private_dirs().map_err(failed("open the temporary directories"))?,
@@ -192,13 +197,17 @@ fn prepare(
         hostname,
         fence,
         private,
-        filter: Filter::get(sockets),
+        filter: SeccompFilter::get(sockets),
     })
 }
 
 /// Builds the rest of the walls, each on this process; what it starts is
 /// inside of all of them.
-fn build(ahead: Ahead, plan: &Plan, line: &Line) -> Result<(Built, Option<Terminal>), Failed> {
+fn build(
+    ahead: Ahead,
+    plan: &InitPlan,
+    line: &InitChannel,
+) -> Result<(Built, Option<PtyPair>), Failed> {
     let profile = &plan.profile;
     let bare = ahead.root.is_none();
     let pids_bounded = match ahead.root {
@@ -222,7 +231,7 @@ fn build(ahead: Ahead, plan: &Plan, line: &Line) -> Result<(Built, Option<Termin
         leave_note(note).map_err(failed("leave a note"))?;
     }
     privilege::drop_all().map_err(failed("give up privileges"))?;
-    let terminal = plan.terminal.map(Terminal::open).transpose();
+    let terminal = plan.terminal.map(PtyPair::open).transpose();
     let terminal = terminal.map_err(failed("open a terminal"))?;
     let homeless = bare.then(|| make_tmp(profile).err()).flatten();
     let tmp = tmp(profile);
@@ -267,8 +276,8 @@ fn tmp(profile: &Profile) -> PathBuf {
     profile.home_layer.join(TMP)
 }
 
-/// Makes that directory, as whoever the run is. Root's state directory is
-/// closed to others, and then there is none.
+/// Makes that directory as the run's user. Root's state directory is closed to
+/// others, and then there is none.
 fn make_tmp(profile: &Profile) -> io::Result<()> {
     let tmp = tmp(profile);
     match fs::create_dir(&tmp) {
@@ -285,7 +294,7 @@ fn make_tmp(profile: &Profile) -> io::Result<()> {
 
 /// Without mounts, the private home is where it is and not where the real one
 /// is. What the request has set stays.
-fn settle_in(plan: &mut Plan) {
+fn settle_in(plan: &mut InitPlan) {
     let tmp = tmp(&plan.profile).to_string_lossy().into_owned();
     let Profile {
         home, home_layer, ..
@@ -303,17 +312,17 @@ fn settle_in(plan: &mut Plan) {
 }
 
 /// Makes us the user that the run is. Returns whether nobody else is known.
-fn become_the_run(start: Start, profile: &Profile) -> Result<bool, Failed> {
+fn become_the_run(start: InitStart, profile: &Profile) -> Result<bool, Failed> {
     match start {
         // Not asked of the kernel: root of a rootless container looks like the
         // host's root from here.
-        Start::AsUser(_) => return Ok(true),
-        Start::Bare { root: false } => return Ok(false),
-        Start::AsRoot | Start::Bare { root: true } => {}
+        InitStart::AsUser(_) => return Ok(true),
+        InitStart::Bare { root: false } => return Ok(false),
+        InitStart::AsRoot | InitStart::Bare { root: true } => {}
     }
     privilege::become_user(profile.identity).map_err(failed("become an ordinary user"))?;
     let entered = match start {
-        Start::AsRoot => privilege::enter_user_namespace().ok(),
+        InitStart::AsRoot => privilege::enter_user_namespace().ok(),
         _ => None,
     };
     if let Some(user) = entered {
@@ -359,43 +368,43 @@ fn can_do_without_root(profile: &Profile) -> io::Result<()> {
 
 /// What Landlock leaves open in every run. Inside a root of its own only what
 /// may be written matters, since all there can be read.
-fn always_open(rung: Rung) -> Open<'static> {
+fn always_open(rung: Rung) -> OpenPaths<'static> {
     let paths = |names: &[&'static str]| names.iter().map(|&name| Path::new(name)).collect();
     match rung {
-        Rung::Landlock => Open {
+        Rung::Landlock => OpenPaths {
             read: paths(&[SYSTEM, &["/proc"]].concat()),
             // The rest of the host's `/dev` is others': shared memory, and the
             // terminals that a person types into.
             use_files: paths(DEVICES),
-            ..Open::default()
+            ..OpenPaths::default()
         },
         // The host's `/proc` could be written to other processes of this user.
-        Rung::SharedProc => Open {
+        Rung::SharedProc => OpenPaths {
             read: paths(&["/"]),
             use_files: paths(&["/dev", "/dev/null"]),
             share: paths(PRIVATE),
-            ..Open::default()
+            ..OpenPaths::default()
         },
         // The last is the command's input as a rule. It was opened outside, and
         // can be opened again as `/dev/stdin` if the file itself is named.
-        Rung::Full => Open {
+        Rung::Full => OpenPaths {
             read: paths(&["/"]),
             use_files: paths(&["/dev", "/proc", "/dev/null"]),
             // Sockets follow when it is known what lies below.
             share: paths(PRIVATE),
-            ..Open::default()
+            ..OpenPaths::default()
         },
     }
 }
 
 /// What it leaves open in this one.
-fn open_to(profile: &Profile, bare: bool) -> Open<'_> {
+fn open_to(profile: &Profile, bare: bool) -> OpenPaths<'_> {
     let home = if bare {
         &profile.home_layer
     } else {
         &profile.home
     };
-    let mut open = Open::default();
+    let mut open = OpenPaths::default();
     match (bare, &profile.home_writes) {
         (true, Writes::Refused) => open.read.push(home),
         (true, _) => open.write.push(home),
@@ -440,9 +449,9 @@ fn can_have_sockets(private: &Path, shared: &[&Path]) -> bool {
     !shared.iter().any(|shared| shared.starts_with(private))
 }
 
-/// Where `/tmp` can have no sockets, programs are told of a temporary directory
-/// that can. What the request has set stays.
-fn point_tmpdir_at_sockets(plan: &mut Plan) {
+/// Sets `TMPDIR` to a directory that can have sockets where `/tmp` cannot. A
+/// value that the request has set stays.
+fn point_tmpdir_at_sockets(plan: &mut InitPlan) {
     let open = open_to(&plan.profile, false);
     let with_sockets = |path: &&&str| can_have_sockets(Path::new(path), &open.share);
     let first = PRIVATE.iter().find(with_sockets);
@@ -462,7 +471,7 @@ fn leave_note(note: &Note) -> io::Result<()> {
     fs::write(&note.path, &note.text)
 }
 
-fn die_with_the_keeper(line: &Line) -> io::Result<()> {
+fn die_with_the_keeper(line: &InitChannel) -> io::Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
     // The keeper may have died before that call; then nobody holds the line.
     let mut fds = [PollFd::from_borrowed_fd(line.fd(), PollFlags::empty())];
@@ -478,23 +487,23 @@ fn die_with_the_keeper(line: &Line) -> io::Result<()> {
 }
 
 /// What the command is given to read and write.
-enum Given {
+enum CommandStdio {
     Files(Vec<OwnedFd>),
     Terminal(OwnedFd),
 }
 
-fn launch(plan: Plan, given: Given) -> io::Result<Pid> {
+fn launch(plan: InitPlan, given: CommandStdio) -> io::Result<Pid> {
     limits::give_way()?;
     // Whatever we hold, the command gets three descriptors and no more.
     close_range(3, RawFd::MAX, libc::CLOSE_RANGE_CLOEXEC)?;
     let mut command = Command::new(&plan.argv[0]);
     command.args(&plan.argv[1..]).env_clear().envs(plan.env);
     let files = match given {
-        Given::Files(files) => {
+        CommandStdio::Files(files) => {
             command.process_group(0);
             files
         }
-        Given::Terminal(slave) => {
+        CommandStdio::Terminal(slave) => {
             // SAFETY: these are single system calls; nothing is allocated and
             // no lock is taken, and we have one thread.
             unsafe { command.pre_exec(terminal::take) };
@@ -534,7 +543,7 @@ fn close_range(from: RawFd, to: RawFd, flags: libc::c_uint) -> io::Result<()> {
     }
 }
 
-fn reap_all(shell: Pid, note: Option<Note>, line: &Line) -> ! {
+fn reap_all(shell: Pid, note: Option<Note>, line: &InitChannel) -> ! {
     let mut news: Vec<Notice> = vec![];
     let mut told = 0;
     loop {
@@ -583,7 +592,7 @@ fn read_small(path: &Path) -> Option<String> {
     Some(text)
 }
 
-fn give_up(line: &Line, why: Notice) -> ! {
+fn give_up(line: &InitChannel, why: Notice) -> ! {
     line.tell(&[why]);
     // With something unread, our end would tear down what we have just said.
     // Whoever hears it ends us.

@@ -1,4 +1,5 @@
-//! Kernel walls around a run, and a report of what they truly enforce.
+//! Builds kernel walls around a run and reports which of them the kernel
+//! enforces.
 //!
 //! A [`Profile`] says what a run may see, reach and use. [`Tree::spawn`] builds
 //! the walls and starts a program inside; [`Enforced`] says what stands. The
@@ -34,7 +35,7 @@ mod tree;
 mod watch;
 
 pub use cgroup::sweep_cgroups;
-pub use enforced::{Enforced, Holds, Layer};
+pub use enforced::{Enforced, Holds, WallLayer};
 pub use files::Inodes;
 pub use foreground::{
     Taker, directory_inside, first_inside, first_waits_for_input, only_first_takes_input,
@@ -56,5 +57,5 @@ pub use resources::{Process, ports_below, processes_below};
 pub use session::{Patience, Unheard, hear};
 pub use system::{PRIVATE, SYSTEM};
 pub use terminal::Size;
-pub use tree::{Error, Exit, Grown, Program, Spare, Tree, Usage, get_ready};
+pub use tree::{Error, Exit, Grown, ProgramSpec, Spare, Tree, Usage, get_ready};
 pub use watch::Exceeded;

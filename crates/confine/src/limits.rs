@@ -52,8 +52,8 @@ pub(crate) fn bound(limits: &Limits) -> io::Result<()> {
     limit(Resource::Nproc, limits.processes.saturating_add(16))
 }
 
-/// Makes this process, and what it will start, wait for others. The last thing
-/// to do, as it holds for whoever does it, too.
+/// Lowers the priority of this process and its future children. Callers do this
+/// last, because it slows them down too.
 pub(crate) fn give_way() -> io::Result<()> {
     rustix::process::nice(NICE)?;
     Ok(())

@@ -25,7 +25,7 @@ const MAX_MESSAGE: usize = 64 * 1024;
 /// command and its environment may be larger than any message.
 const MAX_PLAN: usize = 32 * 1024;
 
-/// The most that is read of what a command leaves as its answer.
+/// The most bytes that are read from the answer which a command leaves.
 pub(crate) const MAX_ANSWER: usize = 4096;
 
 /// Says that the plan is in a file.
@@ -36,7 +36,7 @@ const GO: &[u8] = b"g";
 
 /// Everything that the first process inside must know.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Plan {
+pub(crate) struct InitPlan {
     pub(crate) profile: Profile,
     pub(crate) argv: Vec<String>,
     pub(crate) env: Vec<(String, String)>,
@@ -98,9 +98,9 @@ pub struct Built {
 }
 
 /// One end of the line.
-pub(crate) struct Line(OwnedFd);
+pub(crate) struct InitChannel(OwnedFd);
 
-impl Line {
+impl InitChannel {
     /// Both ends of a new line. Messages keep their borders.
     pub(crate) fn pair() -> io::Result<(Self, Self)> {
         let (one, other) = socketpair(
@@ -117,7 +117,7 @@ impl Line {
     }
 
     /// Hands over the plan.
-    pub(crate) fn order(&self, plan: &Plan) -> io::Result<()> {
+    pub(crate) fn order(&self, plan: &InitPlan) -> io::Result<()> {
         let plan = serde_json::to_vec(plan)?;
         if plan.len() <= MAX_PLAN {
             return self.send(&plan, &[]);
@@ -140,7 +140,7 @@ impl Line {
     }
 
     /// Waits for the plan; `None` when the keeper is gone.
-    pub(crate) fn receive_order(&self) -> io::Result<Option<Plan>> {
+    pub(crate) fn receive_order(&self) -> io::Result<Option<InitPlan>> {
         let (mut bytes, mut fds) = self.receive(MAX_PLAN)?;
         if bytes.is_empty() {
             return Ok(None);

@@ -98,7 +98,7 @@ pub(crate) fn families_below(root: Pid, most: usize) -> Vec<(Pid, u32)> {
     found
 }
 
-/// Visits the descendants of a process, each once, as long as it is told to.
+/// Visits each descendant of a process once, until `visit` returns false.
 fn walk(root: Pid, mut visit: impl FnMut(u32) -> bool) {
     let mut seen = HashSet::new();
     let mut todo = children(root);

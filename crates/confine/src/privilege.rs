@@ -178,7 +178,7 @@ pub(crate) fn bound_capabilities() -> io::Result<()> {
     Ok(())
 }
 
-/// Leaves the keys of whoever started the server behind.
+/// Leaves the keyring of the user who started the server.
 pub(crate) fn leave_keyring() -> io::Result<()> {
     match join_new_keyring() {
         // A kernel without keys has none to leave; a container may forbid even

@@ -21,8 +21,8 @@ use crate::fork::{Cloned, clone, exit};
 use crate::privilege::{is_root, make_lender, map, own};
 use crate::root::{Failed, failed, lent_overlay, overlay};
 use crate::tree::{Exit, readable_within, wait};
-use fix::Host;
-use tries::{TRIES, Try, Who};
+use fix::HostFacts;
+use tries::{AppliesTo, TRIES, Try};
 
 /// Each is a handful of system calls; the slowest, building the walls, takes
 /// some 10 ms. But an emulated machine took more than a second.
@@ -49,11 +49,15 @@ pub struct Primitive {
 
 /// Tries everything. The caller must be single-threaded.
 pub fn probe() -> Vec<Primitive> {
-    let host = Host::look();
-    let who = if is_root() { Who::Root } else { Who::User };
+    let host = HostFacts::look();
+    let who = if is_root() {
+        AppliesTo::Root
+    } else {
+        AppliesTo::User
+    };
     TRIES
         .iter()
-        .filter(|one| one.who == Who::Both || one.who == who)
+        .filter(|one| one.who == AppliesTo::Both || one.who == who)
         .map(|one| one.primitive(attempt(one.namespaces, one.deed), &host))
         .collect()
 }
@@ -76,11 +80,11 @@ pub fn probe_layer(dir: &Path, layer: &Path, lent: bool) -> Result<(), String> {
 
 /// Tries whether a file system keeps the marks of layers. The kernel mounts one
 /// that does not all the same, and then cannot replace directories there.
-fn keep_marks(upper: &Path) -> Result<(), Refusal> {
+fn keep_marks(upper: &Path) -> Result<(), ProbeFailure> {
     let mark = "user.overlay.weighlock";
     let marked = setxattr(upper, mark, b"", XattrFlags::empty());
     match marked.and_then(|()| removexattr(upper, mark)) {
-        Err(Errno::OPNOTSUPP) => Err(Refusal::other(
+        Err(Errno::OPNOTSUPP) => Err(ProbeFailure::other(
             "the file system of the state directory keeps no attributes (tmpfs does since Linux \
              6.6); keep the state directory on a disk",
         )),
@@ -89,7 +93,7 @@ fn keep_marks(upper: &Path) -> Result<(), Refusal> {
 }
 
 impl Try {
-    fn primitive(&self, came_out: Result<String, Refusal>, host: &Host) -> Primitive {
+    fn primitive(&self, came_out: Result<String, ProbeFailure>, host: &HostFacts) -> Primitive {
         let mut primitive = Primitive {
             name: self.name.into(),
             ok: came_out.is_ok(),
@@ -114,8 +118,8 @@ impl Try {
 
 /// Why something cannot be had.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Refusal {
-    step: Step,
+pub(crate) struct ProbeFailure {
+    step: ProbeStep,
     errno: Option<i32>,
     text: String,
     /// What there is instead.
@@ -125,7 +129,7 @@ pub(crate) struct Refusal {
 /// The step that failed. What to do about an error depends on it: `EINVAL` of
 /// `pivot_root` has nothing to do with `EINVAL` of `unshare`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-enum Step {
+enum ProbeStep {
     /// Entering a user namespace, or saying who is known in it.
     UserNamespace,
     /// Making a namespace of another kind, alone or together with others.
@@ -145,18 +149,18 @@ enum Step {
 }
 
 /// Says which step failed, and in words what it was to do.
-fn at<E: Into<io::Error>>(step: Step, what: &str) -> impl FnOnce(E) -> Refusal {
+fn at<E: Into<io::Error>>(step: ProbeStep, what: &str) -> impl FnOnce(E) -> ProbeFailure {
     let failed = failed(what);
-    move |error| Refusal {
+    move |error| ProbeFailure {
         step,
         ..failed(error).into()
     }
 }
 
-impl Refusal {
+impl ProbeFailure {
     fn other(text: impl Into<String>) -> Self {
         Self {
-            step: Step::Only,
+            step: ProbeStep::Only,
             errno: None,
             text: text.into(),
             found: None,
@@ -164,7 +168,7 @@ impl Refusal {
     }
 }
 
-impl From<Failed> for Refusal {
+impl From<Failed> for ProbeFailure {
     fn from(Failed { what, error }: Failed) -> Self {
         let errno = error.raw_os_error();
         Self {
@@ -172,14 +176,14 @@ impl From<Failed> for Refusal {
                 Some(errno) => format!("cannot {what}: {}", named(errno)),
                 None => format!("cannot {what}: {error}"),
             },
-            step: Step::Only,
+            step: ProbeStep::Only,
             errno,
             found: None,
         }
     }
 }
 
-impl From<io::Error> for Refusal {
+impl From<io::Error> for ProbeFailure {
     fn from(error: io::Error) -> Self {
         failed("try it")(error).into()
     }
@@ -188,8 +192,8 @@ impl From<io::Error> for Refusal {
 /// Makes one try in a process of its own.
 pub(crate) fn attempt(
     namespaces: libc::c_int,
-    deed: impl FnOnce() -> Result<String, Refusal>,
-) -> Result<String, Refusal> {
+    deed: impl FnOnce() -> Result<String, ProbeFailure>,
+) -> Result<String, ProbeFailure> {
     let (mut answer, mut say) = pipe_with(PipeFlags::CLOEXEC)
         .map(|(read, write)| (std::fs::File::from(read), std::fs::File::from(write)))
         .map_err(io::Error::from)?;
@@ -199,12 +203,12 @@ pub(crate) fn attempt(
         some if is_root() => some,
         some => some | libc::CLONE_NEWUSER,
     };
-    let made = clone(namespaces).map_err(at(Step::Namespace, "enter namespaces"))?;
+    let made = clone(namespaces).map_err(at(ProbeStep::Namespace, "enter namespaces"))?;
     let Some(Cloned { pid, pidfd }) = made else {
         drop(answer);
         let mapped = match namespaces & libc::CLONE_NEWUSER {
             0 => Ok(()),
-            _ => map(user).map_err(at(Step::UserNamespace, "be known in a user namespace")),
+            _ => map(user).map_err(at(ProbeStep::UserNamespace, "be known in a user namespace")),
         };
         let came_out = mapped.and_then(|()| deed());
         if let Ok(text) = serde_json::to_vec(&came_out) {
@@ -217,9 +221,9 @@ pub(crate) fn attempt(
     let _ = pidfd_send_signal(&pidfd, Signal::KILL);
     let ended = wait(Some(pid), true);
     if !matches!(in_time, Ok(true)) {
-        return Err(Refusal {
+        return Err(ProbeFailure {
             errno: Some(libc::ETIMEDOUT),
-            ..Refusal::other(format!(
+            ..ProbeFailure::other(format!(
                 "no answer within {} s (ETIMEDOUT)",
                 WITHIN.as_secs()
             ))
@@ -228,7 +232,7 @@ pub(crate) fn attempt(
     let mut text = vec![];
     answer.read_to_end(&mut text)?;
     serde_json::from_slice(&text).unwrap_or_else(|_| {
-        Err(Refusal::other(match ended {
+        Err(ProbeFailure::other(match ended {
             Ok(Some((_, Exit::Signal(signal), _))) => {
                 format!("the process was killed by signal {signal}")
             }
@@ -275,10 +279,10 @@ mod tests {
     use rustix::thread::set_no_new_privs;
 
     use super::*;
-    use crate::seccomp::Filter;
+    use crate::seccomp::SeccompFilter;
     use crate::tree::Spare;
 
-    fn one(deed: fn() -> Result<String, Refusal>) -> Result<String, Refusal> {
+    fn one(deed: fn() -> Result<String, ProbeFailure>) -> Result<String, ProbeFailure> {
         attempt(0, deed)
     }
 
@@ -286,7 +290,7 @@ mod tests {
     #[test]
     fn walls_are_full_where_pid_max_cannot_be_opened() {
         let rung = || {
-            let spare = Spare::prepare().map_err(|error| Refusal::other(error.to_string()))?;
+            let spare = Spare::prepare().map_err(|error| ProbeFailure::other(error.to_string()))?;
             Ok(format!("{} {}", spare.rung().word(), spare.why()))
         };
         let usual = attempt(0, rung).unwrap();
@@ -295,7 +299,7 @@ mod tests {
         }
         let without = attempt(0, || {
             set_no_new_privs(true).map_err(failed("give up new privileges"))?;
-            let filter = Filter::of_opening(libc::O_WRONLY | libc::O_CLOEXEC);
+            let filter = SeccompFilter::of_opening(libc::O_WRONLY | libc::O_CLOEXEC);
             filter.install().map_err(failed("filter"))?;
             let proc = std::fs::File::options().write(true).open("/dev/null");
             assert_eq!(proc.unwrap_err().raw_os_error(), Some(libc::EACCES));

@@ -19,7 +19,7 @@ pub struct Profile {
     pub home: PathBuf,
     /// The directory that stands there instead of the real one.
     pub home_layer: PathBuf,
-    /// What becomes of what is written there.
+    /// What happens to files that the run writes there.
     pub home_writes: Writes,
     /// What else can be seen. A later one covers an earlier one.
     pub files: Vec<Mount>,
@@ -36,7 +36,7 @@ pub struct Profile {
     pub minimum: Rung,
 }
 
-/// What becomes of what is written to a directory that outlives a run.
+/// What happens to writes into a directory that outlives a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Writes {
@@ -93,21 +93,21 @@ pub enum Mount {
         /// written. Without one nothing can be written.
         layer: Option<PathBuf>,
     },
-    /// A part of what can be seen already, with another access.
+    /// A visible part that gets another access.
     Guard {
         /// Inside. Left out when it is not there.
         at: PathBuf,
         /// What may be done there.
         access: Access,
     },
-    /// A part of what can be seen, whose content must not be read: its name is
-    /// there, and opening it is refused (`EACCES`). Cannot be held without a
-    /// mount namespace; [`Enforced`](crate::Enforced) says so.
+    /// A visible part whose content must not be read: its name is there, and
+    /// opening it is refused (`EACCES`). Cannot be held without a mount
+    /// namespace; [`Enforced`](crate::Enforced) says so.
     Close {
         /// Inside. Left out when it is not there.
         at: PathBuf,
     },
-    /// A part of what can be seen, and must not be.
+    /// A visible part that must not be seen.
     Hide {
         /// Inside. Left out when it is not there.
         at: PathBuf,

@@ -52,7 +52,7 @@ const NAME: &str = "/.name";
 const CLOSED: &str = "/.closed";
 
 /// A root under construction.
-pub(crate) struct Root {
+pub(crate) struct NewRoot {
     old: OwnedFd,
     /// Whether `/proc` shows only what is inside. Otherwise it is the host's.
     fresh_proc: bool,
@@ -78,7 +78,7 @@ impl std::fmt::Display for Failed {
     }
 }
 
-impl Root {
+impl NewRoot {
     /// Builds what every run has. The caller is alone in a new mount namespace
     /// and may mount there.
     pub(crate) fn prepare(lender: Option<OwnedFd>) -> Result<Self, Failed> {
@@ -335,7 +335,7 @@ impl Root {
         self.guard(&first, Access::Read)
     }
 
-    /// Changes the access to a part of what can be seen.
+    /// Changes the access to a visible part.
     fn guard(&self, at: &Path, access: Access) -> io::Result<()> {
         let Some(there) = find(at)? else {
             return Ok(());

@@ -30,13 +30,13 @@ pub(crate) enum Sockets {
 }
 
 /// The assembled filter.
-pub(crate) struct Filter(Vec<sock_filter>);
+pub(crate) struct SeccompFilter(Vec<sock_filter>);
 
-impl Filter {
+impl SeccompFilter {
     /// Assembles it once; processes forked later have it already.
     pub(crate) fn get(sockets: Sockets) -> &'static Self {
-        static ALL: OnceLock<Filter> = OnceLock::new();
-        static LOCAL: OnceLock<Filter> = OnceLock::new();
+        static ALL: OnceLock<SeccompFilter> = OnceLock::new();
+        static LOCAL: OnceLock<SeccompFilter> = OnceLock::new();
         let filter = match sockets {
             Sockets::All => &ALL,
             Sockets::Local => &LOCAL,
@@ -49,7 +49,7 @@ impl Filter {
             Sockets::All => &[],
             Sockets::Local => LOCAL,
         };
-        let rules: Vec<&Rule> = first.iter().chain(RULES).collect();
+        let rules: Vec<&SyscallRule> = first.iter().chain(RULES).collect();
         let mut program = entry();
         program.extend(search(&calls(&rules), &rules));
         Self(program)
@@ -89,25 +89,25 @@ impl Filter {
 
 /// To any of these calls, when all of this holds, the kernel gives this error
 /// and does nothing. Error 0 pretends that it was done.
-struct Rule(&'static [c_long], &'static [When], c_int);
+struct SyscallRule(&'static [c_long], &'static [When], c_int);
 
-/// Of an argument, only the low 32 bits count (but for pointers). The kernel
-/// reads no more of an `int`; whoever compared all 64 could be evaded by
-/// setting one that nobody reads (CVE-2019-10063).
+/// Compares only the low 32 bits of an argument (but for pointers). The kernel
+/// reads no more of an `int`; a filter that compared all 64 could be evaded by
+/// setting a bit that nobody reads (CVE-2019-10063).
 enum When {
     /// The argument has any of these bits.
     AnyBit(u32, u32),
     /// The part is one of these.
-    Is(Part, &'static [u32]),
+    Is(ArgumentBits, &'static [u32]),
     /// The part is none of these.
-    IsNot(Part, &'static [u32]),
+    IsNot(ArgumentBits, &'static [u32]),
     /// The argument, a pointer, points somewhere.
     NotNull(u32),
 }
 
 /// Those bits of an argument that are looked at.
 #[derive(Clone, Copy)]
-struct Part {
+struct ArgumentBits {
     argument: u32,
     mask: u32,
 }
@@ -116,99 +116,99 @@ const ALWAYS: &[When] = &[];
 
 /// Refusals of [`Sockets::Local`]. The error makes tools say what happened:
 /// "Permission denied".
-const LOCAL: &[Rule] = &[Rule(&[SYS_socket], &[Is(FAMILY, INET)], EACCES)];
+const LOCAL: &[SyscallRule] = &[SyscallRule(&[SYS_socket], &[Is(FAMILY, INET)], EACCES)];
 
 /// Refusals for every run. Those that look at arguments come first: the kernel
 /// asks the filter each time, while it remembers what is allowed whatever the
 /// arguments (since 5.11).
 #[rustfmt::skip] // One rule, one line.
-const RULES: &[Rule] = &[
+const RULES: &[SyscallRule] = &[
     // Set-id bits never reach a file: it could outlive the run and lend its
     // rights to someone outside. The mode of an `open` means nothing unless it
     // creates. (`mkdir` is not here, as the kernel drops the bits itself.)
-    Rule(&[SYS_openat], &[AnyBit(2, CREATES), AnyBit(3, SET_ID)], EPERM),
+    SyscallRule(&[SYS_openat], &[AnyBit(2, CREATES), AnyBit(3, SET_ID)], EPERM),
     #[cfg(target_arch = "x86_64")]
-    Rule(&[SYS_open], &[AnyBit(1, CREATES), AnyBit(2, SET_ID)], EPERM),
-    Rule(&[SYS_openat2], ALWAYS, ENOSYS),
+    SyscallRule(&[SYS_open], &[AnyBit(1, CREATES), AnyBit(2, SET_ID)], EPERM),
+    SyscallRule(&[SYS_openat2], ALWAYS, ENOSYS),
     // Takes room on the disk that the kernel counts nowhere. Programs write
     // zeros instead, which it does count.
-    Rule(&[SYS_fallocate], ALWAYS, EOPNOTSUPP),
+    SyscallRule(&[SYS_fallocate], ALWAYS, EOPNOTSUPP),
     #[cfg(target_arch = "x86_64")]
-    Rule(&[SYS_creat, SYS_chmod, SYS_mknod], &[AnyBit(1, SET_ID)], EPERM),
-    Rule(&[SYS_fchmod], &[AnyBit(1, SET_ID)], EPERM),
-    Rule(&[SYS_fchmodat, FCHMODAT2, SYS_mknodat], &[AnyBit(2, SET_ID)], EPERM),
+    SyscallRule(&[SYS_creat, SYS_chmod, SYS_mknod], &[AnyBit(1, SET_ID)], EPERM),
+    SyscallRule(&[SYS_fchmod], &[AnyBit(1, SET_ID)], EPERM),
+    SyscallRule(&[SYS_fchmodat, FCHMODAT2, SYS_mknodat], &[AnyBit(2, SET_ID)], EPERM),
 
     // Nor are devices made. Not even the harmless one that needs no privilege:
     // in an overlay's layer it would say that a file was removed.
     #[cfg(target_arch = "x86_64")]
-    Rule(&[SYS_mknod], &[Is(file_type(1), DEVICES)], EPERM),
-    Rule(&[SYS_mknodat], &[Is(file_type(2), DEVICES)], EPERM),
+    SyscallRule(&[SYS_mknod], &[Is(file_type(1), DEVICES)], EPERM),
+    SyscallRule(&[SYS_mknodat], &[Is(file_type(2), DEVICES)], EPERM),
 
     // What types into a terminal, or changes what it is.
-    Rule(&[SYS_ioctl], &[Is(whole(1), TERMINAL)], EPERM),
+    SyscallRule(&[SYS_ioctl], &[Is(whole(1), TERMINAL)], EPERM),
 
     // New namespaces come with privileges inside, and with them most of the
     // kernel that only root can reach otherwise. What `unshare` may do is
     // listed the other way round: Linux 7.1 gave it a further kind.
-    Rule(&[SYS_clone], &[AnyBit(0, NAMESPACES)], EPERM),
-    Rule(&[SYS_clone3], ALWAYS, ENOSYS),
-    Rule(&[SYS_unshare], &[AnyBit(0, !UNSHARES)], EPERM),
-    Rule(&[SYS_setns], ALWAYS, EPERM),
+    SyscallRule(&[SYS_clone], &[AnyBit(0, NAMESPACES)], EPERM),
+    SyscallRule(&[SYS_clone3], ALWAYS, ENOSYS),
+    SyscallRule(&[SYS_unshare], &[AnyBit(0, !UNSHARES)], EPERM),
+    SyscallRule(&[SYS_setns], ALWAYS, EPERM),
 
     // Sockets of the few families, types and protocols that programs use. Some
     // of the others leave the machine past any network namespace (vsock); all
     // may load code into the kernel that is otherwise never run.
-    Rule(&[SYS_socket], &[IsNot(FAMILY, FAMILIES)], EAFNOSUPPORT),
-    Rule(&[SYS_socket], &[Is(FAMILY, INET), IsNot(TYPE, STREAM_OR_DATAGRAM)], EPERM),
-    Rule(&[SYS_socket], &[Is(FAMILY, INET), IsNot(PROTOCOL, INET_PROTOCOLS)], EPROTONOSUPPORT),
-    Rule(&[SYS_socket], &[Is(FAMILY, NETLINK), IsNot(PROTOCOL, NETLINKS)], EPROTONOSUPPORT),
-    Rule(&[SYS_socketpair], &[IsNot(FAMILY, UNIX)], EAFNOSUPPORT),
+    SyscallRule(&[SYS_socket], &[IsNot(FAMILY, FAMILIES)], EAFNOSUPPORT),
+    SyscallRule(&[SYS_socket], &[Is(FAMILY, INET), IsNot(TYPE, STREAM_OR_DATAGRAM)], EPERM),
+    SyscallRule(&[SYS_socket], &[Is(FAMILY, INET), IsNot(PROTOCOL, INET_PROTOCOLS)], EPROTONOSUPPORT),
+    SyscallRule(&[SYS_socket], &[Is(FAMILY, NETLINK), IsNot(PROTOCOL, NETLINKS)], EPROTONOSUPPORT),
+    SyscallRule(&[SYS_socketpair], &[IsNot(FAMILY, UNIX)], EAFNOSUPPORT),
 
     // We set the limit on core files to 1, which keeps a handler of the host
     // from being started for a crash inside. It stays; but programs that want
     // no cores either (gpg) give up if they cannot say so.
-    Rule(&[SETRLIMIT], &[Is(whole(0), CORE)], 0),
-    Rule(&[SYS_prlimit64], &[Is(whole(1), CORE), NotNull(2)], 0),
+    SyscallRule(&[SETRLIMIT], &[Is(whole(0), CORE)], 0),
+    SyscallRule(&[SYS_prlimit64], &[Is(whole(1), CORE), NotNull(2)], 0),
 
     // Keys are not kept apart by any namespace.
-    Rule(&[SYS_add_key, SYS_request_key, SYS_keyctl], ALWAYS, EPERM),
+    SyscallRule(&[SYS_add_key, SYS_request_key, SYS_keyctl], ALWAYS, EPERM),
 
     // Large, and the beginning of many an escape. What goes through io_uring
     // would not pass this table either.
-    Rule(&[SYS_bpf, SYS_perf_event_open, SYS_userfaultfd], ALWAYS, EPERM),
-    Rule(&[SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register], ALWAYS, EPERM),
+    SyscallRule(&[SYS_bpf, SYS_perf_event_open, SYS_userfaultfd], ALWAYS, EPERM),
+    SyscallRule(&[SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register], ALWAYS, EPERM),
 
     // The walls that are made of mounts stay as they are.
-    Rule(&[SYS_mount, SYS_umount2, SYS_pivot_root, SYS_chroot], ALWAYS, EPERM),
-    Rule(&[SYS_fsopen, SYS_fsconfig, SYS_fsmount, SYS_fspick], ALWAYS, EPERM),
-    Rule(&[SYS_open_tree, OPEN_TREE_ATTR, SYS_move_mount, SYS_mount_setattr], ALWAYS, EPERM),
+    SyscallRule(&[SYS_mount, SYS_umount2, SYS_pivot_root, SYS_chroot], ALWAYS, EPERM),
+    SyscallRule(&[SYS_fsopen, SYS_fsconfig, SYS_fsmount, SYS_fspick], ALWAYS, EPERM),
+    SyscallRule(&[SYS_open_tree, OPEN_TREE_ATTR, SYS_move_mount, SYS_mount_setattr], ALWAYS, EPERM),
 
     // A file by its number, past every directory above it; and a watch over
     // all files of a mount.
-    Rule(&[SYS_open_by_handle_at, SYS_fanotify_init], ALWAYS, EPERM),
+    SyscallRule(&[SYS_open_by_handle_at, SYS_fanotify_init], ALWAYS, EPERM),
 
     // The machine and its clock, disks, names and log. Root has no use for
     // them inside either.
-    Rule(&[SYS_init_module, SYS_finit_module, SYS_delete_module], ALWAYS, EPERM),
-    Rule(&[SYS_reboot, SYS_kexec_load, KEXEC_FILE_LOAD], ALWAYS, EPERM),
-    Rule(&[SYS_settimeofday, SYS_clock_settime, SYS_clock_adjtime, SYS_adjtimex], ALWAYS, EPERM),
-    Rule(&[SYS_swapon, SYS_swapoff, SYS_quotactl, SYS_quotactl_fd], ALWAYS, EPERM),
-    Rule(&[SYS_sethostname, SYS_setdomainname], ALWAYS, EPERM),
-    Rule(&[SYS_syslog, SYS_acct, SYS_vhangup], ALWAYS, EPERM),
+    SyscallRule(&[SYS_init_module, SYS_finit_module, SYS_delete_module], ALWAYS, EPERM),
+    SyscallRule(&[SYS_reboot, SYS_kexec_load, KEXEC_FILE_LOAD], ALWAYS, EPERM),
+    SyscallRule(&[SYS_settimeofday, SYS_clock_settime, SYS_clock_adjtime, SYS_adjtimex], ALWAYS, EPERM),
+    SyscallRule(&[SYS_swapon, SYS_swapoff, SYS_quotactl, SYS_quotactl_fd], ALWAYS, EPERM),
+    SyscallRule(&[SYS_sethostname, SYS_setdomainname], ALWAYS, EPERM),
+    SyscallRule(&[SYS_syslog, SYS_acct, SYS_vhangup], ALWAYS, EPERM),
 
     // Left over from another time, and rarely looked at since.
-    Rule(&[SYS_lookup_dcookie, SYS_nfsservctl], ALWAYS, EPERM),
+    SyscallRule(&[SYS_lookup_dcookie, SYS_nfsservctl], ALWAYS, EPERM),
     #[cfg(target_arch = "x86_64")]
-    Rule(&[SYS_iopl, SYS_ioperm, SYS_modify_ldt, SYS_uselib], ALWAYS, EPERM),
+    SyscallRule(&[SYS_iopl, SYS_ioperm, SYS_modify_ldt, SYS_uselib], ALWAYS, EPERM),
 ];
 
-const FAMILY: Part = whole(0);
+const FAMILY: ArgumentBits = whole(0);
 /// Without the flags that come along with it.
-const TYPE: Part = Part {
+const TYPE: ArgumentBits = ArgumentBits {
     argument: 1,
     mask: 0xf,
 };
-const PROTOCOL: Part = whole(2);
+const PROTOCOL: ArgumentBits = whole(2);
 
 const FAMILIES: &[u32] = &[
     AF_UNIX as u32,
@@ -274,14 +274,14 @@ const KEXEC_FILE_LOAD: c_long = 320;
 #[cfg(target_arch = "aarch64")]
 const KEXEC_FILE_LOAD: c_long = 294;
 
-const fn whole(argument: u32) -> Part {
+const fn whole(argument: u32) -> ArgumentBits {
     let mask = u32::MAX;
-    Part { argument, mask }
+    ArgumentBits { argument, mask }
 }
 
-const fn file_type(argument: u32) -> Part {
+const fn file_type(argument: u32) -> ArgumentBits {
     let mask = S_IFMT;
-    Part { argument, mask }
+    ArgumentBits { argument, mask }
 }
 
 // ---- the assembler ----
@@ -320,8 +320,8 @@ fn entry() -> Vec<sock_filter> {
 }
 
 /// Lists the calls that have rules, each once and by number.
-fn calls(rules: &[&Rule]) -> Vec<c_long> {
-    let listed = rules.iter().flat_map(|Rule(calls, ..)| *calls);
+fn calls(rules: &[&SyscallRule]) -> Vec<c_long> {
+    let listed = rules.iter().flat_map(|SyscallRule(calls, ..)| *calls);
     let mut calls: Vec<c_long> = listed.copied().collect();
     calls.sort_unstable();
     calls.dedup();
@@ -334,7 +334,7 @@ const FEW: usize = 3;
 /// Finds the section of a call by halves, and allows a call that has none.
 /// When a filter is installed, the kernel walks through it for each call there
 /// is; one after another, that took longer than all else about a filter.
-fn search(calls: &[c_long], rules: &[&Rule]) -> Vec<sock_filter> {
+fn search(calls: &[c_long], rules: &[&SyscallRule]) -> Vec<sock_filter> {
     if calls.len() <= FEW {
         let sections = calls.iter().flat_map(|&call| section(call, rules));
         return sections.chain([give(SECCOMP_RET_ALLOW)]).collect();
@@ -349,11 +349,13 @@ fn search(calls: &[c_long], rules: &[&Rule]) -> Vec<sock_filter> {
 
 /// Assembles all rules for one call; others skip it. It always ends with a
 /// return, as the accumulator may have lost the call's number by then.
-fn section(call: c_long, rules: &[&Rule]) -> Vec<sock_filter> {
-    let own = rules.iter().filter(|Rule(calls, ..)| calls.contains(&call));
+fn section(call: c_long, rules: &[&SyscallRule]) -> Vec<sock_filter> {
+    let own = rules
+        .iter()
+        .filter(|SyscallRule(calls, ..)| calls.contains(&call));
     let mut body: Vec<_> = own.clone().flat_map(|rule| assemble(rule)).collect();
     // Behind what is always refused nobody comes along.
-    if !own.clone().any(|Rule(_, when, _)| when.is_empty()) {
+    if !own.clone().any(|SyscallRule(_, when, _)| when.is_empty()) {
         body.push(give(SECCOMP_RET_ALLOW));
     }
     let mut section = vec![jump(BPF_JEQ, call as u32, 0, body.len())];
@@ -363,7 +365,7 @@ fn section(call: c_long, rules: &[&Rule]) -> Vec<sock_filter> {
 
 /// Assembles one rule from its end, so that each test knows how much there is
 /// to skip where it fails.
-fn assemble(Rule(_, when, answer): &Rule) -> Vec<sock_filter> {
+fn assemble(SyscallRule(_, when, answer): &SyscallRule) -> Vec<sock_filter> {
     let mut code = vec![give(SECCOMP_RET_ERRNO | *answer as u32)];
     for when in when.iter().rev() {
         let mut test = test(when, code.len());
@@ -390,7 +392,7 @@ fn test(when: &When, rest: usize) -> Vec<sock_filter> {
 
 /// Goes `found` beyond its own end if the part is one of the values, and else
 /// `missing` beyond it.
-fn compare(part: Part, values: &[u32], found: usize, missing: usize) -> Vec<sock_filter> {
+fn compare(part: ArgumentBits, values: &[u32], found: usize, missing: usize) -> Vec<sock_filter> {
     let mut code = vec![load(low(part.argument)), and(part.mask)];
     for (index, value) in values.iter().enumerate() {
         let left = values.len() - 1 - index;
@@ -461,7 +463,7 @@ mod tests {
 
     #[test]
     fn what_is_never_allowed_gives_its_error() {
-        for Rule(calls, when, error) in RULES {
+        for SyscallRule(calls, when, error) in RULES {
             if when.is_empty() {
                 for call in *calls {
                     // Arguments that would do no harm if it were allowed.
@@ -525,7 +527,7 @@ mod tests {
 
     #[test]
     fn local_sockets_have_no_internet() {
-        let filter = Filter::new(Sockets::Local);
+        let filter = SeccompFilter::new(Sockets::Local);
         let make = |family: i32, bits: u64| {
             let arguments = [bits | family as u64, bits | SOCK_DGRAM as u64, bits, 0];
             behind(&filter, || call(SYS_socket, arguments))
@@ -631,7 +633,7 @@ mod tests {
 
     #[test]
     fn the_limit_on_cores_seems_to_change_but_does_not() {
-        let filter = Filter::new(Sockets::All);
+        let filter = SeccompFilter::new(Sockets::All);
         let core = u64::from(CORE[0]);
         let ended = behind(&filter, || {
             let before = limit();
@@ -669,7 +671,7 @@ mod tests {
     #[test]
     #[cfg(target_arch = "x86_64")]
     fn the_32_bit_entry_is_deadly() {
-        let filter = Filter::new(Sockets::All);
+        let filter = SeccompFilter::new(Sockets::All);
         let ended = behind(&filter, || {
             // SAFETY: `getpid` in the 32-bit ABI. It takes no arguments and
             // touches no memory.
@@ -704,14 +706,14 @@ socket.socketpair(); socket.getaddrinfo('localhost', 80)";
 
     #[test]
     fn a_run_may_add_filters_of_its_own() {
-        let filter = Filter::new(Sockets::All);
+        let filter = SeccompFilter::new(Sockets::All);
         let bind = || filter.install().map_or(1, |()| DONE);
         assert_eq!(behind(&filter, bind), DONE);
     }
 
     #[test]
     fn needs_new_privileges_to_be_given_up() {
-        let filter = Filter::new(Sockets::All);
+        let filter = SeccompFilter::new(Sockets::All);
         let ended = child(|| {
             // Only nobody in particular needs it; root may always. What fails
             // for others than root leaves them who they are.
@@ -726,7 +728,7 @@ socket.socketpair(); socket.getaddrinfo('localhost', 80)";
     #[test]
     fn the_kernel_takes_programs_of_this_length() {
         for sockets in [Sockets::All, Sockets::Local] {
-            let length = Filter::new(sockets).0.len();
+            let length = SeccompFilter::new(sockets).0.len();
             assert!(length < BPF_MAXINSNS as usize / 4, "{length}");
         }
     }
@@ -757,13 +759,13 @@ socket.socketpair(); socket.getaddrinfo('localhost', 80)";
 
     /// Returns how the kernel answers a bound process: an error, or 0.
     fn answer(number: c_long, arguments: [u64; 4]) -> i32 {
-        let filter = Filter::new(Sockets::All);
+        let filter = SeccompFilter::new(Sockets::All);
         behind(&filter, || call(number, arguments))
     }
 
     /// Runs a line of shell in a bound process.
     fn run(line: &str) -> i32 {
-        let filter = Filter::new(Sockets::All);
+        let filter = SeccompFilter::new(Sockets::All);
         let line = CString::new(line).unwrap();
         let arguments = [c"sh".as_ptr(), c"-c".as_ptr(), line.as_ptr(), null()];
         behind(&filter, || {
@@ -774,7 +776,7 @@ socket.socketpair(); socket.getaddrinfo('localhost', 80)";
     }
 
     /// Returns how a bound child ends that does `act`.
-    fn behind(filter: &Filter, act: impl FnOnce() -> i32) -> i32 {
+    fn behind(filter: &SeccompFilter, act: impl FnOnce() -> i32) -> i32 {
         child(|| {
             // SAFETY: a flag of this process and no memory.
             let bound = unsafe { prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) } == 0;

@@ -18,7 +18,8 @@ pub struct Size {
 }
 
 impl Size {
-    /// Gives a terminal, by either of its ends, this size. Programs are told.
+    /// Sets the size of a terminal through either of its ends. The kernel
+    /// signals `SIGWINCH` to the programs in it.
     pub fn set(self, terminal: &OwnedFd) -> io::Result<()> {
         let size = Winsize {
             ws_row: self.rows,
@@ -31,14 +32,14 @@ impl Size {
 }
 
 /// Both ends of a terminal.
-pub(crate) struct Terminal {
+pub(crate) struct PtyPair {
     /// The keeper's.
     pub(crate) master: OwnedFd,
     /// The command's.
     pub(crate) slave: OwnedFd,
 }
 
-impl Terminal {
+impl PtyPair {
     pub(crate) fn open(size: Size) -> io::Result<Self> {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
         unlockpt(&master)?;

@@ -11,14 +11,14 @@ use serde::{Deserialize, Serialize};
 use crate::cgroup::{Bounds, Cgroup, Held};
 use crate::enforced::Enforced;
 use crate::fork::{Cloned, clone};
-use crate::init::{self, Start};
-use crate::line::{Line, Note, Notice, Plan};
+use crate::init::{self, InitStart};
+use crate::line::{InitChannel, InitPlan, Note, Notice};
 use crate::machine::Alarm;
 use crate::members::{self, Member};
 use crate::privilege::{is_root, lender, own};
 use crate::profile::{Network, Profile, Rung};
 use crate::report::{self, enforced};
-use crate::seccomp::{Filter, Sockets};
+use crate::seccomp::{SeccompFilter, Sockets};
 use crate::terminal::Size;
 use crate::watch::{Exceeded, Watch};
 
@@ -30,7 +30,7 @@ const READY_WITHIN: Duration = Duration::from_secs(10);
 const SWEEP_FOR: Duration = Duration::from_secs(5);
 
 /// What to start.
-pub struct Program {
+pub struct ProgramSpec {
     /// Path of the program and its arguments; not empty.
     pub argv: Vec<String>,
     /// The whole environment.
@@ -94,7 +94,7 @@ pub enum Error {
 pub struct Tree {
     init: Pid,
     init_fd: OwnedFd,
-    line: Line,
+    line: InitChannel,
     rung: Rung,
     cgroup: Option<Cgroup>,
     watch: Option<Watch>,
@@ -109,7 +109,7 @@ pub struct Spare {
 }
 
 /// A tree whose walls are being built.
-struct Ordered {
+struct PendingTree {
     tree: Tree,
     why: Option<String>,
     held: Option<Held>,
@@ -119,7 +119,7 @@ struct Ordered {
 /// it already. The caller must be single-threaded.
 pub fn get_ready() {
     Cgroup::look_around();
-    Filter::get(Sockets::All);
+    SeccompFilter::get(Sockets::All);
     if is_root() {
         lender();
     }
@@ -135,9 +135,9 @@ impl Spare {
     fn with(network: Network) -> Result<Self, Error> {
         let root = is_root();
         let (start, namespaces) = if root {
-            (Start::AsRoot, NAMESPACES)
+            (InitStart::AsRoot, NAMESPACES)
         } else {
-            (Start::AsUser(own()), NAMESPACES | libc::CLONE_NEWUSER)
+            (InitStart::AsUser(own()), NAMESPACES | libc::CLONE_NEWUSER)
         };
         let namespaces = match network {
             Network::Off => namespaces | libc::CLONE_NEWNET,
@@ -150,7 +150,7 @@ impl Spare {
                 tree,
             }),
             Err(refused) => Ok(Self {
-                tree: Tree::sprout(Start::Bare { root }, 0, network).map_err(Error::Prepare)?,
+                tree: Tree::sprout(InitStart::Bare { root }, 0, network).map_err(Error::Prepare)?,
                 why: Some(refused.to_string()),
             }),
         }
@@ -167,9 +167,9 @@ impl Spare {
     }
 }
 
-impl Ordered {
+impl PendingTree {
     /// Lets the program start.
-    fn go(self, plan: &Plan, stdio: &[OwnedFd]) -> Result<Grown, Error> {
+    fn go(self, plan: &InitPlan, stdio: &[OwnedFd]) -> Result<Grown, Error> {
         let Self { tree, why, held } = self;
         tree.line.go(stdio);
         match tree.first_notice().map_err(Error::Prepare)? {
@@ -189,7 +189,7 @@ impl Ordered {
     }
 }
 
-/// What a run has of its own. Users are another matter, see [`Start`]; the
+/// What a run has of its own. Users are another matter, see [`InitStart`]; the
 /// cgroup's is entered when the cgroup is.
 const NAMESPACES: libc::c_int =
     libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
@@ -202,10 +202,10 @@ impl Tree {
     pub fn spawn(
         spare: Spare,
         profile: Profile,
-        program: Program,
+        program: ProgramSpec,
         start: impl FnOnce() -> io::Result<Vec<OwnedFd>>,
     ) -> Result<Grown, Error> {
-        let plan = Plan {
+        let plan = InitPlan {
             argv: program.argv,
             env: program.env,
             note: program.note,
@@ -232,7 +232,7 @@ impl Tree {
     }
 
     /// Has the walls built, and limits what is inside; nothing runs yet.
-    fn order(spare: Spare, plan: &Plan) -> Result<Ordered, Error> {
+    fn order(spare: Spare, plan: &InitPlan) -> Result<PendingTree, Error> {
         let Spare { mut tree, why } = spare;
         if tree.rung < plan.profile.minimum {
             return Err(Error::Weak {
@@ -243,18 +243,18 @@ impl Tree {
         tree.line.order(plan).map_err(Error::Prepare)?;
         // While the rest of the walls is built.
         let held = tree.limit(&plan.profile);
-        Ok(Ordered { tree, why, held })
+        Ok(PendingTree { tree, why, held })
     }
 
     /// Makes the first process and waits until it is prepared.
-    fn sprout(start: Start, namespaces: libc::c_int, network: Network) -> io::Result<Self> {
-        let (line, theirs) = Line::pair()?;
+    fn sprout(start: InitStart, namespaces: libc::c_int, network: Network) -> io::Result<Self> {
+        let (line, theirs) = InitChannel::pair()?;
         let lender = match start {
             // Where it cannot be had, root's own directories cannot be used.
-            Start::AsRoot => lender(),
-            Start::AsUser(_) | Start::Bare { .. } => None,
+            InitStart::AsRoot => lender(),
+            InitStart::AsUser(_) | InitStart::Bare { .. } => None,
         };
-        if let Start::Bare { .. } = start {
+        if let InitStart::Bare { .. } = start {
             set_child_subreaper(Some(getpid()))?;
         }
         let made = clone(namespaces)
@@ -285,7 +285,8 @@ impl Tree {
         }
     }
 
-    /// Returns what is told first, and what comes with it.
+    /// Returns the first notice from init and the descriptor that comes with
+    /// it.
     fn first_notice(&self) -> io::Result<(Notice, Option<OwnedFd>)> {
         if !readable_within(self.line.fd(), READY_WITHIN)? {
             return Err(io::ErrorKind::TimedOut.into());
@@ -407,7 +408,7 @@ impl Tree {
         found
     }
 
-    /// Takes note of what those wrote that the first process inside reaped.
+    /// Records how many bytes the processes wrote that init has reaped.
     pub fn wrote(&mut self, bytes: u64) {
         if let Some(watch) = &mut self.watch {
             watch.wrote(bytes);

@@ -76,7 +76,7 @@ pub(crate) struct Watch {
     /// The kernel minds memory and processes.
     memory_is_held: bool,
     processes_are_held: bool,
-    written: Written,
+    written: WriteCount,
     files: MadeFiles,
     /// Memory in use at the last look.
     memory: u64,
@@ -100,7 +100,7 @@ pub(crate) struct Watch {
 /// Bytes written, each counted once: what a process wrote counts as its
 /// parent's when that has waited for it.
 #[derive(Default)]
-struct Written {
+struct WriteCount {
     total: u64,
     /// By those that the first process inside has reaped.
     reaped: u64,
@@ -116,7 +116,7 @@ impl Watch {
             limits: profile.limits,
             memory_is_held: false,
             processes_are_held: false,
-            written: Written::default(),
+            written: WriteCount::default(),
             files: MadeFiles::new(profile),
             memory: 0,
             machine: 0,
@@ -144,7 +144,7 @@ impl Watch {
         self.next
     }
 
-    /// Takes note of what the first process inside tells.
+    /// Records how many bytes the reaped processes wrote, as init reports.
     pub(crate) fn wrote(&mut self, bytes: u64) {
         self.written.reaped = self.written.reaped.max(bytes);
     }
@@ -288,7 +288,7 @@ impl Watch {
     }
 }
 
-impl Written {
+impl WriteCount {
     fn see(&mut self, living: u64) {
         let now = living + self.reaped + self.lost;
         let missing = self.total.saturating_sub(now);
@@ -350,7 +350,7 @@ mod tests {
 
     #[test]
     fn what_is_written_counts_once_and_is_not_forgotten() {
-        let mut written = Written::default();
+        let mut written = WriteCount::default();
         let mut see = |living, reaped| {
             written.reaped = reaped;
             written.see(living);

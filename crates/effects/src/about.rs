@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::changes::{Change, Changes, Kind};
-use crate::content::Content;
+use crate::content::OpenedFile;
 use crate::node::{Node, NodeKind};
 use crate::secret::mask;
 
@@ -35,7 +35,7 @@ impl Changes {
         if change.kind == Kind::Deleted || before.unwrap_or_default() == after.unwrap_or_default() {
             return vec![];
         }
-        let read = |content: Result<Option<Content>, _>| -> Option<BTreeMap<_, _>> {
+        let read = |content: Result<Option<OpenedFile>, _>| -> Option<BTreeMap<_, _>> {
             match content.ok()? {
                 Some(content) => Some(content.attributes().ok()?.of_file.into_iter().collect()),
                 None => Some(BTreeMap::new()),
@@ -49,8 +49,8 @@ impl Changes {
             return unknown();
         }
         let sides = (
-            read(Content::before(self, change)),
-            read(Content::after(self, change)),
+            read(OpenedFile::before(self, change)),
+            read(OpenedFile::after(self, change)),
         );
         let (Some(before), Some(after)) = sides else {
             return unknown();

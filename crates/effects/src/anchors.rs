@@ -13,9 +13,9 @@ pub(crate) fn find(before: &[Token], after: &[Token], tokens: usize) -> Vec<Anch
     let pairs: Vec<Anchor> = before
         .iter()
         .enumerate()
-        .filter(|(line, token)| once[token.0 as usize] == Place::Once(*line))
+        .filter(|(line, token)| once[token.0 as usize] == LineOccurrence::Once(*line))
         .filter_map(|(line, token)| match once_after[token.0 as usize] {
-            Place::Once(other) => Some((line, other)),
+            LineOccurrence::Once(other) => Some((line, other)),
             _ => None,
         })
         .collect();
@@ -23,19 +23,19 @@ pub(crate) fn find(before: &[Token], after: &[Token], tokens: usize) -> Vec<Anch
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum LineOccurrence {
     Nowhere,
     Once(usize),
     Often,
 }
 
-fn places(lines: &[Token], tokens: usize) -> Vec<Place> {
-    let mut places = vec![Place::Nowhere; tokens];
+fn places(lines: &[Token], tokens: usize) -> Vec<LineOccurrence> {
+    let mut places = vec![LineOccurrence::Nowhere; tokens];
     for (line, token) in lines.iter().enumerate() {
         let place = &mut places[token.0 as usize];
         *place = match place {
-            Place::Nowhere => Place::Once(line),
-            _ => Place::Often,
+            LineOccurrence::Nowhere => LineOccurrence::Once(line),
+            _ => LineOccurrence::Often,
         };
     }
     places

@@ -22,7 +22,7 @@ const CAPABILITY: &[u8] = b"security.capability";
 
 /// Extended attributes of one file.
 #[derive(Debug, Default)]
-pub(crate) struct Attributes {
+pub(crate) struct FileAttributes {
     /// What belongs to the file, by name; names as the run sees them.
     pub(crate) of_file: Vec<(CString, Vec<u8>)>,
     /// It is marked as hiding what is below it.
@@ -35,7 +35,7 @@ pub(crate) struct Attributes {
     pub(crate) pretends: bool,
 }
 
-impl Attributes {
+impl FileAttributes {
     /// Reads those that are ours to know; others belong to the system.
     pub(crate) fn read(file: impl AsFd) -> io::Result<Self> {
         let mut found = Self::default();
@@ -46,7 +46,8 @@ impl Attributes {
         Ok(found)
     }
 
-    /// Returns a hash of what belongs to the file; empty without any.
+    /// Returns a hash of the attributes that belong to the file; empty without
+    /// any.
     pub(crate) fn hash(&self) -> String {
         if self.of_file.is_empty() {
             return String::new();

@@ -84,28 +84,28 @@ fn is_random(text: &str) -> bool {
         // 16 digits have at most 4 bits.
         return !HASHES.contains(&text.len()) && entropy(text) > 3.0;
     }
-    let has = |kind: Class| text.bytes().any(|byte| class(byte) == kind);
-    has(Class::Lower)
-        && has(Class::Upper)
-        && has(Class::Digit)
+    let has = |kind: ByteClass| text.bytes().any(|byte| class(byte) == kind);
+    has(ByteClass::Lower)
+        && has(ByteClass::Upper)
+        && has(ByteClass::Digit)
         && entropy(text) >= LEAST_BITS
         && turns(text) * 20 >= text.len() * 9
 }
 
 #[derive(PartialEq, Eq)]
-enum Class {
+enum ByteClass {
     Lower,
     Upper,
     Digit,
     Other,
 }
 
-fn class(byte: u8) -> Class {
+fn class(byte: u8) -> ByteClass {
     match byte {
-        b'a'..=b'z' => Class::Lower,
-        b'A'..=b'Z' => Class::Upper,
-        b'0'..=b'9' => Class::Digit,
-        _ => Class::Other,
+        b'a'..=b'z' => ByteClass::Lower,
+        b'A'..=b'Z' => ByteClass::Upper,
+        b'0'..=b'9' => ByteClass::Digit,
+        _ => ByteClass::Other,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Tells what a file holds: text, something else, or too much to say.
 
-use crate::content::Content;
+use crate::content::OpenedFile;
 use crate::error::Error;
 
 /// Bytes that are looked at for what is no text. Git looks at as many.
@@ -17,7 +17,7 @@ const MOST_LINES: usize = 100_000;
 const STRAY_SHARE: usize = 10;
 
 /// What one side of a change holds.
-pub(crate) enum Body {
+pub(crate) enum SideContent {
     /// Lines that can be compared.
     Text(Vec<u8>),
     /// Something else, and perhaps what.
@@ -26,9 +26,9 @@ pub(crate) enum Body {
     TooLarge,
 }
 
-impl Body {
+impl SideContent {
     /// Reads it; no more than is needed.
-    pub(crate) fn of(content: &Content) -> Result<Self, Error> {
+    pub(crate) fn of(content: &OpenedFile) -> Result<Self, Error> {
         let head = content.head(HEAD_BYTES)?;
         if head.contains(&0) {
             return Ok(Self::Binary(guess(&head)));

@@ -37,17 +37,17 @@ use crate::changes::Changes;
 
 pub use applied::{Applied, forget_images, is_applied};
 pub use error::CommitError;
-pub(crate) use images::Index;
+pub(crate) use images::ImageIndex;
 pub use recover::{Recovered, is_unfinished, recover};
 pub(crate) use refuse::OWN;
 
 use error::cannot;
 use images::Images;
-use journal::{Line, Progress, Writer};
-use plan::Plan;
+use journal::{CommitProgress, JournalLine, JournalWriter};
+use plan::CommitPlan;
 use source::Origin;
 use stage::Stager;
-use tree::Tree;
+use tree::OpenDirs;
 use work::Work;
 
 /// Where a commit keeps what it needs.
@@ -73,7 +73,7 @@ pub fn commit(
     if permit.hash() != changes.hash() {
         return Err(CommitError::OtherHash);
     }
-    let plan = Plan::of(changes);
+    let plan = CommitPlan::of(changes);
     let mut trees = work::open_roots(changes)?;
     allow(changes, &plan, &mut trees)?;
     let mut work = Work {
@@ -94,8 +94,12 @@ pub fn commit(
     finish(work, false)
 }
 
-fn allow(changes: &Changes, plan: &Plan<'_>, trees: &mut [Tree]) -> Result<(), CommitError> {
-    let refused = refuse::refused(refuse::Case {
+fn allow(
+    changes: &Changes,
+    plan: &CommitPlan<'_>,
+    trees: &mut [OpenDirs],
+) -> Result<(), CommitError> {
+    let refused = refuse::refused(refuse::CheckedChange {
         changes,
         plan,
         trees,
@@ -111,7 +115,7 @@ fn allow(changes: &Changes, plan: &Plan<'_>, trees: &mut [Tree]) -> Result<(), C
 }
 
 /// Makes the place, which no other commit may have used.
-fn begin(place: &Place) -> io::Result<Progress> {
+fn begin(place: &Place) -> io::Result<CommitProgress> {
     std::fs::create_dir_all(&place.dir)?;
     if journal::read(&place.dir)?.is_some() || Applied::load(&place.dir)?.is_some() {
         return Err(io::ErrorKind::AlreadyExists.into());
@@ -119,19 +123,19 @@ fn begin(place: &Place) -> io::Result<Progress> {
     // An attempt that was taken back may have left its signs.
     journal::remove(&place.dir)?;
     images::remove(&place.dir)?;
-    Progress::read(&place.dir, place.durable)
+    CommitProgress::read(&place.dir, place.durable)
 }
 
 fn prepare(
     work: &mut Work,
     changes: &Changes,
-    plan: &Plan<'_>,
+    plan: &CommitPlan<'_>,
     alone: bool,
 ) -> Result<(), CommitError> {
     let place = work.place.clone();
     let open = |work: &mut Work| {
-        let mut journal = Writer::create(&place)?;
-        journal.write(&Line::Begin {
+        let mut journal = JournalWriter::create(&place)?;
+        journal.write(&JournalLine::Begin {
             changes: Box::new(changes.clone()),
             durable: work.durable,
         })?;
@@ -199,7 +203,7 @@ fn record(work: &mut Work) -> Result<Applied, CommitError> {
 
 /// Removes what is only needed until the record is there.
 fn tidy(work: &mut Work) -> io::Result<()> {
-    work.clear_stages(work::End::After)?;
+    work.clear_stages(work::DirSide::After)?;
     work.close()
 }
 

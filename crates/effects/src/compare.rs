@@ -3,8 +3,8 @@
 //! The histogram algorithm gives the changes that people would name, but the
 //! time it takes grows with the square of what differs, and so does the depth
 //! of its recursion. What differs in more lines than it takes well is divided
-//! first, at lines that are on each side once; what cannot be divided counts
-//! as replaced. So a run cannot write files that stop whoever looks at them.
+//! first, at lines that are on each side once; what cannot be divided counts as
+//! replaced. So a run cannot write files that make a diff hang.
 
 use std::ops::Range;
 
@@ -24,7 +24,7 @@ const MOST_AT_ONCE: usize = 8_000;
 const MOST_DIVISIONS: usize = 8;
 
 /// Two texts, and which of their lines differ.
-pub(crate) struct Compared<'a> {
+pub(crate) struct ComparedTexts<'a> {
     pub(crate) before: Vec<&'a [u8]>,
     pub(crate) after: Vec<&'a [u8]>,
     gone: Vec<bool>,
@@ -33,7 +33,7 @@ pub(crate) struct Compared<'a> {
 
 /// Changes that are near each other, and the lines around them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Span {
+pub(crate) struct HunkRange {
     pub(crate) before: Range<usize>,
     pub(crate) after: Range<usize>,
     /// Lines to show: those on both sides count once.
@@ -41,13 +41,13 @@ pub(crate) struct Span {
 }
 
 /// One line of a span; which one it is of each side it is on.
-pub(crate) struct Step {
+pub(crate) struct ComparedLine {
     pub(crate) side: Side,
     pub(crate) before: Option<usize>,
     pub(crate) after: Option<usize>,
 }
 
-impl<'a> Compared<'a> {
+impl<'a> ComparedTexts<'a> {
     /// Compares them, and moves what can be moved to where people look for it.
     pub(crate) fn new(before: &'a [u8], after: &'a [u8]) -> Self {
         Self::with(before, after, true)
@@ -60,14 +60,14 @@ impl<'a> Compared<'a> {
 
     fn with(before: &'a [u8], after: &'a [u8], tidy: bool) -> Self {
         let input = InternedInput::new(before, after);
-        let mut marks = Marks {
+        let mut marks = DifferenceMarks {
             input: &input,
             tidy,
             gone: vec![false; input.before.len()],
             new: vec![false; input.after.len()],
         };
         marks.mark();
-        let Marks { gone, new, .. } = marks;
+        let DifferenceMarks { gone, new, .. } = marks;
         Self {
             before: lines(&input, &input.before),
             after: lines(&input, &input.after),
@@ -85,8 +85,8 @@ impl<'a> Compared<'a> {
     }
 
     /// Returns where the changes are, from the top.
-    pub(crate) fn spans(&self) -> Vec<Span> {
-        let mut spans: Vec<Span> = vec![];
+    pub(crate) fn spans(&self) -> Vec<HunkRange> {
+        let mut spans: Vec<HunkRange> = vec![];
         for (before, after) in self.changes() {
             let lines = before.len() + after.len();
             match spans.last_mut() {
@@ -95,7 +95,7 @@ impl<'a> Compared<'a> {
                     last.before.end = before.end;
                     last.after.end = after.end;
                 }
-                _ => spans.push(Span {
+                _ => spans.push(HunkRange {
                     before,
                     after,
                     lines,
@@ -107,7 +107,7 @@ impl<'a> Compared<'a> {
     }
 
     /// Adds the lines around it. No other change is as near as that.
-    fn widen(&self, span: &mut Span) {
+    fn widen(&self, span: &mut HunkRange) {
         let above = CONTEXT.min(span.before.start);
         let below = CONTEXT.min(self.before.len() - span.before.end);
         span.before = span.before.start - above..span.before.end + below;
@@ -116,7 +116,7 @@ impl<'a> Compared<'a> {
     }
 
     /// Returns the lines of a span, what is gone before what is new.
-    pub(crate) fn steps(&self, span: &Span) -> impl Iterator<Item = Step> {
+    pub(crate) fn steps(&self, span: &HunkRange) -> impl Iterator<Item = ComparedLine> {
         let (mut before, mut after) = (span.before.clone(), span.after.clone());
         std::iter::from_fn(move || {
             let gone = before.clone().next().is_some_and(|line| self.gone[line]);
@@ -126,7 +126,7 @@ impl<'a> Compared<'a> {
                 (false, true) => (Side::Added, None, after.next()),
                 (false, false) => (Side::Context, Some(before.next()?), Some(after.next()?)),
             };
-            Some(Step {
+            Some(ComparedLine {
                 side,
                 before,
                 after,
@@ -161,14 +161,14 @@ fn lines<'a>(input: &InternedInput<&'a [u8]>, tokens: &[Token]) -> Vec<&'a [u8]>
 }
 
 /// Marks what differs.
-struct Marks<'i, 'a> {
+struct DifferenceMarks<'i, 'a> {
     input: &'i InternedInput<&'a [u8]>,
     tidy: bool,
     gone: Vec<bool>,
     new: Vec<bool>,
 }
 
-impl Marks<'_, '_> {
+impl DifferenceMarks<'_, '_> {
     fn mark(&mut self) {
         let (before, after) = (0..self.gone.len(), 0..self.new.len());
         let part = self.trimmed(before.clone(), after.clone());

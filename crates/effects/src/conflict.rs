@@ -11,7 +11,7 @@ use weighlock_confine::FileId;
 
 use crate::changes::{Change, Changes, Kind, Root};
 use crate::error::Error;
-use crate::look::{Content, look};
+use crate::look::{ContentMode, look};
 use crate::node::{Node, NodeKind, Raw};
 use crate::open::{is_forbidden, names, open_below, open_root};
 
@@ -35,7 +35,7 @@ impl Changes {
     pub fn conflicts(&self) -> Result<Vec<Conflict>, Error> {
         let mut found = Vec::new();
         for (index, root) in self.roots.iter().enumerate() {
-            let mut check = Check::new(index, root, &self.entries, &mut found)?;
+            let mut check = RootComparison::new(index, root, &self.entries, &mut found)?;
             for change in check.entries.clone() {
                 match check.change(change) {
                     Err(error) if is_forbidden(&error) => {
@@ -53,7 +53,7 @@ impl Changes {
 }
 
 /// One root while it is compared.
-struct Check<'a> {
+struct RootComparison<'a> {
     index: usize,
     live: Option<OwnedFd>,
     entries: Vec<&'a Change>,
@@ -66,7 +66,7 @@ struct Check<'a> {
     found: &'a mut Vec<Conflict>,
 }
 
-impl<'a> Check<'a> {
+impl<'a> RootComparison<'a> {
     fn new(
         index: usize,
         root: &Root,
@@ -123,7 +123,7 @@ impl<'a> Check<'a> {
         before: &Node,
         change: &Change,
     ) -> io::Result<Option<String>> {
-        let Some(now) = self.look(path, Content::Left)? else {
+        let Some(now) = self.look(path, ContentMode::Left)? else {
             return Ok(Some(GONE.into()));
         };
         if now.kind != before.kind {
@@ -154,7 +154,7 @@ impl<'a> Check<'a> {
         before: &Node,
         applied: bool,
     ) -> io::Result<Option<String>> {
-        let now = match self.look(path, Content::Hashed)? {
+        let now = match self.look(path, ContentMode::Hashed)? {
             Some(now) => now,
             None => return Ok(Some(GONE.into())),
         };
@@ -173,7 +173,7 @@ impl<'a> Check<'a> {
         }
         if self.dir(parent)?.is_none() {
             self.note(path, "is in a directory that is gone");
-        } else if !self.freed.contains(path) && self.look(path, Content::Left)?.is_some() {
+        } else if !self.freed.contains(path) && self.look(path, ContentMode::Left)?.is_some() {
             self.note(path, APPEARED);
         }
         Ok(())
@@ -195,7 +195,7 @@ impl<'a> Check<'a> {
         Ok(())
     }
 
-    fn look(&mut self, path: &Path, content: Content) -> io::Result<Option<Node>> {
+    fn look(&mut self, path: &Path, content: ContentMode) -> io::Result<Option<Node>> {
         let parent = path.parent().unwrap_or(Path::new(""));
         let name = path.file_name().unwrap_or(OsStr::new("."));
         match self.dir(parent)? {

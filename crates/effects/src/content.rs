@@ -13,9 +13,9 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, openat,
 use rustix::io::Errno;
 use weighlock_confine::FileId;
 
-use crate::attributes::Attributes;
+use crate::attributes::FileAttributes;
 use crate::changes::{Change, Changes, Root, Source};
-use crate::commit::Index;
+use crate::commit::ImageIndex;
 use crate::error::Error;
 use crate::node::{Node, NodeKind, Time};
 
@@ -23,7 +23,7 @@ use crate::node::{Node, NodeKind, Time};
 const PIECE_BYTES: usize = 64 * 1024;
 
 /// An opened file that is still what was seen.
-pub(crate) struct Content {
+pub(crate) struct OpenedFile {
     file: File,
     path: PathBuf,
     is: Stamp,
@@ -32,13 +32,13 @@ pub(crate) struct Content {
 /// What tells that a file is the same and was not written since.
 #[derive(Debug, PartialEq, Eq)]
 struct Stamp {
-    /// A copy of what was seen has another.
+    /// None for a copy, which has an inode of its own.
     inode: Option<u64>,
     size: u64,
     mtime: Time,
 }
 
-impl Content {
+impl OpenedFile {
     /// Opens what stood there before; `None` where that was no file.
     pub(crate) fn before(changes: &Changes, change: &Change) -> Result<Option<Self>, Error> {
         let Some(node) = file(change.before.as_ref()) else {
@@ -82,8 +82,8 @@ impl Content {
     }
 
     /// Its extended attributes.
-    pub(crate) fn attributes(&self) -> std::io::Result<Attributes> {
-        Attributes::read(&self.file)
+    pub(crate) fn attributes(&self) -> std::io::Result<FileAttributes> {
+        FileAttributes::read(&self.file)
     }
 
     /// Bytes it has.
@@ -175,7 +175,7 @@ impl Content {
 /// The name of a before-image.
 fn image(dir: &Path, change: &Change) -> Result<PathBuf, Error> {
     let number = change.image.ok_or_else(|| stale(change.path.path()))?;
-    let index = Index::load(dir).map_err(|error| unread(dir, error))?;
+    let index = ImageIndex::load(dir).map_err(|error| unread(dir, error))?;
     Ok(index.content(number).to_string().into())
 }
 

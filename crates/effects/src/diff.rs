@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::body::Body;
+use crate::body::SideContent;
 use crate::changes::{Change, Changes, Kind};
-use crate::compare::{Compared, Span, Step};
-use crate::content::Content;
+use crate::compare::{ComparedLine, ComparedTexts, HunkRange};
+use crate::content::OpenedFile;
 use crate::error::Error;
 use crate::node::{Node, NodeKind, Raw};
 use crate::secret::Secrets;
@@ -142,10 +142,10 @@ pub struct More {
 }
 
 impl Changes {
-    /// Shows one page of how one path changes.
+    /// Returns one page of the diff of one path.
     ///
-    /// The text is what the run wrote: whoever shows it on a terminal or in a
-    /// document must make its control characters harmless.
+    /// The text is what the run wrote: callers that show it on a terminal or in
+    /// a document must make its control characters harmless.
     pub fn diff(&self, index: usize, page: Page) -> Result<FileDiff, Error> {
         let change = self.entries.get(index).ok_or(Error::NoSuch { index })?;
         let (shape, texts) = self.look(change)?;
@@ -160,7 +160,7 @@ impl Changes {
             more: None,
         };
         if let Some(Texts { before, after }) = &texts {
-            diff.fill(&Compared::new(before, after), page);
+            diff.fill(&ComparedTexts::new(before, after), page);
         }
         Ok(diff)
     }
@@ -170,7 +170,7 @@ impl Changes {
     pub fn counts(&self, index: usize) -> Option<(u64, u64)> {
         let (_, texts) = self.look(self.entries.get(index)?).ok()?;
         let Texts { before, after } = texts?;
-        let compared = Compared::roughly(&before, &after);
+        let compared = ComparedTexts::roughly(&before, &after);
         Some((compared.added(), compared.removed()))
     }
 
@@ -184,8 +184,8 @@ impl Changes {
         let (shape, texts) = if same || !is(NodeKind::File) {
             (Shape::Nothing, None)
         } else {
-            let before = Content::before(self, change)?;
-            let after = Content::after(self, change)?;
+            let before = OpenedFile::before(self, change)?;
+            let after = OpenedFile::after(self, change)?;
             look_inside(before.as_ref(), after.as_ref())?
         };
         if is(NodeKind::Link) {
@@ -198,9 +198,9 @@ impl Changes {
 
 /// Compares two texts that are no run's; likely secrets are hidden.
 pub fn compare(before: &[u8], after: &[u8]) -> Vec<Hunk> {
-    let compared = Compared::new(before, after);
+    let compared = ComparedTexts::new(before, after);
     let secrets = Secrets::of(&compared.before, &compared.after);
-    let shown = |span: &Span| {
+    let shown = |span: &HunkRange| {
         let steps = compared.steps(span);
         let lines = steps.map(|step| line(&compared, &step, Some(&secrets)));
         hunk(span, lines.collect())
@@ -215,19 +215,21 @@ struct Texts {
 }
 
 fn look_inside(
-    before: Option<&Content>,
-    after: Option<&Content>,
+    before: Option<&OpenedFile>,
+    after: Option<&OpenedFile>,
 ) -> Result<(Shape, Option<Texts>), Error> {
-    let missing = || Body::Text(vec![]);
+    let missing = || SideContent::Text(vec![]);
     let bodies = (
-        after.map_or_else(|| Ok(missing()), Body::of)?,
-        before.map_or_else(|| Ok(missing()), Body::of)?,
+        after.map_or_else(|| Ok(missing()), SideContent::of)?,
+        before.map_or_else(|| Ok(missing()), SideContent::of)?,
     );
-    let (before, after) = (before.map(Content::size), after.map(Content::size));
+    let (before, after) = (before.map(OpenedFile::size), after.map(OpenedFile::size));
     Ok(match bodies {
-        (Body::Text(after), Body::Text(before)) => (Shape::Text, Some(Texts { before, after })),
+        (SideContent::Text(after), SideContent::Text(before)) => {
+            (Shape::Text, Some(Texts { before, after }))
+        }
         // What it will be says more than what it was.
-        (Body::Binary(guess), _) | (_, Body::Binary(guess)) => {
+        (SideContent::Binary(guess), _) | (_, SideContent::Binary(guess)) => {
             let guess = guess.map(str::to_owned);
             let shape = Shape::Binary {
                 before,
@@ -246,7 +248,7 @@ fn leads_to(node: Option<&Node>) -> Option<String> {
 }
 
 impl FileDiff {
-    fn fill(&mut self, compared: &Compared<'_>, page: Page) {
+    fn fill(&mut self, compared: &ComparedTexts<'_>, page: Page) {
         self.added = compared.added();
         self.removed = compared.removed();
         let secrets = (!page.reveal).then(|| Secrets::of(&compared.before, &compared.after));
@@ -270,7 +272,7 @@ impl FileDiff {
     }
 }
 
-fn hunk(span: &Span, lines: Vec<Line>) -> Hunk {
+fn hunk(span: &HunkRange, lines: Vec<Line>) -> Hunk {
     let start = |range: &std::ops::Range<usize>| range.start + usize::from(!range.is_empty());
     Hunk {
         old_start: start(&span.before) as u64,
@@ -281,7 +283,7 @@ fn hunk(span: &Span, lines: Vec<Line>) -> Hunk {
     }
 }
 
-fn line(compared: &Compared<'_>, step: &Step, secrets: Option<&Secrets>) -> Line {
+fn line(compared: &ComparedTexts<'_>, step: &ComparedLine, secrets: Option<&Secrets>) -> Line {
     let bytes = match (step.before, step.after) {
         (_, Some(line)) => compared.after[line],
         (Some(line), None) => compared.before[line],

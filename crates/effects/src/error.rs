@@ -32,7 +32,7 @@ pub enum Error {
         /// What was asked for, from 0.
         index: usize,
     },
-    /// Whoever takes the patch took it no more.
+    /// The reader of the patch stopped reading.
     #[error("cannot write the patch")]
     Write(#[source] io::Error),
 }

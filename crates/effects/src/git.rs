@@ -6,10 +6,10 @@ use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use sha1::{Digest, Sha1};
 
-use crate::content::Content;
+use crate::content::OpenedFile;
 use crate::error::Error;
 
-/// The id of what is not there.
+/// The id that git writes for a missing blob.
 pub(crate) const NO_ID: &str = "0000000000000000000000000000000000000000";
 
 /// Bytes in each line of binary content; its length is one letter.
@@ -24,7 +24,7 @@ pub(crate) enum Blob {
     /// Here.
     Bytes(Vec<u8>),
     /// In a file that may be as large as it likes.
-    File(Content),
+    File(OpenedFile),
 }
 
 impl Blob {

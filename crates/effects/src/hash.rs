@@ -16,7 +16,7 @@ impl Changes {
     /// Returns a hash over all that would be applied. How the live tree is now
     /// makes no difference to it.
     pub fn hash(&self) -> String {
-        let mut fields = Fields(Sha256::new());
+        let mut fields = HashedFields(Sha256::new());
         fields.number(self.roots.len() as u64);
         for root in &self.roots {
             fields.bytes(root.live.as_os_str().as_bytes());
@@ -29,9 +29,9 @@ impl Changes {
 }
 
 /// Fields of known lengths, so that no two lists of them are the same bytes.
-struct Fields(Sha256);
+struct HashedFields(Sha256);
 
-impl Fields {
+impl HashedFields {
     fn change(&mut self, change: &Change) {
         self.number(change.root as u64);
         self.bytes(change.path.bytes());

@@ -11,7 +11,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use crate::attributes::Attributes;
+use crate::attributes::FileAttributes;
 use crate::open::{names, open_dir, open_root};
 
 /// One copy-on-write layer: a directory that holds `upper` and `work`.
@@ -64,7 +64,7 @@ impl Layer {
 /// Gives one directory what can be seen of another.
 fn imitate(dir: &OwnedFd, like: &OwnedFd) -> io::Result<()> {
     let stat = fstat(like)?;
-    for (name, value) in Attributes::read(like)?.of_file {
+    for (name, value) in FileAttributes::read(like)?.of_file {
         // What begins like the layer's own marks would be taken for one.
         if !name.as_bytes().starts_with(b"user.overlay.") {
             fsetxattr(dir, &name, &value, XattrFlags::empty())?;

@@ -1,10 +1,10 @@
-//! What a run would change: from copy-on-write layers to [`Changes`], which
-//! are shown, committed exactly as shown, and undone.
+//! Finds what a run would change: from copy-on-write layers to [`Changes`],
+//! which are shown, committed exactly as shown, and undone.
 //!
 //! A run sees each directory that it may write through a [`Layer`]. Afterwards
 //! [`Changes::scan`] reads from the layer alone what is different; nothing of
 //! it has reached the live tree. Only [`commit`] does that, and it takes a
-//! permit that names the hash of what was seen.
+//! permit that names the hash of the changes a person has seen.
 
 mod about;
 mod anchors;

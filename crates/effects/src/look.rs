@@ -12,7 +12,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 
-use crate::attributes::Attributes;
+use crate::attributes::FileAttributes;
 use crate::node::{Node, NodeKind, Time};
 use crate::open::{is_forbidden, open_dir, open_file};
 
@@ -29,7 +29,7 @@ const TRIES: usize = 16;
 
 /// What stands at a name, in the live tree or in a layer.
 #[derive(Debug)]
-pub(crate) struct Seen {
+pub(crate) struct SeenFile {
     pub(crate) node: Node,
     /// What exactly it is.
     pub(crate) file_type: FileType,
@@ -51,13 +51,17 @@ pub(crate) struct Seen {
 
 /// Whether to read content, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Content {
+pub(crate) enum ContentMode {
     Hashed,
     Left,
 }
 
 /// Returns what stands at a name, or `None`.
-pub(crate) fn look(dir: impl AsFd, name: &OsStr, content: Content) -> io::Result<Option<Seen>> {
+pub(crate) fn look(
+    dir: impl AsFd,
+    name: &OsStr,
+    content: ContentMode,
+) -> io::Result<Option<SeenFile>> {
     for _ in 0..TRIES {
         let stat = match statx(
             &dir,
@@ -69,7 +73,7 @@ pub(crate) fn look(dir: impl AsFd, name: &OsStr, content: Content) -> io::Result
             Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
             Err(error) => return Err(error.into()),
         };
-        let mut seen = Seen::new(&stat);
+        let mut seen = SeenFile::new(&stat);
         if seen.finish(&dir, name, content)? {
             return Ok(Some(seen));
         }
@@ -77,7 +81,7 @@ pub(crate) fn look(dir: impl AsFd, name: &OsStr, content: Content) -> io::Result
     Err(io::Error::other("it changes all the time"))
 }
 
-/// Returns the hash of what is left to read.
+/// Returns the hash of the rest of a reader.
 pub(crate) fn hash(mut content: impl Read) -> io::Result<String> {
     let mut hasher = Sha256::new();
     // Small, as most files are: it is cleared for each of them.
@@ -113,7 +117,7 @@ pub(crate) fn mtime(file: impl AsFd) -> io::Result<Time> {
     Ok(time(stat.stx_mtime.tv_sec, stat.stx_mtime.tv_nsec))
 }
 
-impl Seen {
+impl SeenFile {
     fn new(stat: &Statx) -> Self {
         let file_type = FileType::from_raw_mode(stat.stx_mode.into());
         let device = (stat.stx_rdev_major, stat.stx_rdev_minor);
@@ -132,7 +136,7 @@ impl Seen {
 
     /// Adds what the kernel's record does not say; `false` if something else
     /// took its place meanwhile.
-    fn finish(&mut self, dir: impl AsFd, name: &OsStr, content: Content) -> io::Result<bool> {
+    fn finish(&mut self, dir: impl AsFd, name: &OsStr, content: ContentMode) -> io::Result<bool> {
         let opened = match self.node.kind {
             NodeKind::File => open_file(dir, name),
             NodeKind::Directory => open_dir(dir, name),
@@ -161,20 +165,20 @@ impl Seen {
         }
     }
 
-    fn read(&mut self, file: OwnedFd, content: Content) -> io::Result<bool> {
+    fn read(&mut self, file: OwnedFd, content: ContentMode) -> io::Result<bool> {
         let stat = statx(&file, "", AtFlags::EMPTY_PATH, StatxFlags::BASIC_STATS)?;
         if FileType::from_raw_mode(stat.stx_mode.into()) != self.file_type {
             return Ok(false);
         }
         self.node = node(&stat, self.node.kind);
-        let attributes = Attributes::read(&file)?;
+        let attributes = FileAttributes::read(&file)?;
         self.opaque = attributes.opaque && self.node.kind == NodeKind::Directory;
         self.whiteout = attributes.whiteout && self.is_empty_file();
         self.node.attributes = attributes.hash();
         self.capability = attributes.capability().map(<[u8]>::to_vec);
         self.pretends = attributes.pretends;
         self.origin = attributes.origin;
-        if content == Content::Hashed && self.is_small_file() {
+        if content == ContentMode::Hashed && self.is_small_file() {
             self.node.content = Some(hash(File::from(file).take(HASHED))?);
         }
         Ok(true)

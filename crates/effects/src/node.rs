@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::look::{Content, look};
+use crate::look::{ContentMode, look};
 use crate::open::open_below;
 
 /// A file, directory or link, with all that tells it from another and all that
@@ -51,13 +51,13 @@ impl Node {
     /// itself as `.`; `None` if there is nothing, or a link on the way. Follows
     /// no link.
     pub fn read(dir: impl AsFd, path: impl AsRef<Path>) -> io::Result<Option<Self>> {
-        Self::read_with(dir, path.as_ref(), Content::Hashed)
+        Self::read_with(dir, path.as_ref(), ContentMode::Hashed)
     }
 
     pub(crate) fn read_with(
         dir: impl AsFd,
         path: &Path,
-        content: Content,
+        content: ContentMode,
     ) -> io::Result<Option<Self>> {
         let name = match path.file_name() {
             Some(name) => name,
@@ -135,7 +135,7 @@ impl From<&OsStr> for Raw {
 
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
-enum Written<'a> {
+enum PathForm<'a> {
     Text(std::borrow::Cow<'a, str>),
     Bytes(Vec<u8>),
 }
@@ -143,17 +143,17 @@ enum Written<'a> {
 impl Serialize for Raw {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         match self.0.to_str() {
-            Some(text) => Written::Text(text.into()).serialize(to),
-            None => Written::Bytes(self.bytes().to_vec()).serialize(to),
+            Some(text) => PathForm::Text(text.into()).serialize(to),
+            None => PathForm::Bytes(self.bytes().to_vec()).serialize(to),
         }
     }
 }
 
 impl<'de> Deserialize<'de> for Raw {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        Ok(Self(match Written::deserialize(from)? {
-            Written::Text(text) => text.into_owned().into(),
-            Written::Bytes(bytes) => std::ffi::OsString::from_vec(bytes).into(),
+        Ok(Self(match PathForm::deserialize(from)? {
+            PathForm::Text(text) => text.into_owned().into(),
+            PathForm::Bytes(bytes) => std::ffi::OsString::from_vec(bytes).into(),
         }))
     }
 }

@@ -1,4 +1,4 @@
-//! Says what of some changes has no place in a patch.
+//! Lists the changes that a patch cannot express.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};

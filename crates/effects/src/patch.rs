@@ -6,10 +6,10 @@
 
 use std::io::{self, Write};
 
-use crate::body::Body;
+use crate::body::SideContent;
 use crate::changes::{Change, Changes, Kind};
-use crate::compare::{Compared, Span};
-use crate::content::Content;
+use crate::compare::{ComparedTexts, HunkRange};
+use crate::content::OpenedFile;
 use crate::diff::Side;
 use crate::error::Error;
 use crate::git::{Blob, NO_ID, quote};
@@ -46,7 +46,7 @@ impl Changes {
     }
 
     fn write_one(&self, change: &Change, to: &mut dyn Write) -> Result<(), Error> {
-        let names = Names::of(change);
+        let names = PatchNames::of(change);
         match change.kind {
             Kind::Times => return Ok(()),
             Kind::Renamed | Kind::Mode => {
@@ -58,8 +58,8 @@ impl Changes {
             }
             _ => {}
         }
-        let before = side(change.before.as_ref(), || Content::before(self, change))?;
-        let after = side(change.after.as_ref(), || Content::after(self, change))?;
+        let before = side(change.before.as_ref(), || OpenedFile::before(self, change))?;
+        let after = side(change.after.as_ref(), || OpenedFile::after(self, change))?;
         match (before, after) {
             // Git has no way to turn a file into a link.
             (Some(before), Some(after)) if before.is_link() != after.is_link() => {
@@ -72,12 +72,12 @@ impl Changes {
 }
 
 /// One side of a change, as git would keep it.
-struct Kept {
+struct GitSide {
     mode: &'static str,
     blob: Blob,
 }
 
-impl Kept {
+impl GitSide {
     fn is_link(&self) -> bool {
         self.mode == LINK
     }
@@ -98,30 +98,30 @@ fn mode(node: Option<&Node>) -> Option<&'static str> {
 
 fn side(
     node: Option<&Node>,
-    open: impl FnOnce() -> Result<Option<Content>, Error>,
-) -> Result<Option<Kept>, Error> {
+    open: impl FnOnce() -> Result<Option<OpenedFile>, Error>,
+) -> Result<Option<GitSide>, Error> {
     let (Some(node), Some(mode)) = (node, mode(node)) else {
         return Ok(None);
     };
     let blob = match (&node.target, open()?) {
-        (_, Some(content)) => match Body::of(&content)? {
-            Body::Text(bytes) => Blob::Bytes(bytes),
-            Body::Binary(_) | Body::TooLarge => Blob::File(content),
+        (_, Some(content)) => match SideContent::of(&content)? {
+            SideContent::Text(bytes) => Blob::Bytes(bytes),
+            SideContent::Binary(_) | SideContent::TooLarge => Blob::File(content),
         },
         (Some(target), None) => Blob::Bytes(target.bytes().to_vec()),
         (None, None) => return Ok(None),
     };
-    Ok(Some(Kept { mode, blob }))
+    Ok(Some(GitSide { mode, blob }))
 }
 
 /// What a change is called on both sides, as it stands in the patch.
-struct Names {
+struct PatchNames {
     old: Vec<u8>,
     new: Vec<u8>,
     renamed: Option<[Vec<u8>; 2]>,
 }
 
-impl Names {
+impl PatchNames {
     fn of(change: &Change) -> Self {
         let new = change.path.bytes();
         let old = change.from.as_ref().map_or(new, |from| from.bytes());
@@ -151,10 +151,10 @@ impl Names {
     fn write(
         &self,
         to: &mut dyn Write,
-        before: Option<Kept>,
-        after: Option<Kept>,
+        before: Option<GitSide>,
+        after: Option<GitSide>,
     ) -> Result<(), Error> {
-        let id = |kept: &Option<Kept>| match kept {
+        let id = |kept: &Option<GitSide>| match kept {
             Some(kept) => kept.blob.id(),
             None => Ok(NO_ID.to_owned()),
         };
@@ -187,17 +187,17 @@ impl Names {
     fn write_content(
         &self,
         to: &mut dyn Write,
-        before: Option<Kept>,
-        after: Option<Kept>,
+        before: Option<GitSide>,
+        after: Option<GitSide>,
     ) -> Result<(), Error> {
         let labels = (
             label(&self.old, before.is_some()),
             label(&self.new, after.is_some()),
         );
-        let blob = |kept: Option<Kept>| kept.map_or(Blob::Bytes(vec![]), |kept| kept.blob);
+        let blob = |kept: Option<GitSide>| kept.map_or(Blob::Bytes(vec![]), |kept| kept.blob);
         match (blob(before), blob(after)) {
             (Blob::Bytes(before), Blob::Bytes(after)) if !has_nul(&before) && !has_nul(&after) => {
-                write_text(to, labels, &Compared::new(&before, &after))
+                write_text(to, labels, &ComparedTexts::new(&before, &after))
             }
             (before, after) => {
                 line(to, &[b"GIT binary patch"])?;
@@ -235,7 +235,7 @@ fn write_modes(to: &mut dyn Write, before: &str, after: &str) -> Result<(), Erro
 fn write_text(
     to: &mut dyn Write,
     (old, new): (Vec<u8>, Vec<u8>),
-    compared: &Compared<'_>,
+    compared: &ComparedTexts<'_>,
 ) -> Result<(), Error> {
     let spans = compared.spans();
     // A file that is empty has no hunks, and git wants no names then.
@@ -250,7 +250,11 @@ fn write_text(
     Ok(())
 }
 
-fn write_hunk(to: &mut dyn Write, compared: &Compared<'_>, span: &Span) -> io::Result<()> {
+fn write_hunk(
+    to: &mut dyn Write,
+    compared: &ComparedTexts<'_>,
+    span: &HunkRange,
+) -> io::Result<()> {
     writeln!(to, "@@ -{} +{} @@", range(&span.before), range(&span.after))?;
     for step in compared.steps(span) {
         let (sign, text) = match (step.side, step.before, step.after) {

@@ -11,7 +11,7 @@ use crate::changes::{Change, Changes, Refusal, Root};
 
 /// The first line.
 #[derive(Serialize, Deserialize)]
-struct Head<'a> {
+struct SavedHeader<'a> {
     roots: std::borrow::Cow<'a, [Root]>,
     refused: std::borrow::Cow<'a, [Refusal]>,
     /// How many lines follow; with fewer, the file was cut.
@@ -36,7 +36,7 @@ impl Changes {
     pub fn load(file: &Path) -> io::Result<Self> {
         let mut lines = BufReader::new(File::open(file)?).split(b'\n');
         let first = lines.next().ok_or(io::ErrorKind::UnexpectedEof)??;
-        let head: Head = serde_json::from_slice(&first)?;
+        let head: SavedHeader = serde_json::from_slice(&first)?;
         let entries = lines
             .map(|line| Ok(serde_json::from_slice(&line?)?))
             .collect::<io::Result<Vec<Change>>>()?;
@@ -55,7 +55,7 @@ impl Changes {
         // Paths and link targets tell about the files of one person.
         options.write(true).create(true).truncate(true).mode(0o600);
         let mut file = BufWriter::new(options.open(path)?);
-        let head = Head {
+        let head = SavedHeader {
             roots: (&self.roots).into(),
             refused: (&self.refused).into(),
             entries: self.entries.len(),

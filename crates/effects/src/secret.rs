@@ -255,7 +255,7 @@ fn secrets(pattern: &Regex, line: &str) -> Vec<Secret> {
 
 /// The secret of an assignment, if it is one.
 fn assigned(all: &regex::Captures<'_>) -> Option<std::ops::Range<usize>> {
-    let key = Key::of(all.name("k")?.as_str())?;
+    let key = SecretKeyName::of(all.name("k")?.as_str())?;
     let is_given = all.name("o")?.as_str() == "=";
     let quoted = ["q", "r", "t"].iter().find_map(|name| all.name(name));
     let value = quoted.or_else(|| all.name("b"))?;
@@ -289,14 +289,14 @@ fn runs(text: &str) -> bool {
 }
 
 /// The name of something that may be a secret.
-struct Key {
+struct SecretKeyName {
     is_upper: bool,
     /// Its value is a secret whatever it looks like.
     is_password: bool,
     takes_spaces: bool,
 }
 
-impl Key {
+impl SecretKeyName {
     fn of(name: &str) -> Option<Self> {
         // What is about a secret and is none.
         const ABOUT: &[&str] = &[

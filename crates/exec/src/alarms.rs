@@ -13,7 +13,7 @@ use tokio::sync::mpsc::WeakSender;
 use tokio::sync::mpsc::error::TrySendError;
 use weighlock_confine::{Alarm, Machine};
 
-use crate::protocol::{Message, Order};
+use crate::protocol::{KeeperOrder, Message};
 
 /// How often the counts are read. What a sleeper that wakes up can do in that
 /// time is bounded by how fast disks and memory are.
@@ -41,12 +41,12 @@ struct Resting {
 }
 
 /// The alarm of one run: one at a time.
-pub(crate) struct Slot {
+pub(crate) struct AlarmSlot {
     number: u64,
     orders: WeakSender<Vec<u8>>,
 }
 
-impl Slot {
+impl AlarmSlot {
     pub(crate) fn new(orders: WeakSender<Vec<u8>>) -> Self {
         let mut all = all();
         all.next += 1;
@@ -67,7 +67,7 @@ impl Slot {
     }
 }
 
-impl Drop for Slot {
+impl Drop for AlarmSlot {
     fn drop(&mut self) {
         all().resting.remove(&self.number);
     }
@@ -96,7 +96,7 @@ impl Resting {
         let Some(orders) = self.orders.upgrade() else {
             return true;
         };
-        let sent = orders.try_send(Order::Look.encode());
+        let sent = orders.try_send(KeeperOrder::Look.encode());
         !matches!(sent, Err(TrySendError::Full(_)))
     }
 }

@@ -15,7 +15,8 @@ pub struct Excerpt {
     pub text: Text,
     /// Characters left out.
     pub left_out: u64,
-    /// Of these, of standard error; none are told apart where both are joined.
+    /// How many of these belong to standard error; 0 where both streams are
+    /// joined.
     pub left_out_stderr: u64,
 }
 
@@ -199,7 +200,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::log::Writer;
+    use crate::log::LogWriter;
 
     fn check(stdout: &str, stderr: &str, cut: Cut, expected: Text, left_out: u64) {
         let dir = tempfile::tempdir().unwrap();
@@ -209,7 +210,7 @@ mod tests {
     }
 
     fn logged(dir: &Path, stdout: &[u8], stderr: &[u8]) -> (Log, Totals) {
-        let mut writer = Writer::new(dir, 1 << 20);
+        let mut writer = LogWriter::new(dir, 1 << 20);
         // In pieces that cut characters, as a pipe would.
         for piece in stdout.chunks(7) {
             writer.append(Stream::Stdout, piece, 0);

@@ -72,12 +72,12 @@ impl Diary {
 
 /// A keeper's end of a diary. Makes no file before there is something to say.
 #[derive(Default)]
-pub(crate) struct Writer {
+pub(crate) struct DiaryWriter {
     file: Option<File>,
     written: u64,
 }
 
-impl Writer {
+impl DiaryWriter {
     /// Writes down what happened, as far as the disk takes it.
     pub(crate) fn add(&mut self, dir: &Path, happened: &Happened) -> io::Result<()> {
         let mut line = serde_json::to_vec(happened)?;
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn what_is_written_is_read_once_and_half_a_line_not_yet() {
         let dir = tempfile::tempdir().unwrap();
-        let (mut writer, mut diary) = (Writer::default(), Diary::default());
+        let (mut writer, mut diary) = (DiaryWriter::default(), Diary::default());
         assert_eq!(diary.news(dir.path()).unwrap(), []);
         writer.add(dir.path(), &mark(1)).unwrap();
         writer.add(dir.path(), &mark(2)).unwrap();
@@ -135,9 +135,9 @@ mod tests {
     #[test]
     fn a_diary_does_not_grow_without_end() {
         let dir = tempfile::tempdir().unwrap();
-        let mut writer = Writer {
+        let mut writer = DiaryWriter {
             written: MOST,
-            ..Writer::default()
+            ..DiaryWriter::default()
         };
         assert!(writer.add(dir.path(), &mark(1)).is_err());
     }

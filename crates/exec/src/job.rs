@@ -11,14 +11,14 @@ use tokio::sync::{Mutex, mpsc, watch};
 use weighlock_confine::Size;
 use weighlock_policy::Permit;
 
-use crate::alarms::Slot;
+use crate::alarms::AlarmSlot;
 use crate::diary::Mark;
 use crate::keeper::{IN_ITS_PLACE, KEEPER_SOCKET};
 use crate::nursery::Nursery;
-use crate::protocol::{self, Message, Order, Polite, Report};
+use crate::protocol::{self, KeeperOrder, KeeperReport, Message, Polite};
 use crate::short::ShortPath;
 use crate::spec::{self, Spec};
-use crate::status::{self, Status, Terminal};
+use crate::status::{self, Status, TerminalState};
 
 /// Every keeper answers the first order within this; it only has to fork.
 const ANSWER_WITHIN: Duration = Duration::from_secs(15);
@@ -55,20 +55,20 @@ pub enum Error {
 
 /// A run under its keeper. Dropping it leaves the run alone.
 pub struct Job {
-    /// To the task that writes: an order is written whole even when whoever
-    /// gave it goes away meanwhile.
+    /// To the task that writes: an order is written whole even when the
+    /// caller's future is dropped meanwhile.
     orders: mpsc::Sender<Vec<u8>>,
     /// How much input was sent. Held while input is on its way, so that two
     /// feeders cannot mix.
-    fed: Mutex<Fed>,
+    fed: Mutex<InputCount>,
     /// Held while an answer about the terminal is awaited.
     looking: Mutex<()>,
-    seen: watch::Receiver<Seen>,
+    seen: watch::Receiver<KeeperView>,
 }
 
 /// Bytes of input that were sent so far.
 #[derive(Debug, Default)]
-struct Fed {
+struct InputCount {
     all: u64,
     /// Those that nobody waits for, at the end.
     offered: u64,
@@ -76,11 +76,11 @@ struct Fed {
 
 /// What the keeper said last.
 #[derive(Debug, Clone)]
-struct Seen {
+struct KeeperView {
     status: Status,
     stdin_taken: u64,
     /// How its terminal is set, and how often that was told.
-    terminal: (u64, Option<Terminal>),
+    terminal: (u64, Option<TerminalState>),
     /// How often its terminal was given another size.
     resized: u64,
     /// The line to the keeper is cut.
@@ -127,7 +127,7 @@ pub async fn order(keeper: Summoned, permit: Permit, spec: Spec) -> Result<Order
         Some(argv) => (IN_ITS_PLACE, argv),
         None => (permit.command(), &[] as &[String]),
     };
-    let order = Order::Start {
+    let order = KeeperOrder::Start {
         version: protocol::VERSION,
         spec: Box::new(spec),
         command: command.to_owned(),
@@ -145,7 +145,7 @@ pub async fn order(keeper: Summoned, permit: Permit, spec: Spec) -> Result<Order
 /// [`Error::Died`].
 pub async fn start(nursery: &Nursery, keeper: Ordered) -> Result<Job, Error> {
     let Ordered { line, order, dir } = keeper;
-    let go = Order::Go.encode();
+    let go = KeeperOrder::Go.encode();
     let mut job = Job::connect(line, &go).await;
     // Killed while it waited: it leaves a word before it begins anything. Those
     // that waited beside it may have been killed with it.
@@ -231,16 +231,18 @@ impl Job {
         let mut buffer = vec![];
         let answer = tokio::time::timeout(ANSWER_WITHIN, next(&mut reports, &mut buffer)).await;
         let status = match answer {
-            Ok(Ok(Some(Report::Status { version, status }))) if version <= protocol::VERSION => {
+            Ok(Ok(Some(KeeperReport::Status { version, status })))
+                if version <= protocol::VERSION =>
+            {
                 *status
             }
-            Ok(Ok(Some(Report::Refused(reason)))) => return Err(Error::Refused(reason)),
-            Ok(Ok(Some(Report::NoWalls(why)))) => return Err(Error::Walls(why)),
-            Ok(Ok(Some(Report::Full))) => return Err(Error::Full),
+            Ok(Ok(Some(KeeperReport::Refused(reason)))) => return Err(Error::Refused(reason)),
+            Ok(Ok(Some(KeeperReport::NoWalls(why)))) => return Err(Error::Walls(why)),
+            Ok(Ok(Some(KeeperReport::Full))) => return Err(Error::Full),
             Ok(Ok(None) | Err(_)) => return Err(Error::Gone),
             _ => return Err(Error::Silent),
         };
-        let (tell, seen) = watch::channel(Seen {
+        let (tell, seen) = watch::channel(KeeperView {
             status,
             stdin_taken: 0,
             terminal: (0, None),
@@ -248,7 +250,7 @@ impl Job {
             gone: false,
         });
         let (give, given) = mpsc::channel(16);
-        let slot = Slot::new(give.downgrade());
+        let slot = AlarmSlot::new(give.downgrade());
         tokio::spawn(listen(reports, buffer, tell, slot));
         tokio::spawn(write(orders, given));
         Ok(Self {
@@ -305,7 +307,7 @@ impl Job {
 
     /// Asks the run to end, and ends it by force after the grace time.
     pub async fn stop(&self, interrupt: bool, grace: Duration) -> io::Result<()> {
-        self.order(&Order::Stop {
+        self.order(&KeeperOrder::Stop {
             signal: if interrupt {
                 Polite::Interrupt
             } else {
@@ -325,7 +327,7 @@ impl Job {
         fed.offered = 0;
         self.taken(fed.all).await?;
         for piece in bytes.chunks(INPUT_PIECE) {
-            self.order(&Order::Stdin(piece.to_vec())).await?;
+            self.order(&KeeperOrder::Stdin(piece.to_vec())).await?;
             fed.all += piece.len() as u64;
             self.taken(fed.all).await?;
         }
@@ -339,7 +341,7 @@ impl Job {
         if self.seen.borrow().stdin_taken < fed.all {
             return Err(io::ErrorKind::WouldBlock.into());
         }
-        self.order(&Order::Stdin(bytes.to_vec())).await?;
+        self.order(&KeeperOrder::Stdin(bytes.to_vec())).await?;
         fed.all += bytes.len() as u64;
         fed.offered = bytes.len() as u64;
         Ok(())
@@ -367,7 +369,7 @@ impl Job {
     /// Presses a key that its terminal makes a signal of, whatever input waits:
     /// that is dropped. The signal was sent when this returns.
     pub async fn interrupt(&self, key: u8) -> io::Result<()> {
-        self.order(&Order::Interrupt(key)).await?;
+        self.order(&KeeperOrder::Interrupt(key)).await?;
         self.terminal().await;
         let fed = self.fed.lock().await;
         self.taken(fed.all).await
@@ -375,15 +377,15 @@ impl Job {
 
     /// Ends the command's input.
     pub async fn close_stdin(&self) -> io::Result<()> {
-        self.order(&Order::CloseStdin).await
+        self.order(&KeeperOrder::CloseStdin).await
     }
 
     /// Returns how the command's terminal is set; nothing if it has none, or
     /// nobody can tell any more.
-    pub async fn terminal(&self) -> Option<Terminal> {
+    pub async fn terminal(&self) -> Option<TerminalState> {
         let _one = self.looking.lock().await;
         let told = self.seen.borrow().terminal.0;
-        self.order(&Order::LookAtTerminal).await.ok()?;
+        self.order(&KeeperOrder::LookAtTerminal).await.ok()?;
         let mut seen = self.seen.clone();
         let seen = seen
             .wait_for(|seen| seen.gone || seen.status.closed || seen.terminal.0 > told)
@@ -396,7 +398,7 @@ impl Job {
     pub async fn resize(&self, size: Size) -> io::Result<()> {
         let _one = self.looking.lock().await;
         let before = self.seen.borrow().resized;
-        self.order(&Order::Resize(size)).await?;
+        self.order(&KeeperOrder::Resize(size)).await?;
         let mut seen = self.seen.clone();
         let seen = seen
             .wait_for(|seen| seen.gone || seen.status.closed || seen.resized > before)
@@ -410,19 +412,19 @@ impl Job {
 
     /// Leaves a mark in the run's diary.
     pub async fn note(&self, mark: Mark) -> io::Result<()> {
-        self.order(&Order::Note(mark)).await
+        self.order(&KeeperOrder::Note(mark)).await
     }
 
     /// Sends a signal to what is in the foreground of the command's terminal;
     /// with one that interrupts, what is unread is dropped. It was sent when
     /// this returns.
     pub async fn signal(&self, number: i32) -> io::Result<()> {
-        self.order(&Order::Signal(number)).await?;
+        self.order(&KeeperOrder::Signal(number)).await?;
         self.terminal().await;
         Ok(())
     }
 
-    async fn order(&self, order: &Order) -> io::Result<()> {
+    async fn order(&self, order: &KeeperOrder) -> io::Result<()> {
         let sent = self.orders.send(order.encode()).await;
         sent.map_err(|_| io::ErrorKind::BrokenPipe.into())
     }
@@ -440,21 +442,24 @@ impl Job {
 async fn listen(
     mut reports: OwnedReadHalf,
     mut buffer: Vec<u8>,
-    tell: watch::Sender<Seen>,
-    slot: Slot,
+    tell: watch::Sender<KeeperView>,
+    slot: AlarmSlot,
 ) {
     while let Ok(Some(report)) = next(&mut reports, &mut buffer).await {
-        if let Report::Resting(alarm) = report {
+        if let KeeperReport::Resting(alarm) = report {
             slot.set(alarm);
             continue;
         }
         tell.send_modify(|seen| match report {
-            Report::Status { status, .. } => seen.status = *status,
-            Report::Output(totals) => seen.status.output = totals,
-            Report::StdinTaken(bytes) => seen.stdin_taken += bytes,
-            Report::Terminal(found) => seen.terminal = (seen.terminal.0 + 1, found),
-            Report::Resized => seen.resized += 1,
-            Report::Resting(_) | Report::Refused(_) | Report::NoWalls(_) | Report::Full => {}
+            KeeperReport::Status { status, .. } => seen.status = *status,
+            KeeperReport::Output(totals) => seen.status.output = totals,
+            KeeperReport::StdinTaken(bytes) => seen.stdin_taken += bytes,
+            KeeperReport::Terminal(found) => seen.terminal = (seen.terminal.0 + 1, found),
+            KeeperReport::Resized => seen.resized += 1,
+            KeeperReport::Resting(_)
+            | KeeperReport::Refused(_)
+            | KeeperReport::NoWalls(_)
+            | KeeperReport::Full => {}
         });
     }
     tell.send_modify(|seen| seen.gone = true);
@@ -468,7 +473,10 @@ async fn write(mut to: OwnedWriteHalf, mut orders: mpsc::Receiver<Vec<u8>>) {
     }
 }
 
-async fn next(reports: &mut OwnedReadHalf, buffer: &mut Vec<u8>) -> io::Result<Option<Report>> {
+async fn next(
+    reports: &mut OwnedReadHalf,
+    buffer: &mut Vec<u8>,
+) -> io::Result<Option<KeeperReport>> {
     loop {
         if let Some(report) = protocol::take(buffer)? {
             return Ok(Some(report));

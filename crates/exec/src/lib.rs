@@ -29,7 +29,7 @@ pub use nursery::Nursery;
 pub use protocol::check as check_protocol;
 pub use short::ShortPath;
 pub use spec::{Hidden, Limits, Shell, Spec, Startup, Stdin, write_input};
-pub use status::{Cause, End, Fate, Leftover, Status, StreamTotals, Terminal, Totals};
+pub use status::{Cause, End, Fate, Leftover, Status, StreamTotals, TerminalState, Totals};
 /// Only as the first deed of a program, before it opens anything.
 pub use weighlock_confine::close_inherited;
 pub use weighlock_confine::{

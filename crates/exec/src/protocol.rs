@@ -11,7 +11,7 @@ use weighlock_confine::{Alarm, Size};
 
 use crate::diary::Mark;
 use crate::spec::Spec;
-use crate::status::{Status, Terminal, Totals};
+use crate::status::{Status, TerminalState, Totals};
 
 /// Raised when an old peer would misunderstand a new message.
 pub(crate) const VERSION: u32 = 7;
@@ -26,7 +26,7 @@ const HEADER: usize = 5;
 /// From the server.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Order {
+pub(crate) enum KeeperOrder {
     /// Build walls for this; comes first and once.
     Start {
         version: u32,
@@ -42,7 +42,7 @@ pub(crate) enum Order {
     Stop { signal: Polite, grace_millis: u64 },
     /// The command's input is complete.
     CloseStdin,
-    /// Its terminal has another size now; answered by [`Report::Resized`].
+    /// Its terminal has another size now; answered by [`KeeperReport::Resized`].
     Resize(Size),
     /// A signal for what is in the foreground of its terminal.
     Signal(i32),
@@ -51,9 +51,9 @@ pub(crate) enum Order {
     Interrupt(u8),
     /// Something for its diary.
     Note(Mark),
-    /// Tell how its terminal is set; answered by [`Report::Terminal`].
+    /// Tell how its terminal is set; answered by [`KeeperReport::Terminal`].
     LookAtTerminal,
-    /// What [`Report::Resting`] asked for has come: look what the run uses.
+    /// What [`KeeperReport::Resting`] asked for has come: look what the run uses.
     Look,
     /// More input for the command.
     #[serde(skip)]
@@ -71,7 +71,7 @@ pub(crate) enum Polite {
 /// From the keeper.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Report {
+pub(crate) enum KeeperReport {
     /// Comes first on every connection, and with every change.
     Status { version: u32, status: Box<Status> },
     /// There is more output: how much in all so far.
@@ -79,7 +79,7 @@ pub(crate) enum Report {
     /// This much input was handed to the command, or it reads no more.
     StdinTaken(u64),
     /// How its terminal is set; nothing if it has none.
-    Terminal(Option<Terminal>),
+    Terminal(Option<TerminalState>),
     /// Its terminal has another size, and its diary says so.
     Resized,
     /// Nothing happens in the run; nobody looks before this is due.
@@ -101,7 +101,7 @@ pub(crate) trait Message: Sized {
 const JSON: u8 = 0;
 const INPUT: u8 = 1;
 
-impl Message for Order {
+impl Message for KeeperOrder {
     fn encode(&self) -> Vec<u8> {
         match self {
             Self::Stdin(bytes) => frame(INPUT, bytes),
@@ -117,7 +117,7 @@ impl Message for Order {
     }
 }
 
-impl Message for Report {
+impl Message for KeeperReport {
     fn encode(&self) -> Vec<u8> {
         frame(JSON, &json(self))
     }
@@ -172,8 +172,8 @@ pub fn check(bytes: &[u8]) {
     // As they came, and as the body of a frame, which is hard to guess.
     let (kind, body) = bytes.split_first().unwrap_or((&JSON, &[]));
     for buffer in [bytes.to_vec(), frame(kind % 2, body)] {
-        same::<Order>(buffer.clone());
-        same::<Report>(buffer);
+        same::<KeeperOrder>(buffer.clone());
+        same::<KeeperReport>(buffer);
     }
 }
 
@@ -184,18 +184,18 @@ mod tests {
     #[test]
     fn messages_survive_being_cut_anywhere() {
         let orders = [
-            Order::Stop {
+            KeeperOrder::Stop {
                 signal: Polite::Interrupt,
                 grace_millis: 2000,
             },
-            Order::Stdin(vec![0, 255, 10]),
-            Order::CloseStdin,
+            KeeperOrder::Stdin(vec![0, 255, 10]),
+            KeeperOrder::CloseStdin,
         ];
         let bytes: Vec<u8> = orders.iter().flat_map(Message::encode).collect();
         let (mut buffer, mut found) = (vec![], vec![]);
         for byte in bytes {
             buffer.push(byte);
-            while let Some(order) = take::<Order>(&mut buffer).expect("valid") {
+            while let Some(order) = take::<KeeperOrder>(&mut buffer).expect("valid") {
                 found.push(order);
             }
         }
@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn garbage_is_an_error_not_a_panic() {
-        assert!(take::<Order>(&mut vec![255; 64]).is_err());
-        assert!(take::<Report>(&mut vec![1, 0, 0, 0, 0, b'{']).is_err());
+        assert!(take::<KeeperOrder>(&mut vec![255; 64]).is_err());
+        assert!(take::<KeeperReport>(&mut vec![1, 0, 0, 0, 0, b'{']).is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! What a keeper is told about the command it keeps.
+//! The description of a run that the server sends to its keeper.
 
 use std::fmt;
 use std::io;

@@ -45,7 +45,7 @@ pub struct Keeper {
 
 /// How a terminal is set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Terminal {
+pub struct TerminalState {
     /// How large it is.
     pub size: Size,
     /// What is typed is not shown, line by line: a password, as a rule.

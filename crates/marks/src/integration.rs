@@ -22,8 +22,8 @@ pub enum Shell {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Integration {
     /// Files to write below the directory, for the owner alone. The shell
-    /// removes them; whoever wrote them should too, at the first mark.
-    pub files: Vec<File>,
+    /// removes them; the caller should too, at the first mark.
+    pub files: Vec<IntegrationFile>,
     /// What to start, the program first.
     pub argv: Vec<OsString>,
     /// What to add to the environment. None of it is secret.
@@ -32,7 +32,7 @@ pub struct Integration {
 
 /// A file to write.
 #[derive(Clone, PartialEq, Eq)]
-pub struct File {
+pub struct IntegrationFile {
     /// Its name in the directory.
     pub name: &'static str,
     /// What is in it, the nonce too. Bytes, as the path in it may be no text.
@@ -71,7 +71,7 @@ impl Integration {
             ),
         };
         Self {
-            files: vec![File {
+            files: vec![IntegrationFile {
                 name,
                 text: fill(text, nonce, &path),
             }],
@@ -82,7 +82,7 @@ impl Integration {
 }
 
 /// Without the text, in which the nonce is.
-impl fmt::Debug for File {
+impl fmt::Debug for IntegrationFile {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = formatter.debug_struct("File");
         shown.field("name", &self.name).finish_non_exhaustive()

@@ -29,16 +29,16 @@
 //!
 //! What does not keep it:
 //!
-//! - The shell knows it. Whoever may type, or writes the user's start-up
-//!   files, can have it with `set`.
-//! - The output is kept with the marks in it. Whoever may read it as it was
-//!   written, or its recording, can read the nonce there.
+//! - The shell knows it. Anybody who may type, or writes the user's start-up
+//!   files, can read it with `set`.
+//! - The output is kept with the marks in it. Anybody who may read the raw
+//!   output, or its recording, can read the nonce there.
 //! - A program of the same user can read the shell's memory
 //!   (`/proc/…/mem`) unless Yama, a PID namespace or a wall forbids; that is
 //!   not ptrace(2), and forbidding that call does not forbid this.
 //! - A program needs no mark to draw a false prompt on the screen.
 //!
-//! So a forged mark is possible for who controls the shell. It can misplace
+//! So anybody who controls the shell can forge a mark. It can misplace
 //! the borders between outputs; it can neither hide nor change their bytes.
 
 mod error;
@@ -51,11 +51,12 @@ mod scan;
 mod span;
 
 pub use error::Error;
-pub use integration::{File, Integration, Shell};
-pub use mark::{Command, Mark, Sign};
+pub use integration::{Integration, IntegrationFile, Shell};
+pub use mark::{Mark, ShellCommand, Sign};
 pub use marks::Marks;
 pub use nonce::Nonce;
 pub use recording::{
-    Event, Frame, Frames, Header, Index, Kind, Reader, Recorder, Size, Spacing, first_line,
+    Event, EventKind, EventReader, Frame, Frames, Header, Index, Recorder, Size, Spacing,
+    first_line,
 };
 pub use span::{Span, Spans};

@@ -34,7 +34,7 @@ pub enum Sign {
     /// The command was read; what follows is its output.
     Output {
         /// The command, if the shell remembers it.
-        command: Option<Command>,
+        command: Option<ShellCommand>,
     },
     /// Comes before every prompt. Ends the output if there was a command.
     Done {
@@ -47,7 +47,7 @@ pub enum Sign {
 
 /// A command as the shell remembers it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Command {
+pub struct ShellCommand {
     /// Its text.
     pub text: String,
     /// Whether that is all of it. Of long ones the shell tells the beginning.
@@ -88,10 +88,10 @@ impl Sign {
     }
 }
 
-fn command(field: &[u8]) -> Option<Command> {
+fn command(field: &[u8]) -> Option<ShellCommand> {
     if let Some(text) = field.strip_prefix(b"cmd=") {
         let text = String::from_utf8_lossy(&decode(text)).into_owned();
-        return Some(Command { text, whole: true });
+        return Some(ShellCommand { text, whole: true });
     }
     let text = decode(field.strip_prefix(b"head=")?);
     let mut text = String::from_utf8_lossy(&text).into_owned();
@@ -99,7 +99,7 @@ fn command(field: &[u8]) -> Option<Command> {
     if text.ends_with(char::REPLACEMENT_CHARACTER) {
         text.pop();
     }
-    Some(Command { text, whole: false })
+    Some(ShellCommand { text, whole: false })
 }
 
 fn number(field: &[u8]) -> Option<i32> {
@@ -165,7 +165,7 @@ mod tests {
         let told = |text: &str, whole| {
             let text = text.to_owned();
             Some(Sign::Output {
-                command: Some(Command { text, whole }),
+                command: Some(ShellCommand { text, whole }),
             })
         };
         check("C;cmd=a%0Ab%3B ü;wl=NONCE", told("a\nb; ü", true));

@@ -2,20 +2,20 @@
 
 use crate::mark::Mark;
 use crate::nonce::Nonce;
-use crate::scan::{Part, Scan};
+use crate::scan::{MarkScanner, OutputPart};
 
 /// Finds the marks in bytes that are cut anywhere. Forged ones are passed
 /// over. Holds no more than one mark.
 #[derive(Debug)]
 pub struct Marks {
-    scan: Scan,
+    scan: MarkScanner,
 }
 
 impl Marks {
     /// Starts at `offset` of the terminal's output.
     pub fn new(nonce: &Nonce, offset: u64) -> Self {
         Self {
-            scan: Scan::new(nonce, offset),
+            scan: MarkScanner::new(nonce, offset),
         }
     }
 
@@ -23,7 +23,7 @@ impl Marks {
     pub fn feed(&mut self, bytes: &[u8]) -> Vec<Mark> {
         let mut found = vec![];
         self.scan.feed(bytes, |part| {
-            if let Part::Mark(mark) = part {
+            if let OutputPart::Mark(mark) = part {
                 found.push(mark);
             }
         });

@@ -18,7 +18,7 @@ const ESCAPE: u8 = 0x1b;
 const BELL: u8 = 0x07;
 
 /// Reads bytes that are cut anywhere.
-pub(crate) struct Scan {
+pub(crate) struct MarkScanner {
     nonce: Nonce,
     /// What may become a mark.
     held: Vec<u8>,
@@ -27,20 +27,20 @@ pub(crate) struct Scan {
 }
 
 /// A part of the bytes.
-pub(crate) enum Part<'a> {
+pub(crate) enum OutputPart<'a> {
     /// Not a mark of ours. Neighbours may come apart.
     Plain(&'a [u8], Range<u64>),
     Mark(Mark),
 }
 
-enum Step {
+enum ScanStep {
     More,
     Complete,
     /// The bytes held are no mark, and this byte is none of them.
     Not,
 }
 
-impl Scan {
+impl MarkScanner {
     pub(crate) fn new(nonce: &Nonce, offset: u64) -> Self {
         Self {
             nonce: nonce.clone(),
@@ -49,7 +49,7 @@ impl Scan {
         }
     }
 
-    pub(crate) fn feed(&mut self, bytes: &[u8], mut each: impl FnMut(Part<'_>)) {
+    pub(crate) fn feed(&mut self, bytes: &[u8], mut each: impl FnMut(OutputPart<'_>)) {
         let mut rest = bytes;
         while let Some(&byte) = rest.first() {
             if self.held.is_empty() {
@@ -63,12 +63,12 @@ impl Scan {
                 continue;
             }
             match self.step(byte) {
-                Step::More => self.hold(byte),
-                Step::Complete => {
+                ScanStep::More => self.hold(byte),
+                ScanStep::Complete => {
                     self.hold(byte);
                     self.complete(&mut each);
                 }
-                Step::Not => {
+                ScanStep::Not => {
                     self.let_go(&mut each);
                     continue;
                 }
@@ -78,30 +78,30 @@ impl Scan {
     }
 
     /// Gives what was held, as nothing more will come.
-    pub(crate) fn finish(&mut self, mut each: impl FnMut(Part<'_>)) {
+    pub(crate) fn finish(&mut self, mut each: impl FnMut(OutputPart<'_>)) {
         let held = std::mem::take(&mut self.held);
         if !held.is_empty() {
-            each(Part::Plain(&held, self.before(held.len())));
+            each(OutputPart::Plain(&held, self.before(held.len())));
         }
     }
 
-    fn step(&self, byte: u8) -> Step {
+    fn step(&self, byte: u8) -> ScanStep {
         if self.held.len() < OPENING.len() {
             return match OPENING[self.held.len()] == byte {
-                true => Step::More,
-                false => Step::Not,
+                true => ScanStep::More,
+                false => ScanStep::Not,
             };
         }
         let escaped = self.held.last() == Some(&ESCAPE);
         match byte {
-            b'\\' if escaped => Step::Complete,
-            _ if escaped => Step::Not,
-            BELL => Step::Complete,
-            ESCAPE => Step::More,
+            b'\\' if escaped => ScanStep::Complete,
+            _ if escaped => ScanStep::Not,
+            BELL => ScanStep::Complete,
+            ESCAPE => ScanStep::More,
             // Our shells encode these, so something else wrote in between.
-            0..0x20 | 0x7f => Step::Not,
-            _ if self.held.len() == MOST_BYTES => Step::Not,
-            _ => Step::More,
+            0..0x20 | 0x7f => ScanStep::Not,
+            _ if self.held.len() == MOST_BYTES => ScanStep::Not,
+            _ => ScanStep::More,
         }
     }
 
@@ -110,7 +110,7 @@ impl Scan {
         self.offset += 1;
     }
 
-    fn complete(&mut self, each: &mut impl FnMut(Part<'_>)) {
+    fn complete(&mut self, each: &mut impl FnMut(OutputPart<'_>)) {
         let held = std::mem::take(&mut self.held);
         let closing = match held.last() {
             Some(&BELL) => 1,
@@ -119,28 +119,28 @@ impl Scan {
         let body = &held[OPENING.len()..held.len() - closing];
         let at = self.before(held.len());
         match Sign::read(body, &self.nonce) {
-            Some(sign) => each(Part::Mark(Mark { at, sign })),
-            None => each(Part::Plain(&held, at)),
+            Some(sign) => each(OutputPart::Mark(Mark { at, sign })),
+            None => each(OutputPart::Plain(&held, at)),
         }
     }
 
     /// Gives what was held; only an escape at its end may still begin a mark.
-    fn let_go(&mut self, each: &mut impl FnMut(Part<'_>)) {
+    fn let_go(&mut self, each: &mut impl FnMut(OutputPart<'_>)) {
         let held = std::mem::take(&mut self.held);
         let at = self.before(held.len());
         match held.split_last() {
             Some((&ESCAPE, head)) if !head.is_empty() => {
-                each(Part::Plain(head, at.start..at.end - 1));
+                each(OutputPart::Plain(head, at.start..at.end - 1));
                 self.held.push(ESCAPE);
             }
-            _ => each(Part::Plain(&held, at)),
+            _ => each(OutputPart::Plain(&held, at)),
         }
     }
 
-    fn plain(&mut self, bytes: &[u8], each: &mut impl FnMut(Part<'_>)) {
+    fn plain(&mut self, bytes: &[u8], each: &mut impl FnMut(OutputPart<'_>)) {
         if !bytes.is_empty() {
             self.offset += bytes.len() as u64;
-            each(Part::Plain(bytes, self.before(bytes.len())));
+            each(OutputPart::Plain(bytes, self.before(bytes.len())));
         }
     }
 
@@ -150,7 +150,7 @@ impl Scan {
 }
 
 /// Without what is held, in which the nonce may be.
-impl fmt::Debug for Scan {
+impl fmt::Debug for MarkScanner {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = formatter.debug_struct("Scan");
         shown.field("offset", &self.offset).finish_non_exhaustive()

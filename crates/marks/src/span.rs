@@ -3,9 +3,9 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use crate::mark::{Command, Mark, Sign};
+use crate::mark::{Mark, ShellCommand, Sign};
 use crate::nonce::Nonce;
-use crate::scan::{Part, Scan};
+use crate::scan::{MarkScanner, OutputPart};
 
 /// A longer line is no command that anyone typed, and is not remembered.
 const TYPED_BYTES: usize = 4096;
@@ -14,7 +14,7 @@ const TYPED_BYTES: usize = 4096;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Span {
     /// The command, if known.
-    pub command: Option<Command>,
+    pub command: Option<ShellCommand>,
     /// Where it was started, if known.
     pub directory: Option<PathBuf>,
     /// Which bytes of the terminal's output it wrote.
@@ -45,18 +45,18 @@ impl Span {
 /// command may seem to run. A signal to the foreground group loses nothing.
 #[derive(Debug)]
 pub struct Spans {
-    scan: Scan,
-    walk: Walk,
+    scan: MarkScanner,
+    walk: SpanWalk,
 }
 
 impl Spans {
     /// Starts at `offset` of the terminal's output.
     pub fn new(nonce: &Nonce, offset: u64) -> Self {
         Self {
-            scan: Scan::new(nonce, offset),
-            walk: Walk {
+            scan: MarkScanner::new(nonce, offset),
+            walk: SpanWalk {
                 directory: None,
-                stage: Stage::Away,
+                stage: ShellStage::Away,
                 end: offset,
                 done: None,
                 asked: 0,
@@ -85,12 +85,12 @@ impl Spans {
 
     /// Whether the shell waits for a command.
     pub fn waits(&self) -> bool {
-        matches!(&self.walk.stage, Stage::Typing(typed) if typed.ended.is_none() && !typed.more)
+        matches!(&self.walk.stage, ShellStage::Typing(typed) if typed.ended.is_none() && !typed.more)
     }
 
     /// Whether it says that it waits for the rest of one. Not every shell does.
     pub fn wants_more(&self) -> bool {
-        matches!(&self.walk.stage, Stage::Typing(typed) if typed.ended.is_none() && typed.more)
+        matches!(&self.walk.stage, ShellStage::Typing(typed) if typed.ended.is_none() && typed.more)
     }
 
     /// Where the shell was last done with something, and its `$?` then; with a
@@ -113,9 +113,9 @@ impl Spans {
     /// Whether a command runs, as far as the shell has told.
     pub fn runs(&self) -> bool {
         match &self.walk.stage {
-            Stage::Away => false,
-            Stage::Typing(typed) => typed.ended.is_some(),
-            Stage::Running { .. } => true,
+            ShellStage::Away => false,
+            ShellStage::Typing(typed) => typed.ended.is_some(),
+            ShellStage::Running { .. } => true,
         }
     }
 
@@ -126,9 +126,9 @@ impl Spans {
 }
 
 #[derive(Debug)]
-struct Walk {
+struct SpanWalk {
     directory: Option<PathBuf>,
-    stage: Stage,
+    stage: ShellStage,
     /// Where the bytes seen end.
     end: u64,
     /// Where the shell was last done with something, and its `$?` then.
@@ -140,19 +140,19 @@ struct Walk {
 }
 
 #[derive(Debug)]
-enum Stage {
+enum ShellStage {
     /// Neither typing nor running, as far as told.
     Away,
-    Typing(Typed),
+    Typing(TypedCommand),
     Running {
         start: u64,
-        command: Option<Command>,
+        command: Option<ShellCommand>,
     },
 }
 
 /// What is typed into a shell that does not tell where output begins.
 #[derive(Debug, Default)]
-struct Typed {
+struct TypedCommand {
     quiet: bool,
     /// It goes on on another line.
     more: bool,
@@ -161,17 +161,17 @@ struct Typed {
     ended: Option<u64>,
 }
 
-impl Walk {
-    fn part(&mut self, part: Part<'_>) -> Option<Span> {
+impl SpanWalk {
+    fn part(&mut self, part: OutputPart<'_>) -> Option<Span> {
         match part {
-            Part::Plain(bytes, at) => {
+            OutputPart::Plain(bytes, at) => {
                 self.end = at.end;
-                if let Stage::Typing(typed) = &mut self.stage {
+                if let ShellStage::Typing(typed) = &mut self.stage {
                     typed.echo(bytes, at.start);
                 }
                 None
             }
-            Part::Mark(mark) => {
+            OutputPart::Mark(mark) => {
                 self.end = mark.at.end;
                 self.mark(mark)
             }
@@ -187,7 +187,7 @@ impl Walk {
                 None
             }
             Sign::More => {
-                if let Stage::Typing(typed) = &mut self.stage {
+                if let ShellStage::Typing(typed) = &mut self.stage {
                     typed.go_on();
                     typed.more = true;
                 }
@@ -195,9 +195,9 @@ impl Walk {
             }
             Sign::Output { command } => {
                 // Of several that came at once, each is told, and one end.
-                if !matches!(self.stage, Stage::Running { .. }) {
+                if !matches!(self.stage, ShellStage::Running { .. }) {
                     let start = at.end;
-                    self.stage = Stage::Running { start, command };
+                    self.stage = ShellStage::Running { start, command };
                 }
                 None
             }
@@ -215,21 +215,21 @@ impl Walk {
     /// A prompt is complete; or it was drawn again.
     fn input(&mut self, quiet: bool) {
         match &mut self.stage {
-            Stage::Typing(typed) => typed.go_on(),
+            ShellStage::Typing(typed) => typed.go_on(),
             stage => {
-                *stage = Stage::Typing(Typed {
+                *stage = ShellStage::Typing(TypedCommand {
                     quiet,
-                    ..Typed::default()
+                    ..TypedCommand::default()
                 });
             }
         }
     }
 
     fn ended(&mut self, end: u64, exit: Option<i32>) -> Option<Span> {
-        let (command, start, exact) = match std::mem::replace(&mut self.stage, Stage::Away) {
-            Stage::Away => return None,
-            Stage::Running { start, command } => (command, start, true),
-            Stage::Typing(typed) => (typed.command()?, typed.ended?, false),
+        let (command, start, exact) = match std::mem::replace(&mut self.stage, ShellStage::Away) {
+            ShellStage::Away => return None,
+            ShellStage::Running { start, command } => (command, start, true),
+            ShellStage::Typing(typed) => (typed.command()?, typed.ended?, false),
         };
         Some(Span {
             command,
@@ -241,7 +241,7 @@ impl Walk {
     }
 }
 
-impl Typed {
+impl TypedCommand {
     /// Takes what the terminal shows while someone types.
     fn echo(&mut self, bytes: &[u8], offset: u64) {
         if !self.quiet || self.ended.is_some() {
@@ -262,7 +262,7 @@ impl Typed {
     }
 
     /// Returns `None` if nothing was run, `Some(None)` if it is not known what.
-    fn command(&self) -> Option<Option<Command>> {
+    fn command(&self) -> Option<Option<ShellCommand>> {
         let shown = String::from_utf8_lossy(&self.text).replace('\r', "");
         if !self.quiet || shown.trim().is_empty() || shown.ends_with("^C") {
             return None;
@@ -271,7 +271,7 @@ impl Typed {
         if self.text.len() >= TYPED_BYTES || shown.contains(corrected) {
             return Some(None);
         }
-        Some(Some(Command {
+        Some(Some(ShellCommand {
             text: shown,
             whole: true,
         }))

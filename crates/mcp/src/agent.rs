@@ -30,8 +30,9 @@ impl Call {
         Ok(())
     }
 
-    /// The agents that there are: those who were added, or whom something was
-    /// allowed. Nothing where the server knows better, or others may not know.
+    /// Returns the known agents: those that were added, or that have grants.
+    /// Returns none where the server checks the name itself, or the caller may
+    /// not list agents.
     async fn agents(&self) -> Result<Option<Vec<String>>, Failure> {
         let api = self.desk.api();
         let me: Me = api::get(api, "/me".into()).await?;

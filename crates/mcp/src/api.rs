@@ -44,7 +44,7 @@ impl Ask {
 
 /// The server's answer.
 #[derive(Debug, Clone)]
-pub struct Answer {
+pub struct ApiResponse {
     /// As HTTP counts.
     pub status: u16,
     /// JSON, or nothing.
@@ -54,7 +54,7 @@ pub struct Answer {
 /// Who passes requests on, as one and the same principal.
 pub trait Api: Send + Sync + 'static {
     /// Passes one on. An error says why there is no answer, and what to do.
-    fn ask(&self, ask: Ask) -> BoxFuture<'_, Result<Answer, (String, String)>>;
+    fn ask(&self, ask: Ask) -> BoxFuture<'_, Result<ApiResponse, (String, String)>>;
 }
 
 /// Why something was not done.
@@ -130,7 +130,7 @@ async fn send(
     path: String,
     body: Bytes,
     key: Option<String>,
-) -> Result<Answer, Failure> {
+) -> Result<ApiResponse, Failure> {
     if path.len() > LONGEST {
         return Err(Failure::new(
             "invalid_arguments",
@@ -154,7 +154,7 @@ fn json(body: &impl Serialize) -> Bytes {
         .into()
 }
 
-fn parse<T: DeserializeOwned>(answer: Answer) -> Result<T, Failure> {
+fn parse<T: DeserializeOwned>(answer: ApiResponse) -> Result<T, Failure> {
     let body = checked(answer)?;
     let body: &[u8] = if body.is_empty() { b"null" } else { &body };
     serde_json::from_slice(body).map_err(|error| {
@@ -166,7 +166,7 @@ fn parse<T: DeserializeOwned>(answer: Answer) -> Result<T, Failure> {
     })
 }
 
-fn checked(answer: Answer) -> Result<Bytes, Failure> {
+fn checked(answer: ApiResponse) -> Result<Bytes, Failure> {
     if (200..300).contains(&answer.status) {
         return Ok(answer.body);
     }
@@ -189,7 +189,7 @@ fn checked(answer: Answer) -> Result<Bytes, Failure> {
     )
 }
 
-/// The beginning of what somebody else has written, which may be megabytes.
+/// Returns the beginning of a foreign text, which may be megabytes long.
 pub(crate) fn brief(text: &str) -> String {
     let mut brief: String = text.chars().take(100).collect();
     if brief.len() < text.len() {

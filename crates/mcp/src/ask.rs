@@ -5,8 +5,8 @@ use weighlock_engine::{ApprovalView, Role, State, safe_command, safe_text};
 use weighlock_server::{CommandView, Me};
 
 use crate::api::{self, Failure};
-use crate::call::{Back, Call, Manner, OnCancel, Question, Said};
-use crate::seal::Asked;
+use crate::call::{AskMode, Call, DeferredQuestion, OnCancel, PersonAnswer, ReturnedAnswer};
+use crate::seal::SealedQuestion;
 
 impl Call {
     /// Has a question answered at once, if the client's person may and does;
@@ -58,7 +58,7 @@ impl Call {
             // What cannot be shown whole is for the inbox.
             return Ok(view);
         }
-        let asked = Asked {
+        let asked = SealedQuestion {
             run: view.run.command_id.clone(),
             approval: id,
             fingerprint: seen.fingerprint.clone(),
@@ -66,8 +66,8 @@ impl Call {
             count: seen.count,
         };
         let text = question(&seen);
-        if manner == Manner::Instead {
-            let question = Question { text, asked, who };
+        if manner == AskMode::Instead {
+            let question = DeferredQuestion { text, asked, who };
             let _ = self.question.set(question);
             return Ok(view);
         }
@@ -95,16 +95,20 @@ impl Call {
     }
 
     /// What came back for a question, if it was put.
-    fn said(&self, approval: &str) -> Option<(&Asked, Option<Said>)> {
+    fn said(&self, approval: &str) -> Option<(&SealedQuestion, Option<PersonAnswer>)> {
         let again = { self.again.as_ref() }.filter(|again| again.asked.approval == approval)?;
         match &again.back {
-            Back::Said(said) => Some((&again.asked, said.clone())),
-            Back::Nothing => None,
+            ReturnedAnswer::Said(said) => Some((&again.asked, said.clone())),
+            ReturnedAnswer::Nothing => None,
         }
     }
 
     /// Decides as the client's person has said.
-    async fn decide(&self, asked: &Asked, said: Said) -> Result<CommandView, Failure> {
+    async fn decide(
+        &self,
+        asked: &SealedQuestion,
+        said: PersonAnswer,
+    ) -> Result<CommandView, Failure> {
         let kind = match (said.yes, asked.effect) {
             (false, _) => "reject",
             (true, true) => "apply_effect",
@@ -144,7 +148,11 @@ impl Call {
 
     /// Waits for an answer as long as the call may last, and the question is
     /// there: it may be answered elsewhere, or expire.
-    async fn answer(&self, view: &CommandView, question: String) -> Result<Option<Said>, Failure> {
+    async fn answer(
+        &self,
+        view: &CommandView,
+        question: String,
+    ) -> Result<Option<PersonAnswer>, Failure> {
         let mut answer = self.client.ask(question);
         let until = self.patience(None).map(|patience| self.began + patience);
         let id = &view.run.command_id;

@@ -1,4 +1,4 @@
-//! One call of a tool: who is told how far it is, and who may end it.
+//! One call of a tool: who gets its progress, and who may end it.
 
 use std::future::pending;
 use std::sync::{Arc, OnceLock};
@@ -9,18 +9,18 @@ use weighlock_engine::{State, WaitKind, Wanted};
 use weighlock_server::{CommandView, StopRequest, WaitRequest, WaitView};
 
 use crate::api::{self, Failure};
-use crate::desk::Desk;
-use crate::seal::Asked;
+use crate::desk::ClientDesk;
+use crate::seal::SealedQuestion;
 
-/// Without anybody who is told of progress no call takes longer: clients give
-/// up after a minute.
+/// The longest a call takes when the client gets no progress: clients give up
+/// after a minute.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(45);
 
-/// How often progress is told.
+/// How often progress is sent.
 const EVERY: Duration = Duration::from_secs(1);
 
 /// Who calls, and what they can be told meanwhile.
-pub(crate) trait Client: Send + Sync {
+pub(crate) trait McpClient: Send + Sync {
     /// Whether they want to know how far it is.
     fn hears_progress(&self) -> bool;
 
@@ -31,16 +31,16 @@ pub(crate) trait Client: Send + Sync {
     fn log(&self, message: String) -> BoxFuture<'_, ()>;
 
     /// How their person can be asked, if they can.
-    fn manner(&self) -> Option<Manner>;
+    fn manner(&self) -> Option<AskMode>;
 
     /// Asks their person in the middle of a call; nothing if there is no
     /// answer.
-    fn ask(&self, question: String) -> BoxFuture<'_, Option<Said>>;
+    fn ask(&self, question: String) -> BoxFuture<'_, Option<PersonAnswer>>;
 }
 
 /// How a client's person is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Manner {
+pub(crate) enum AskMode {
     /// In the middle of a call.
     Meanwhile,
     /// Instead of an answer: the call is made again with theirs.
@@ -49,7 +49,7 @@ pub(crate) enum Manner {
 
 /// What the client's person has answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Said {
+pub(crate) struct PersonAnswer {
     pub(crate) yes: bool,
     pub(crate) reason: Option<String>,
 }
@@ -57,36 +57,36 @@ pub(crate) struct Said {
 /// A call that is made again: what was asked, and what has come back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Again {
-    pub(crate) asked: Asked,
-    pub(crate) back: Back,
+    pub(crate) asked: SealedQuestion,
+    pub(crate) back: ReturnedAnswer,
 }
 
 /// What comes back with a call that is made again.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Back {
+pub(crate) enum ReturnedAnswer {
     /// The question was not put, or has got lost.
     Nothing,
     /// It was put; the person may have said nothing.
-    Said(Option<Said>),
+    Said(Option<PersonAnswer>),
 }
 
 /// A question that is put instead of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Question {
+pub(crate) struct DeferredQuestion {
     pub(crate) text: String,
-    pub(crate) asked: Asked,
+    pub(crate) asked: SealedQuestion,
     /// Who may decide.
     pub(crate) who: String,
 }
 
 /// A call under way.
 pub(crate) struct Call {
-    pub(crate) desk: Arc<Desk>,
-    pub(crate) client: Box<dyn Client>,
+    pub(crate) desk: Arc<ClientDesk>,
+    pub(crate) client: Box<dyn McpClient>,
     /// What it goes on with, if it is not the first.
     pub(crate) again: Option<Again>,
     /// What is to be asked instead of an answer.
-    pub(crate) question: OnceLock<Question>,
+    pub(crate) question: OnceLock<DeferredQuestion>,
     /// Becomes true when the caller does not want it any more.
     pub(crate) cancelled: tokio::sync::watch::Receiver<bool>,
     pub(crate) began: Instant,

@@ -11,14 +11,14 @@ use rmcp::model::{
 };
 use rmcp::service::{Peer, PeerRequestOptions, RequestContext};
 
-use crate::call::{Back, Client, Manner, Said};
+use crate::call::{AskMode, McpClient, PersonAnswer, ReturnedAnswer};
 
-/// Whoever has called.
+/// The client that made the call.
 pub(crate) struct Caller {
     peer: Peer<RoleServer>,
-    /// Names the call where they are told how far it is.
+    /// Names the call in progress notifications.
     token: Option<ProgressToken>,
-    manner: Option<Manner>,
+    manner: Option<AskMode>,
     hears_log: bool,
 }
 
@@ -33,19 +33,19 @@ impl Caller {
     }
 }
 
-/// How whoever has sent a request can ask their person.
-fn manner(context: &RequestContext<RoleServer>) -> Option<Manner> {
+/// Returns how the client can ask its person, if it can.
+fn manner(context: &RequestContext<RoleServer>) -> Option<AskMode> {
     let offered = context.client_capabilities()?.elicitation?;
     // Who says no more than that has forms.
     let forms = offered.form.is_some() || offered.url.is_none();
     forms.then(|| match is_without_handshake(context) {
-        true => Manner::Instead,
-        false => Manner::Meanwhile,
+        true => AskMode::Instead,
+        false => AskMode::Meanwhile,
     })
 }
 
-/// Whether they want to read of what is worth no alarm. Without a handshake,
-/// who does not say so wants nothing.
+/// Returns whether the client wants log messages below warnings. A client
+/// without a handshake gets none unless it asks for them.
 fn hears_log(context: &RequestContext<RoleServer>) -> bool {
     let level = context.meta.log_level();
     match is_without_handshake(context) {
@@ -72,14 +72,14 @@ pub(crate) fn instead(question: String, sealed: String) -> Option<InputRequiredR
 }
 
 /// What has come back for it. Whatever else there is was not asked for.
-pub(crate) fn back(responses: Option<InputResponses>) -> Back {
+pub(crate) fn back(responses: Option<InputResponses>) -> ReturnedAnswer {
     let answer = responses.and_then(|mut all| all.remove(QUESTION));
-    answer.map_or(Back::Nothing, |answer| {
-        Back::Said(serde_json::from_value(answer).ok().and_then(said))
+    answer.map_or(ReturnedAnswer::Nothing, |answer| {
+        ReturnedAnswer::Said(serde_json::from_value(answer).ok().and_then(said))
     })
 }
 
-impl Client for Caller {
+impl McpClient for Caller {
     fn hears_progress(&self) -> bool {
         self.token.is_some()
     }
@@ -103,11 +103,11 @@ impl Client for Caller {
         })
     }
 
-    fn manner(&self) -> Option<Manner> {
+    fn manner(&self) -> Option<AskMode> {
         self.manner
     }
 
-    fn ask(&self, question: String) -> BoxFuture<'_, Option<Said>> {
+    fn ask(&self, question: String) -> BoxFuture<'_, Option<PersonAnswer>> {
         Box::pin(async move {
             let request = elicitation(question)?;
             let peer = &self.peer;
@@ -115,7 +115,7 @@ impl Client for Caller {
             let asked =
                 peer.send_request_with_option(ServerRequest::ElicitRequest(request), options);
             let asked = asked.await.ok()?;
-            let mut open = Open(Some((peer.clone(), asked.id.clone())));
+            let mut open = PendingQuestion(Some((peer.clone(), asked.id.clone())));
             let answer = asked.await_response().await;
             open.0 = None;
             match answer {
@@ -127,16 +127,16 @@ impl Client for Caller {
     }
 }
 
-fn said(answer: ElicitResult) -> Option<Said> {
-    let no = Said {
+fn said(answer: ElicitResult) -> Option<PersonAnswer> {
+    let no = PersonAnswer {
         yes: false,
         reason: None,
     };
     match answer.action {
         ElicitationAction::Accept => {
-            let decided: Decided = serde_json::from_value(answer.content?).ok()?;
-            Some(Said {
-                yes: decided.decision == Word::Approve,
+            let decided: FilledForm = serde_json::from_value(answer.content?).ok()?;
+            Some(PersonAnswer {
+                yes: decided.decision == DecisionWord::Approve,
                 reason: decided.reason.filter(|reason| !reason.trim().is_empty()),
             })
         }
@@ -147,9 +147,9 @@ fn said(answer: ElicitResult) -> Option<Said> {
 
 /// A question that the client's person has not answered: it is taken back when
 /// nobody waits for the answer any more.
-struct Open(Option<(Peer<RoleServer>, RequestId)>);
+struct PendingQuestion(Option<(Peer<RoleServer>, RequestId)>);
 
-impl Drop for Open {
+impl Drop for PendingQuestion {
     fn drop(&mut self) {
         if let Some((peer, id)) = self.0.take() {
             let why = Some("nobody waits for the answer any more".into());
@@ -184,15 +184,15 @@ fn form() -> Option<ElicitationSchema> {
 
 /// What they have filled in.
 #[derive(Debug, serde::Deserialize)]
-struct Decided {
-    decision: Word,
+struct FilledForm {
+    decision: DecisionWord,
     #[serde(default)]
     reason: Option<String>,
 }
 
 #[derive(Debug, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Word {
+enum DecisionWord {
     Approve,
     Reject,
 }

@@ -12,7 +12,7 @@ use crate::options::Options;
 const LONGEST: usize = 256;
 
 /// A client's place: its way to the server, and what it has chosen.
-pub(crate) struct Desk {
+pub(crate) struct ClientDesk {
     api: Box<dyn Api>,
     pub(crate) options: Options,
     /// The client's own name for its session.
@@ -25,7 +25,7 @@ pub(crate) struct Desk {
     pub(crate) agent_is_known: OnceLock<()>,
 }
 
-impl Desk {
+impl ClientDesk {
     pub(crate) fn new(api: Box<dyn Api>, options: Options) -> Arc<Self> {
         let named = options.session.clone();
         Arc::new(Self {

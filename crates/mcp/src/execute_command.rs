@@ -7,7 +7,7 @@ use weighlock_server::{CommandView, CutTo, NewCommand, ShellName};
 use crate::api::Failure;
 use crate::call::{Call, OnCancel};
 use crate::reply::Reply;
-use crate::request::{Stage, refusal};
+use crate::request::{RunStage, refusal};
 use crate::say;
 use crate::tool::{Arguments, Hints, Tool};
 use crate::weighlock;
@@ -17,7 +17,7 @@ pub(crate) const NAME: &str = "ExecuteCommand";
 /// How long a command may take.
 const TIMEOUT_SECONDS: u64 = 60;
 
-/// What is told of long output: both ends of each stream.
+/// How long output is shortened: to both ends of each stream.
 const CUT: Cut = Cut::Ends(30_000);
 
 pub(crate) fn tools() -> Vec<Tool> {
@@ -108,15 +108,15 @@ pub(crate) fn failed(failure: &Failure) -> Reply {
 
 fn told(view: &CommandView) -> Reply {
     let run = &view.run;
-    match Stage::of(run) {
-        Stage::Refused => short(refused(run)),
-        Stage::Running => Reply::text(format!("{}\n{}", say::unfinished(run), streams(view))),
-        Stage::Pending => Reply::text(match exit_code(run) {
+    match RunStage::of(run) {
+        RunStage::Refused => short(refused(run)),
+        RunStage::Running => Reply::text(format!("{}\n{}", say::unfinished(run), streams(view))),
+        RunStage::Pending => Reply::text(match exit_code(run) {
             // It ran on a copy, and a person is asked about what it changed.
             Some(_) => format!("{}\n{}", say::unfinished(run), ended(view)),
             None => say::unfinished(run),
         }),
-        Stage::Ended if run.state == State::TimedOut => {
+        RunStage::Ended if run.state == State::TimedOut => {
             let seconds = run.detail.timeout_ms.div_ceil(1000);
             let said = format!("Command timed out after {seconds} seconds.");
             short(match run.detail.output.bytes {
@@ -124,7 +124,7 @@ fn told(view: &CommandView) -> Reply {
                 _ => format!("{said}\n{}", streams(view)),
             })
         }
-        Stage::Ended => match &run.detail.reason {
+        RunStage::Ended => match &run.detail.reason {
             Some(reason) if reason.code == "cannot_start" => short(&reason.text),
             _ => Reply::text(ended(view) + &notes(run)),
         },

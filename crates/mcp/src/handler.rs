@@ -26,7 +26,7 @@ use weighlock_server::Me;
 use crate::api::{self, Failure, brief};
 use crate::call::{Again, Call};
 use crate::caller::{Caller, back, instead, is_without_handshake};
-use crate::desk::Desk;
+use crate::desk::ClientDesk;
 use crate::options::Toolset;
 use crate::reply::Reply;
 use crate::resources;
@@ -49,10 +49,12 @@ lost then. Never repeat a command that waits or goes on: its answer has an id an
 follow it. Go on with other work meanwhile.";
 
 /// Finds a client's place, from the message that it has sent.
-type Find = Arc<dyn Fn(&Extensions) -> Arc<Desk> + Send + Sync>;
+type Find = Arc<dyn Fn(&Extensions) -> Arc<ClientDesk> + Send + Sync>;
 
 impl Handler {
-    pub(crate) fn new(find: impl Fn(&Extensions) -> Arc<Desk> + Send + Sync + 'static) -> Self {
+    pub(crate) fn new(
+        find: impl Fn(&Extensions) -> Arc<ClientDesk> + Send + Sync + 'static,
+    ) -> Self {
         Self {
             find: Arc::new(find),
             seal: Seal::new(),
@@ -118,7 +120,7 @@ impl Handler {
     /// for them and this call.
     async fn again(
         &self,
-        desk: &Desk,
+        desk: &ClientDesk,
         request: &mut CallToolRequestParams,
     ) -> Result<Option<Again>, ErrorData> {
         let back = back(request.input_responses.take());
@@ -245,8 +247,8 @@ impl ServerHandler for Handler {
         }
     }
 
-    /// A call whose arguments are no object is no call to the SDK; to whoever
-    /// made it, it is one that went wrong.
+    /// Answers a call whose arguments are not an object. The SDK does not see
+    /// it as a call; the client that made it gets a failed call.
     async fn on_custom_request(
         &self,
         request: CustomRequest,
@@ -296,7 +298,7 @@ const KNOWN: [&str; 8] = [
     SetLevelRequestMethod::VALUE,
 ];
 
-/// What of that there was once.
+/// Methods that older versions of the protocol had.
 const GONE: [&str; 3] = [
     InitializeResultMethod::VALUE,
     PingRequestMethod::VALUE,
@@ -365,7 +367,7 @@ fn error(failure: Failure) -> ErrorData {
 }
 
 /// The tools that a client has chosen.
-fn tools(desk: &Desk) -> Vec<Tool> {
+fn tools(desk: &ClientDesk) -> Vec<Tool> {
     let chosen = match desk.options.toolsets.as_slice() {
         [] => &[Toolset::Weighlock],
         chosen => chosen,

@@ -1,5 +1,5 @@
-//! The door of clients that come over HTTP: streams that can be resumed, for
-//! those whom the server knows.
+//! The endpoint for clients over HTTP: resumable streams, for authenticated
+//! clients.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,14 +22,14 @@ use tokio::time::timeout;
 use weighlock_engine::Principal;
 use weighlock_server::Within;
 
-use crate::api::{Answer, Api, Ask};
-use crate::desk::Desk;
+use crate::api::{Api, ApiResponse, Ask};
+use crate::desk::ClientDesk;
 use crate::handler::Handler;
-use crate::kept::Kept;
+use crate::kept::MemorySessions;
 use crate::lines::MOST;
 use crate::misread;
 use crate::options::{Options, Toolset};
-use crate::sessions::{Presence, Sessions, until_sent};
+use crate::sessions::{Presence, SessionTable, until_sent};
 
 /// The header that names a client's session.
 const SESSION: &str = "mcp-session-id";
@@ -48,7 +48,7 @@ const BODY_WITHIN: Duration = Duration::from_secs(30);
 pub fn door(within: Within) -> Router {
     let mut sessions = LocalSessionManager::default();
     sessions.session_config.keep_alive = Some(SILENT);
-    let sessions = Arc::new(Kept::new(sessions));
+    let sessions = Arc::new(MemorySessions::new(sessions));
     let handler = Handler::new(move |known| desk(&within, known));
     let config = StreamableHttpServerConfig::default()
         .disable_allowed_hosts()
@@ -58,7 +58,7 @@ pub fn door(within: Within) -> Router {
     let door = Arc::new(Door {
         service,
         manager: sessions,
-        sessions: Sessions::default(),
+        sessions: SessionTable::default(),
     });
     Router::new()
         .route("/mcp", axum::routing::any(answer))
@@ -66,15 +66,15 @@ pub fn door(within: Within) -> Router {
 }
 
 struct Door {
-    service: StreamableHttpService<Handler, Kept>,
-    manager: Arc<Kept>,
-    sessions: Sessions,
+    service: StreamableHttpService<Handler, MemorySessions>,
+    manager: Arc<MemorySessions>,
+    sessions: SessionTable,
 }
 
 /// What a client says in the address that it was given.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct Choice {
+struct QueryOptions {
     /// Toolsets, with commas between them.
     toolset: Option<String>,
     agent: Option<String>,
@@ -182,7 +182,7 @@ fn named(head: &Parts) -> Option<&str> {
 }
 
 fn options(head: &Parts) -> Result<Options, String> {
-    let Query(choice) = Query::<Choice>::try_from_uri(&head.uri)
+    let Query(choice) = Query::<QueryOptions>::try_from_uri(&head.uri)
         .map_err(|error| format!("{error}; give toolset, agent, session, sandbox or cwd"))?;
     let toolsets = choice.toolset.unwrap_or_default();
     Ok(Options {
@@ -201,25 +201,25 @@ fn options(head: &Parts) -> Result<Options, String> {
     })
 }
 
-/// The place of whoever has sent a message.
-fn desk(within: &Within, known: &Extensions) -> Arc<Desk> {
+/// Returns the desk for the sender of a message.
+fn desk(within: &Within, known: &Extensions) -> Arc<ClientDesk> {
     let head = known.get::<Parts>().cloned();
     let options = head.as_ref().and_then(|head| options(head).ok());
-    let inside = Inside {
+    let inside = LocalService {
         within: within.clone(),
         head,
     };
-    Desk::new(Box::new(inside), options.unwrap_or_default())
+    ClientDesk::new(Box::new(inside), options.unwrap_or_default())
 }
 
-/// The service, as whoever has sent a message.
-struct Inside {
+/// The REST service, called with the identity of a message's sender.
+struct LocalService {
     within: Within,
     head: Option<Parts>,
 }
 
-impl Api for Inside {
-    fn ask(&self, ask: Ask) -> BoxFuture<'_, Result<Answer, (String, String)>> {
+impl Api for LocalService {
+    fn ask(&self, ask: Ask) -> BoxFuture<'_, Result<ApiResponse, (String, String)>> {
         Box::pin(async move {
             let nobody = || ("nobody has sent this".to_owned(), String::new());
             let head = self.head.as_ref().ok_or_else(nobody)?;
@@ -231,7 +231,7 @@ impl Api for Inside {
     }
 }
 
-impl Inside {
+impl LocalService {
     /// Asks for what is worth waiting for only while the client is there. Who
     /// comes back in time waits again.
     async fn attend(
@@ -239,7 +239,7 @@ impl Inside {
         head: &Parts,
         presence: &Presence,
         ask: Ask,
-    ) -> Result<Answer, (String, String)> {
+    ) -> Result<ApiResponse, (String, String)> {
         while timeout(AWAY, presence.is_back()).await.is_ok() {
             tokio::select! {
                 answer = self.pass(head, ask.clone()) => return answer,
@@ -253,7 +253,7 @@ impl Inside {
         }
     }
 
-    async fn pass(&self, head: &Parts, ask: Ask) -> Result<Answer, (String, String)> {
+    async fn pass(&self, head: &Parts, ask: Ask) -> Result<ApiResponse, (String, String)> {
         let mut request = Request::builder()
             .method(ask.method)
             .uri(ask.path)
@@ -271,6 +271,6 @@ impl Inside {
             .await
             .map(|all| all.to_bytes());
         let body = body.map_err(|error| (error.to_string(), String::new()))?;
-        Ok(Answer { status, body })
+        Ok(ApiResponse { status, body })
     }
 }

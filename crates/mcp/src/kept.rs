@@ -1,5 +1,5 @@
-//! Answers that outlast their connections: what comes while nobody is
-//! connected is kept for whoever takes the stream up again.
+//! Answers that outlast their connections: messages that come while no client
+//! is connected are kept until a client resumes the stream.
 //!
 //! The SDK's own sessions forget an answer as soon as it was sent, even if
 //! nobody was there (rmcp 3.8).
@@ -29,23 +29,23 @@ const FINISHED_BYTES: usize = 1024 * 1024;
 const EVENTS: usize = 256;
 
 /// Sessions in memory, with the streams of their answers.
-pub(crate) struct Kept {
+pub(crate) struct MemorySessions {
     sessions: LocalSessionManager,
-    own: Mutex<HashMap<SessionId, Own>>,
+    own: Mutex<HashMap<SessionId, SessionStreams>>,
 }
 
 /// What is kept of one session.
 #[derive(Default)]
-struct Own {
+struct SessionStreams {
     under_way: Arc<Mutex<UnderWay>>,
     streams: VecDeque<Written>,
 }
 
 /// What was written to one stream, as it grows.
-type Written = Arc<watch::Sender<Events>>;
+type Written = Arc<watch::Sender<StreamEvents>>;
 
 #[derive(Default)]
-struct Events {
+struct StreamEvents {
     /// So many are not there any more.
     gone: usize,
     list: VecDeque<ServerSseMessage>,
@@ -54,7 +54,7 @@ struct Events {
     over: bool,
 }
 
-impl Kept {
+impl MemorySessions {
     pub(crate) fn new(sessions: LocalSessionManager) -> Self {
         Self {
             sessions,
@@ -69,7 +69,7 @@ impl Kept {
         self.own().retain(|id, _| there.contains_key(id));
     }
 
-    fn own(&self) -> MutexGuard<'_, HashMap<SessionId, Own>> {
+    fn own(&self) -> MutexGuard<'_, HashMap<SessionId, SessionStreams>> {
         lock(&self.own)
     }
 
@@ -80,14 +80,18 @@ impl Kept {
 
     /// Makes room for what comes of a request, unless another with its id is
     /// under way: an error is that id.
-    fn begin(&self, id: &SessionId, message: &mut ClientJsonRpcMessage) -> Result<Feed, RequestId> {
+    fn begin(
+        &self,
+        id: &SessionId,
+        message: &mut ClientJsonRpcMessage,
+    ) -> Result<StreamWriter, RequestId> {
         let mut own = self.own();
         let own = own.entry(id.clone()).or_default();
         lock(&own.under_way).received(message)?;
         let written = Written::default();
         own.streams.push_back(Arc::clone(&written));
         forget_oldest(&mut own.streams);
-        Ok(Feed {
+        Ok(StreamWriter {
             written,
             under_way: Arc::clone(&own.under_way),
             request: match message {
@@ -115,14 +119,14 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Writes to a stream; without it, that is over.
-struct Feed {
+struct StreamWriter {
     written: Written,
     under_way: Arc<Mutex<UnderWay>>,
     /// The request that it is for, by our number.
     request: Option<RequestId>,
 }
 
-impl Feed {
+impl StreamWriter {
     /// Keeps what comes, whether or not anybody reads it.
     fn keep(self, mut from: BoxStream<'static, ServerSseMessage>) -> Written {
         let written = Arc::clone(&self.written);
@@ -136,8 +140,8 @@ impl Feed {
         written
     }
 
-    /// What the client is sent; nothing if it does not want that any more.
-    /// Whoever has an answer may use its id again.
+    /// Returns the message to send, or none if the client has cancelled it. A
+    /// client may reuse an id once it has the answer.
     fn as_theirs(&self, mut event: ServerSseMessage) -> Option<ServerSseMessage> {
         if let Some(message) = &mut event.message {
             let wanted = lock(&self.under_way).sent(Arc::make_mut(message));
@@ -147,7 +151,7 @@ impl Feed {
     }
 }
 
-impl Drop for Feed {
+impl Drop for StreamWriter {
     fn drop(&mut self) {
         if let Some(request) = &self.request {
             lock(&self.under_way).forget(request);
@@ -156,7 +160,7 @@ impl Drop for Feed {
     }
 }
 
-/// Keeps no more of what is over than there is room for.
+/// Drops the oldest finished streams beyond the limits.
 fn forget_oldest(streams: &mut VecDeque<Written>) {
     let (mut count, mut bytes) = (0, 0);
     // The newest come first here.
@@ -174,7 +178,7 @@ fn forget_oldest(streams: &mut VecDeque<Written>) {
     }
 }
 
-impl Events {
+impl StreamEvents {
     fn add(&mut self, event: ServerSseMessage) {
         if self.list.len() >= EVENTS {
             self.list.pop_front();
@@ -194,8 +198,8 @@ impl Events {
 
 /// How long a message is when it is sent.
 fn size(event: &ServerSseMessage) -> usize {
-    struct Count(usize);
-    impl io::Write for Count {
+    struct ByteCounter(usize);
+    impl io::Write for ByteCounter {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             self.0 += bytes.len();
             Ok(bytes.len())
@@ -205,7 +209,7 @@ fn size(event: &ServerSseMessage) -> usize {
             Ok(())
         }
     }
-    let mut count = Count(0);
+    let mut count = ByteCounter(0);
     if let Some(message) = &event.message {
         // Counting cannot fail.
         let _ = serde_json::to_writer(&mut count, message.as_ref());
@@ -222,7 +226,7 @@ fn read(
     let (to, mut from) = mpsc::channel(1);
     tokio::spawn(async move {
         loop {
-            let there = |events: &Events| events.get(next).is_some() || events.over;
+            let there = |events: &StreamEvents| events.get(next).is_some() || events.over;
             let found = written.wait_for(there).await;
             let Some((event, after)) = found.ok().and_then(|events| events.get(next)) else {
                 return;
@@ -236,7 +240,7 @@ fn read(
     poll_fn(move |context| from.poll_recv(context))
 }
 
-impl SessionManager for Kept {
+impl SessionManager for MemorySessions {
     type Error = <LocalSessionManager as SessionManager>::Error;
     type Transport = <LocalSessionManager as SessionManager>::Transport;
 

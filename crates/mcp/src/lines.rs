@@ -21,7 +21,7 @@ pub(crate) const MOST: usize = 16 * 1024 * 1024;
 const REFUSALS: usize = 16;
 
 /// A client at the other end of two pipes.
-pub(crate) struct Lines<R, W> {
+pub(crate) struct StdioTransport<R, W> {
     read: BufReader<R>,
     /// What has come of a line so far: reading may be given up at any time.
     line: Vec<u8>,
@@ -33,7 +33,7 @@ pub(crate) struct Lines<R, W> {
     places: Arc<Semaphore>,
 }
 
-impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send + 'static> Lines<R, W> {
+impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send + 'static> StdioTransport<R, W> {
     pub(crate) fn new((read, write): (R, W)) -> Self {
         Self {
             read: BufReader::new(read),
@@ -89,7 +89,7 @@ impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send + 'static> Lines<
     }
 }
 
-impl<R, W> Transport<RoleServer> for Lines<R, W>
+impl<R, W> Transport<RoleServer> for StdioTransport<R, W>
 where
     R: AsyncRead + Unpin + Send,
     W: AsyncWrite + Unpin + Send + 'static,
@@ -163,7 +163,7 @@ mod tests {
     /// How many messages there are, and the first lines that are answered.
     async fn received(input: String, answers: usize) -> (usize, Vec<String>) {
         let (out, heard) = tokio::io::duplex(1024);
-        let mut lines = Lines::new((input.as_bytes(), out));
+        let mut lines = StdioTransport::new((input.as_bytes(), out));
         let mut count = 0;
         while lines.receive().await.is_some() {
             count += 1;
@@ -208,7 +208,7 @@ mod tests {
             r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}"#;
         let input = [&ping(7), cancel, &ping(7), cancel, cancel, &ping(7), ""].join("\n");
         let (out, heard) = tokio::io::duplex(1024);
-        let mut lines = Lines::new((input.as_bytes(), out));
+        let mut lines = StdioTransport::new((input.as_bytes(), out));
         let mut ids = vec![];
         while let Some(message) = lines.receive().await {
             if let ClientJsonRpcMessage::Request(request) = message {
@@ -245,7 +245,7 @@ mod tests {
                 count.fetch_add(1, Ordering::Relaxed);
             }
         });
-        let mut lines = Lines::new((from, out));
+        let mut lines = StdioTransport::new((from, out));
         let end = tokio::spawn(async move { lines.receive().await.is_none() });
         // Everything goes on in this thread: by then nothing moves any more.
         for _ in 0..10_000 {

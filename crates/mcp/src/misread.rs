@@ -1,5 +1,5 @@
-//! Messages that the SDK cannot read. To it they are none, and nobody would
-//! get an answer; to whoever sent one it is a request that went wrong.
+//! Answers messages that the SDK cannot parse. It would drop them without an
+//! answer; the sender waits for the answer to a failed request.
 
 use rmcp::model::{
     ClientJsonRpcMessage, ClientRequest, ConstString, CustomRequest, InitializeResultMethod,
@@ -10,7 +10,7 @@ use serde::Deserialize;
 /// What can be made out of a message, whatever the rest of it is: nested too
 /// deeply, a number that is none, half a character.
 #[derive(Deserialize)]
-struct Head {
+struct MessageHead {
     id: RequestId,
     method: String,
 }
@@ -26,14 +26,14 @@ pub(crate) fn read(bytes: &[u8]) -> Option<ClientJsonRpcMessage> {
 
 /// The same request without anything else: the handler says what is wrong.
 pub(crate) fn without_rest(bytes: &[u8]) -> Option<ClientJsonRpcMessage> {
-    let Head { id, method } = serde_json::from_slice(bytes).ok()?;
+    let MessageHead { id, method } = serde_json::from_slice(bytes).ok()?;
     let request = ClientRequest::CustomRequest(CustomRequest::new(method, None));
     Some(ClientJsonRpcMessage::request(request, id))
 }
 
 /// Whether a message is the first of a client that wants a session.
 pub(crate) fn is_greeting(bytes: &[u8]) -> bool {
-    let head = serde_json::from_slice::<Head>(bytes);
+    let head = serde_json::from_slice::<MessageHead>(bytes);
     head.is_ok_and(|head| head.method == InitializeResultMethod::VALUE)
 }
 

@@ -10,7 +10,7 @@ pub struct Options {
     pub toolsets: Vec<Toolset>,
     /// The profile that the agent works under.
     pub agent: Option<String>,
-    /// What its runs belong together by: whoever names it again finds them.
+    /// Groups its runs: a client that names the session again finds them.
     pub session: Option<String>,
     /// The sandbox, by id or name.
     pub sandbox: Option<String>,

@@ -13,8 +13,8 @@ use crate::say::to_agent;
 pub(crate) const FIRST: Duration = Duration::from_millis(200);
 
 impl Call {
-    /// Has a command run, as whom and where the client's configuration says,
-    /// and attends it for as long as the call may last.
+    /// Runs a command as the user and in the place that the client's
+    /// configuration names, and attends it for as long as the call may last.
     pub(crate) async fn run(
         &self,
         new: NewCommand,
@@ -79,7 +79,7 @@ impl Call {
 
 /// How a run is, for tools that only know of an exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stage {
+pub(crate) enum RunStage {
     /// It goes on.
     Running,
     /// A person is asked, or work is paused.
@@ -91,7 +91,7 @@ pub(crate) enum Stage {
     Refused,
 }
 
-impl Stage {
+impl RunStage {
     pub(crate) fn of(run: &Run) -> Self {
         match run.state {
             State::Running => Self::Running,
@@ -122,8 +122,8 @@ pub(crate) fn notes(run: &Run) -> Vec<String> {
     notes
 }
 
-/// What a command has left running and was ended with it: whoever started it
-/// may think that it goes on.
+/// Names the processes that a command left running and that were ended with it:
+/// the agent may think that they go on.
 pub(crate) fn ended_with(run: &Run) -> Option<String> {
     let left = run.detail.left_running.iter();
     let ended: Vec<String> = { left.filter(|one| one.fate == "ended") }
@@ -137,7 +137,7 @@ pub(crate) fn ended_with(run: &Run) -> Option<String> {
     })
 }
 
-/// Why something was refused, as a failure is told.
+/// Returns the reason of a refusal as a failure.
 pub(crate) fn refusal(run: &Run) -> Failure {
     match &run.detail.reason {
         Some(reason) => {

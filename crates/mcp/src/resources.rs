@@ -4,7 +4,7 @@ use weighlock_engine::{ScreenView, safe_text};
 use weighlock_server::CommandList;
 
 use crate::api::{self, Failure, brief, escape};
-use crate::desk::Desk;
+use crate::desk::ClientDesk;
 
 /// So many of the newest runs are listed.
 const LATEST: usize = 50;
@@ -46,7 +46,7 @@ const TEXT: &str = "text/plain";
 const CAST: &str = "application/x-asciicast";
 
 /// Lists what there is in the session.
-pub(crate) async fn list(desk: &Desk) -> Result<Vec<Resource>, Failure> {
+pub(crate) async fn list(desk: &ClientDesk) -> Result<Vec<Resource>, Failure> {
     let mut found = vec![];
     let Some(session) = desk.session_id().await? else {
         return Ok(found);
@@ -79,7 +79,7 @@ pub(crate) async fn list(desk: &Desk) -> Result<Vec<Resource>, Failure> {
 }
 
 /// Reads one: its kind, and its text.
-pub(crate) async fn read(desk: &Desk, uri: &str) -> Result<(&'static str, String), Failure> {
+pub(crate) async fn read(desk: &ClientDesk, uri: &str) -> Result<(&'static str, String), Failure> {
     let parts = uri.strip_prefix("weighlock://").unwrap_or_default();
     let parts: Vec<&str> = parts.split('/').collect();
     match parts.as_slice() {
@@ -117,7 +117,7 @@ pub(crate) async fn read(desk: &Desk, uri: &str) -> Result<(&'static str, String
 
 /// What may come after the beginning of an id or a name.
 pub(crate) async fn complete(
-    desk: &Desk,
+    desk: &ClientDesk,
     argument: &str,
     begun: &str,
 ) -> Result<Vec<String>, Failure> {

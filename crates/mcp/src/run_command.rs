@@ -10,7 +10,7 @@ use weighlock_server::{CommandView, NewCommand};
 use crate::api::Failure;
 use crate::call::{Call, OnCancel};
 use crate::reply::Reply;
-use crate::request::{Stage, notes, refusal};
+use crate::request::{RunStage, notes, refusal};
 use crate::tool::{Hints, Tool, answer, parse, schema};
 use crate::weighlock::{self, word};
 
@@ -94,37 +94,37 @@ async fn run(call: &Call, asked: RunCommand) -> Result<Reply, Failure> {
 }
 
 fn reply(view: CommandView) -> Reply {
-    let stage = Stage::of(&view.run);
+    let stage = RunStage::of(&view.run);
     let text = text(&view, stage);
     let run = &view.run;
     let plain = matches!(run.state, State::Succeeded | State::Failed);
     let cut = view.left_out_chars > 0;
     let ran = Ran {
-        exit_code: run.exit_code.filter(|_| stage == Stage::Ended),
+        exit_code: run.exit_code.filter(|_| stage == RunStage::Ended),
         truncated: cut,
         timed_out: run.state == State::TimedOut,
         state: (!plain).then(|| word(&run.state)),
         id: (!plain || cut).then(|| run.short_id.clone()),
-        error: (stage == Stage::Refused).then(|| refusal(run).data()),
+        error: (stage == RunStage::Refused).then(|| refusal(run).data()),
         stdout: view.stdout.unwrap_or_default(),
         stderr: view.stderr.unwrap_or_default(),
     };
-    Reply::new(text, &ran).failing(stage == Stage::Refused)
+    Reply::new(text, &ran).failing(stage == RunStage::Refused)
 }
 
 /// As a model reads it: how it is, what it wrote, what else is to be known.
-fn text(view: &CommandView, stage: Stage) -> String {
+fn text(view: &CommandView, stage: RunStage) -> String {
     let id = &view.run.short_id;
     let notes = notes(&view.run).join("\n");
     let (head, notes) = match stage {
-        Stage::Ended => (exit(&view.run), notes),
+        RunStage::Ended => (exit(&view.run), notes),
         // What was not run has nothing before the reason.
-        Stage::Refused => (notes, String::new()),
-        Stage::Running => (
+        RunStage::Refused => (notes, String::new()),
+        RunStage::Running => (
             format!("Still running: {id}. Do not run it again; wait for {id}."),
             notes,
         ),
-        Stage::Pending => (
+        RunStage::Pending => (
             format!("{notes}\nDo not run it again: wait for {id}, or go on with other work."),
             String::new(),
         ),

@@ -31,8 +31,8 @@ pub(crate) fn wait_for(run: &Run) -> String {
     )
 }
 
-/// What is to be done about something, for whoever has our tools and nothing
-/// else: the command line is a person's.
+/// Rewrites a hint for an agent, which has our tools and no command line: that
+/// is for people.
 pub(crate) fn to_agent(hint: &str) -> String {
     match (
         hint.split_once(", or `weighlock "),

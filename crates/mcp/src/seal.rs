@@ -9,7 +9,7 @@ use crate::tool::Arguments;
 
 /// A question that was put: what is decided by answering it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Asked {
+pub(crate) struct SealedQuestion {
     /// The run that waits.
     pub(crate) run: String,
     pub(crate) approval: String,
@@ -40,7 +40,7 @@ impl Seal {
         Self(codec.expect("the key is long enough"))
     }
 
-    pub(crate) fn close(&self, asked: &Asked, bound: Bound<'_>) -> String {
+    pub(crate) fn close(&self, asked: &SealedQuestion, bound: Bound<'_>) -> String {
         let bound = bound.bytes();
         let options = SealOptions::new().associated_data(&bound);
         let sealed = self.0.seal_json_with(asked, &options);
@@ -48,7 +48,7 @@ impl Seal {
     }
 
     /// Nothing if it is not ours, or was for somebody or something else.
-    pub(crate) fn open(&self, sealed: &str, bound: Bound<'_>) -> Option<Asked> {
+    pub(crate) fn open(&self, sealed: &str, bound: Bound<'_>) -> Option<SealedQuestion> {
         self.0.open_json_with(sealed, &bound.bytes()).ok()
     }
 }
@@ -71,7 +71,7 @@ mod tests {
     #[test]
     fn what_is_sealed_is_for_one_call_of_one_principal() {
         let seal = Seal::new();
-        let asked = Asked {
+        let asked = SealedQuestion {
             run: "r_1".into(),
             approval: "ap_1".into(),
             fingerprint: "f".into(),
@@ -108,7 +108,7 @@ mod tests {
         ] {
             assert_eq!(seal.open(&sealed, other), None, "{other:?}");
         }
-        let other = Asked {
+        let other = SealedQuestion {
             approval: "ap_2".into(),
             ..asked
         };

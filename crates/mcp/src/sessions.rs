@@ -21,7 +21,7 @@ const CALLS_OF_ONE: usize = 96;
 
 /// All that there are, by their ids; and how much each principal has under way.
 #[derive(Default)]
-pub(crate) struct Sessions {
+pub(crate) struct SessionTable {
     all: Mutex<HashMap<String, Session>>,
     calls: Arc<Mutex<HashMap<String, usize>>>,
 }
@@ -37,7 +37,7 @@ struct Session {
 #[derive(Debug, Clone)]
 pub(crate) struct Presence(Arc<watch::Sender<usize>>);
 
-impl Sessions {
+impl SessionTable {
     pub(crate) fn add(&self, id: &str, owner: &str) {
         let session = Session {
             owner: owner.to_owned(),
@@ -56,14 +56,14 @@ impl Sessions {
     }
 
     /// Takes one of somebody's places for a message, if there is one left.
-    pub(crate) fn place(&self, who: &str) -> Option<Place> {
+    pub(crate) fn place(&self, who: &str) -> Option<CallSlot> {
         let mut calls = lock(&self.calls);
         let mine = calls.entry(who.to_owned()).or_default();
         if *mine >= CALLS_OF_ONE {
             return None;
         }
         *mine += 1;
-        Some(Place {
+        Some(CallSlot {
             who: who.to_owned(),
             calls: Arc::clone(&self.calls),
         })
@@ -98,12 +98,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// The place of a message that is under way.
-pub(crate) struct Place {
+pub(crate) struct CallSlot {
     who: String,
     calls: Arc<Mutex<HashMap<String, usize>>>,
 }
 
-impl Drop for Place {
+impl Drop for CallSlot {
     fn drop(&mut self) {
         let mut calls = lock(&self.calls);
         if let Some(mine) = calls.get_mut(&self.who) {
@@ -144,7 +144,7 @@ pub(crate) struct Connection(Presence);
 
 /// Holds something until all of an answer was sent, or cannot be.
 pub(crate) fn until_sent(body: Body, what: impl Send + Unpin + 'static) -> Body {
-    Body::new(Held { body, _what: what })
+    Body::new(HoldingBody { body, _what: what })
 }
 
 impl Drop for Connection {
@@ -154,12 +154,12 @@ impl Drop for Connection {
 }
 
 /// An answer that holds something.
-struct Held<T> {
+struct HoldingBody<T> {
     body: Body,
     _what: T,
 }
 
-impl<T: Unpin> HttpBody for Held<T> {
+impl<T: Unpin> HttpBody for HoldingBody<T> {
     type Data = Bytes;
     type Error = axum::Error;
 
@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn a_session_is_its_owners() {
-        let sessions = Sessions::default();
+        let sessions = SessionTable::default();
         sessions.add("s", "ana");
         assert!(sessions.enter("s", "ana").is_some());
         assert!(sessions.enter("s", "ben").is_none());
@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn what_was_silent_for_the_longest_makes_room() {
-        let sessions = Sessions::default();
+        let sessions = SessionTable::default();
         let name = |number: usize| format!("s{number}");
         for number in 0..OF_ONE {
             assert_eq!(sessions.room_for("ana"), Ok(None));

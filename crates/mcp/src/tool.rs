@@ -54,7 +54,7 @@ pub(crate) fn parse<T: DeserializeOwned>(mut arguments: Arguments) -> Result<T, 
     })
 }
 
-/// The schema of what a tool takes.
+/// Returns the schema of a tool's input.
 pub(crate) fn schema<T: JsonSchema>() -> Value {
     inline::<T>(SchemaSettings::draft2020_12())
 }

@@ -18,8 +18,8 @@ pub(crate) struct UnderWay {
 }
 
 impl UnderWay {
-    /// Puts our number in the place of what a client has sent. Returns whether
-    /// there is anything to be done; an error is an id that is in use.
+    /// Replaces the client's id by our number. Returns whether the message is
+    /// to be handled; the error is an id that is in use.
     pub(crate) fn received(
         &mut self,
         message: &mut ClientJsonRpcMessage,
@@ -46,8 +46,8 @@ impl UnderWay {
         Ok(true)
     }
 
-    /// Puts the client's own id in the place of our number. Returns whether
-    /// the client still wants it.
+    /// Replaces our number by the client's own id. Returns whether the client
+    /// still wants the message.
     pub(crate) fn sent(&mut self, message: &mut ServerJsonRpcMessage) -> bool {
         let Some(id) = answered(message) else {
             return true;

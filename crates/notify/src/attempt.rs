@@ -7,8 +7,8 @@ use weighlock_store::{DeliveryStatus, WebhookRow};
 
 use crate::error::shortened;
 
-/// The longest delay between two attempts: whoever repairs a receiver sees soon
-/// that it works.
+/// The longest delay between two attempts: a person who repairs a receiver sees
+/// soon that it works.
 const MAX_DELAY: Duration = Duration::from_secs(600);
 
 /// After this many failures the doubled delay is past [`MAX_DELAY`] whatever the

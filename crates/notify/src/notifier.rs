@@ -65,7 +65,8 @@ pub struct WebhookSummary {
     pub failing: Vec<String>,
 }
 
-/// Notifies people of what waits or failed, through their webhooks.
+/// Notifies people about waiting questions and failed runs, through their
+/// webhooks.
 pub struct Notifier {
     store: Arc<Store>,
     clock: Clock,

@@ -79,8 +79,8 @@ impl WebhookRegistry {
         Ok(webhook_view(self.find(id, actor)?))
     }
 
-    /// Adds a webhook, for the actor or for the server. It gets notices of what
-    /// happens from now on.
+    /// Adds a webhook, for the actor or for the server. It gets notices of
+    /// events from now on.
     pub async fn add(
         &self,
         patch: WebhookPatch,

@@ -7,11 +7,11 @@ use serde::Deserialize;
 use serde::de::IntoDeserializer;
 use serde::de::value::{Error, StrDeserializer};
 
-use crate::model::{Count, Obeys, Operand, Role, Style};
+use crate::model::{Arity, Obeys, Operand, OperandRole, OptionSyntax};
 
 type Program = crate::model::Program<String>;
-type Choice = crate::model::Choice<String>;
-type Mode = crate::model::Mode<String>;
+type OptionSpec = crate::model::OptionSpec<String>;
+type OptionMode = crate::model::OptionMode<String>;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -106,9 +106,12 @@ fn places(program: &Program, before: &str, found: &mut Vec<String>) {
             .filter_map(|mode| mode.operands.as_deref()),
     );
     for operands in all {
-        if let Some(at) = operands.iter().position(|one| one.role == Role::Argv) {
+        if let Some(at) = operands
+            .iter()
+            .position(|one| one.role == OperandRole::Argv)
+        {
             let first = operands[..at].iter();
-            let needed = first.filter(|one| one.count == Count::One).count();
+            let needed = first.filter(|one| one.count == Arity::One).count();
             found.push(format!("{before}{}", "* ".repeat(needed)));
         }
     }
@@ -125,21 +128,26 @@ fn program(raw: RawProgram) -> Result<Program, String> {
 fn understand(raw: RawProgram) -> Result<Program, String> {
     let operands = operands(&raw.operands)?;
     let style = match raw.style.as_deref() {
-        Some("gnu") => Style::Gnu,
-        None if operands.iter().any(|operand| operand.role == Role::Argv) => Style::Posix,
-        None => Style::Gnu,
-        Some("posix") => Style::Posix,
-        Some("exact") => Style::Exact,
-        Some("find") => Style::Find,
-        Some("keyed") => Style::Keyed,
-        Some("none") => Style::None,
+        Some("gnu") => OptionSyntax::Gnu,
+        None if operands
+            .iter()
+            .any(|operand| operand.role == OperandRole::Argv) =>
+        {
+            OptionSyntax::Posix
+        }
+        None => OptionSyntax::Gnu,
+        Some("posix") => OptionSyntax::Posix,
+        Some("exact") => OptionSyntax::Exact,
+        Some("find") => OptionSyntax::Find,
+        Some("keyed") => OptionSyntax::Keyed,
+        Some("none") => OptionSyntax::None,
         Some(other) => return Err(format!("there is no style {other:?}")),
     };
     let mut options = vec![];
     for text in &raw.options {
         options.push(choice(text).map_err(|error| format!("option {text:?}: {error}"))?);
     }
-    let modes: Vec<Mode> = raw
+    let modes: Vec<OptionMode> = raw
         .mode
         .into_iter()
         .map(|(name, raw)| mode(name, raw))
@@ -220,22 +228,22 @@ fn harmless(program: &Program) -> bool {
 }
 
 /// Returns whether a word in this role can only be read or ignored.
-fn is_mild(role: Role) -> bool {
+fn is_mild(role: OperandRole) -> bool {
     matches!(
         role,
-        Role::Text
-            | Role::Number
-            | Role::Revision
-            | Role::File
-            | Role::List
-            | Role::Directory
-            | Role::Glob
-            | Role::Any
+        OperandRole::Text
+            | OperandRole::Number
+            | OperandRole::Revision
+            | OperandRole::File
+            | OperandRole::List
+            | OperandRole::Directory
+            | OperandRole::Glob
+            | OperandRole::Any
     )
 }
 
-fn mode(name: String, raw: RawMode) -> Result<Mode, String> {
-    Ok(Mode {
+fn mode(name: String, raw: RawMode) -> Result<OptionMode, String> {
+    Ok(OptionMode {
         name,
         does: raw.does,
         effects: raw
@@ -263,9 +271,9 @@ fn effects<'a>(names: impl Iterator<Item = &'a str>) -> Result<u16, String> {
     Ok(set)
 }
 
-fn role(name: &str) -> Result<Role, String> {
+fn role(name: &str) -> Result<OperandRole, String> {
     let name: StrDeserializer<'_, Error> = name.into_deserializer();
-    Role::deserialize(name).map_err(|_| "there is no such role".to_owned())
+    OperandRole::deserialize(name).map_err(|_| "there is no such role".to_owned())
 }
 
 fn operands(list: &[String]) -> Result<Vec<Operand>, String> {
@@ -273,8 +281,8 @@ fn operands(list: &[String]) -> Result<Vec<Operand>, String> {
         .iter()
         .map(|text| operand(text).map_err(|error| format!("operand {text:?}: {error}")))
         .collect::<Result<_, _>>()?;
-    let many = list.iter().filter(|operand| operand.count == Count::Any);
-    if many.count() > 1 && !list.iter().any(|operand| operand.role == Role::Env) {
+    let many = list.iter().filter(|operand| operand.count == Arity::Any);
+    if many.count() > 1 && !list.iter().any(|operand| operand.role == OperandRole::Env) {
         return Err("only one operand can be any number of words".into());
     }
     Ok(list)
@@ -284,9 +292,9 @@ fn operand(text: &str) -> Result<Operand, String> {
     let mut words = text.split_whitespace();
     let first = words.next().ok_or("an empty operand")?;
     let (name, count) = match (first.strip_suffix("..."), first.strip_suffix('?')) {
-        (Some(name), _) => (name, Count::Any),
-        (_, Some(name)) => (name, Count::Maybe),
-        _ => (first, Count::One),
+        (Some(name), _) => (name, Arity::Any),
+        (_, Some(name)) => (name, Arity::Maybe),
+        _ => (first, Arity::One),
     };
     let mut marks = vec![];
     for word in words {
@@ -299,13 +307,13 @@ fn operand(text: &str) -> Result<Operand, String> {
     })
 }
 
-fn choice(text: &str) -> Result<Choice, String> {
+fn choice(text: &str) -> Result<OptionSpec, String> {
     let (spec, gloss) = match text.split_once(" : ") {
         Some((spec, gloss)) => (spec, gloss.trim().to_owned()),
         None => (text, String::new()),
     };
     let mut words = spec.split_whitespace();
-    let mut option = Choice {
+    let mut option = OptionSpec {
         names: names(words.next().ok_or("it has no name")?)?,
         values: vec![],
         attached: false,

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use crate::rules::check::{Check, not_on_list};
-use crate::rules::glob::Word;
-use crate::rules::matcher::{Names, PartMatcher, TextMatcher};
-use crate::rules::rule::{Rule, What};
+use crate::rules::check::{ToolCheck, not_on_list};
+use crate::rules::glob::WordPattern;
+use crate::rules::matcher::{PartMatcher, ProgramNames, TextMatcher};
+use crate::rules::rule::{Rule, RuleSubject};
 use crate::{Layer, LayerKind, LoadError, Verdict};
 
 /// The tool that an agent must have to run commands.
@@ -110,7 +110,7 @@ fn yaml(file: &str, text: &str) -> Result<RawAgent, LoadError> {
 }
 
 impl Agent {
-    /// Returns it with what a file says in place of what it does not.
+    /// Returns this profile with the values that a file overrides.
     fn refined(&self, raw: RawAgent) -> Self {
         let tools = raw.tools.unwrap_or_default();
         let shell = raw.shell.unwrap_or_default();
@@ -144,7 +144,7 @@ impl Agent {
                 0,
                 "tools",
                 "A person can add run_command to its tools.",
-                Check::NoTool(name.to_owned()),
+                ToolCheck::NoTool(name.to_owned()),
             );
         }
         if !self.deny.is_empty() {
@@ -158,7 +158,7 @@ impl Agent {
             layer.rules.push(Rule {
                 says: "`{match}` is denied to this agent".into(),
                 code: "denied".into(),
-                ..rule("deny", Verdict::Reject, What::Text(words))
+                ..rule("deny", Verdict::Reject, RuleSubject::Text(words))
             });
         }
         if let Some(allow) = &self.allow {
@@ -166,7 +166,7 @@ impl Agent {
                 usize::MAX,
                 "allow",
                 "Use one of the allowed commands.",
-                Check::First(allow.clone()),
+                ToolCheck::First(allow.clone()),
             );
             if !allow.is_empty() {
                 layer
@@ -178,7 +178,7 @@ impl Agent {
                 says: not_on_list("{match}", allow),
                 remedy: "Use one of the allowed commands.".into(),
                 code: "not_allowed".into(),
-                ..rule("allow", Verdict::Reject, What::Else)
+                ..rule("allow", Verdict::Reject, RuleSubject::Else)
             });
         }
         layer
@@ -208,22 +208,22 @@ fn sorted(mut names: Vec<String>) -> Vec<String> {
     names
 }
 
-fn programs(names: &[String]) -> What {
-    let mut programs = Names::default();
+fn programs(names: &[String]) -> RuleSubject {
+    let mut programs = ProgramNames::default();
     for name in names {
-        programs.add(Word::from_pieces(vec![name.clone()]));
+        programs.add(WordPattern::from_pieces(vec![name.clone()]));
     }
     let matcher = PartMatcher {
         programs,
         ..PartMatcher::default()
     };
-    What::Part(Box::new(matcher), vec![])
+    RuleSubject::Part(Box::new(matcher), vec![])
 }
 
-fn rule(name: &str, verdict: Verdict, what: What) -> Rule {
+fn rule(name: &str, verdict: Verdict, what: RuleSubject) -> Rule {
     let about = match &what {
-        What::Part(matcher, _) => matcher.about(),
-        What::Text(matcher) => matcher.about(),
+        RuleSubject::Part(matcher, _) => matcher.about(),
+        RuleSubject::Text(matcher) => matcher.about(),
         _ => "everything else".into(),
     };
     Rule::new(name, verdict, what, about)

@@ -43,7 +43,7 @@ pub struct Blacklist {
 /// The shape of `.agents/terminal.json`. Keys that other programs keep in the
 /// same file are ignored when reading.
 #[derive(Serialize, Deserialize)]
-struct File {
+struct BlacklistJson {
     #[serde(rename = "commandBlacklist")]
     entries: Vec<String>,
 }
@@ -64,7 +64,7 @@ pub enum Refused {
 impl Blacklist {
     /// Reads the text of `.agents/terminal.json`.
     pub fn from_json(text: &str) -> Result<Self, InvalidFile> {
-        let file: File =
+        let file: BlacklistJson =
             serde_json::from_str(text).map_err(|error| InvalidFile(error.to_string()))?;
         let mut list = Self {
             entries: vec![],
@@ -87,7 +87,7 @@ impl Blacklist {
 
     /// Writes the text of `.agents/terminal.json`.
     pub fn to_json(&self) -> String {
-        let file = File {
+        let file = BlacklistJson {
             entries: self.entries.clone(),
         };
         let mut text = serde_json::to_string_pretty(&file).expect("strings are always JSON");

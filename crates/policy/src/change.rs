@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::rules::glob::{Glob, Split};
+use crate::rules::glob::{Glob, SplitPath};
 use crate::{LayerKind, Reason, Rules, Verdict};
 
 /// Deletions that are applied unasked at the most, where no file says another
@@ -142,7 +142,7 @@ impl ChangeQuestion {
 }
 
 impl CommitPermit {
-    /// Returns the hash of what may be applied.
+    /// Returns the hash of the changes that may be applied.
     pub fn hash(&self) -> &str {
         &self.hash
     }
@@ -172,12 +172,12 @@ pub(crate) struct ChangeRule {
 /// Where a person has `allowed` the command beforehand, only rules and floors
 /// count, and not what presets say about all other changes.
 pub fn judge_changes(rules: &Rules, changes: &[Change], allowed: bool) -> ChangesJudgement {
-    let mut groups: Vec<Group<'_>> = vec![];
+    let mut groups: Vec<RuleChanges<'_>> = vec![];
     for change in changes {
         if let Some((verdict, rule)) = judge(rules, change, allowed) {
             match groups.iter_mut().find(|group| group.is(rule)) {
                 Some(group) => group.count += 1,
-                None => groups.push(Group {
+                None => groups.push(RuleChanges {
                     verdict,
                     rule,
                     first: &change.path,
@@ -188,7 +188,7 @@ pub fn judge_changes(rules: &Rules, changes: &[Change], allowed: bool) -> Change
     }
     groups.sort_by_key(|group| std::cmp::Reverse(group.verdict));
     let mut verdict = groups.first().map_or(Verdict::Auto, |group| group.verdict);
-    let mut reasons: Vec<Reason> = groups.iter().map(Group::reason).collect();
+    let mut reasons: Vec<Reason> = groups.iter().map(RuleChanges::reason).collect();
     if let Some(reason) = too_many(rules, changes) {
         verdict = verdict.max(Verdict::Ask);
         reasons.push(reason);
@@ -199,7 +199,7 @@ pub fn judge_changes(rules: &Rules, changes: &[Change], allowed: bool) -> Change
 /// Returns what is special about a change, if a rule or floor says so.
 pub fn mark(rules: &Rules, change: &Change) -> Option<String> {
     let (verdict, rule) = judge(rules, change, true)?;
-    let group = Group {
+    let group = RuleChanges {
         verdict,
         rule,
         first: &change.path,
@@ -209,7 +209,7 @@ pub fn mark(rules: &Rules, change: &Change) -> Option<String> {
 }
 
 /// Changes that are not simply applied, for one rule.
-struct Group<'a> {
+struct RuleChanges<'a> {
     verdict: Verdict,
     rule: Which<'a>,
     first: &'a str,
@@ -234,7 +234,7 @@ enum Which<'a> {
 }
 
 fn judge<'a>(rules: &'a Rules, change: &Change, allowed: bool) -> Option<(Verdict, Which<'a>)> {
-    let path = Split::new(&change.path);
+    let path = SplitPath::new(&change.path);
     if path.is_root() && matches!(change.kind, ChangeKind::Deleted | ChangeKind::Renamed) {
         return Some((Verdict::Ask, Which::Root));
     }
@@ -248,7 +248,7 @@ fn judge<'a>(rules: &'a Rules, change: &Change, allowed: bool) -> Option<(Verdic
     }
     // There are file systems to which it is all the same.
     let lower = change.path.to_lowercase();
-    let lower = Split::new(&lower);
+    let lower = SplitPath::new(&lower);
     let repository = Repository::around(&change.path);
     let mut outside = change.path.starts_with(['/', '~']);
     let (mut named, mut default) = (false, None);
@@ -299,7 +299,7 @@ fn judge<'a>(rules: &'a Rules, change: &Change, allowed: bool) -> Option<(Verdic
 
 /// The directory of version control that holds a changed file.
 struct Repository<'p> {
-    path: Split<'p>,
+    path: SplitPath<'p>,
     /// Its last name.
     name: &'p str,
 }
@@ -310,7 +310,7 @@ impl<'p> Repository<'p> {
         for name in path.split('/') {
             end += name.len();
             if REPOSITORIES.contains(&name.to_lowercase().as_str()) && end < path.len() {
-                let path = Split::new(&path[..end]);
+                let path = SplitPath::new(&path[..end]);
                 return Some(Self { path, name });
             }
             end += 1;
@@ -364,7 +364,7 @@ impl ChangeRule {
         paths.join(", ")
     }
 
-    fn is_about(&self, change: &Change, path: &Split<'_>) -> bool {
+    fn is_about(&self, change: &Change, path: &SplitPath<'_>) -> bool {
         (self.kinds.is_empty() || self.kinds.contains(&change.kind))
             && self.paths.iter().any(|glob| glob.matches(path))
     }
@@ -375,7 +375,7 @@ impl ChangeRule {
     fn allows(
         &self,
         change: &Change,
-        path: &Split<'_>,
+        path: &SplitPath<'_>,
         repository: Option<&Repository<'_>>,
     ) -> bool {
         let reaches = |glob: &Glob| {
@@ -389,12 +389,12 @@ impl ChangeRule {
     }
 
     pub(crate) fn matches_path(&self, path: &str) -> bool {
-        let path = Split::new(path);
+        let path = SplitPath::new(path);
         self.paths.iter().any(|glob| glob.matches(&path))
     }
 }
 
-impl Group<'_> {
+impl RuleChanges<'_> {
     fn is(&self, rule: Which<'_>) -> bool {
         match (self.rule, rule) {
             (Which::Rule(_, own), Which::Rule(_, other)) => std::ptr::eq(own, other),

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::rules::glob::Bases;
 use crate::rules::pattern::quote;
-use crate::rules::raw::{At, List, RawRule, RawWhat};
+use crate::rules::raw::{At, OneOrMany, RawRule, RawWhat};
 use crate::rules::rule::{Allowance, Rule};
 use crate::rules::{Loader, compile};
 use crate::{LoadError, Part, PartKind, Subject, Tried, Understand, Verdict};
@@ -12,11 +12,11 @@ use crate::{LoadError, Part, PartKind, Subject, Tried, Understand, Verdict};
 /// What a person allowed, as it is kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
-    /// Names it for whoever takes it back.
+    /// Names the grant; a person takes it back by this id.
     pub id: String,
     /// What is allowed.
     pub allows: Allows,
-    /// For whom, and where.
+    /// The agent, sandbox and session that it holds for.
     #[serde(default)]
     pub scope: Scope,
     /// When it ends, in seconds since 1970; none means when it is taken back.
@@ -38,7 +38,8 @@ pub enum Allows {
     Pattern(String),
 }
 
-/// For whom something is allowed; what is left out is anybody, anywhere.
+/// The agent, sandbox and session that a grant holds for; a missing field
+/// matches any.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Scope {
@@ -99,7 +100,7 @@ fn rule(file: &str, pattern: &str, understand: &Understand<'_>) -> Result<Rule, 
         true => loader.parse::<RawRule>().and_then(|raw| raw.auto),
         false => Some(At {
             at: 0,
-            value: RawWhat::Patterns(List::one(pattern.to_owned())),
+            value: RawWhat::Patterns(OneOrMany::one(pattern.to_owned())),
         }),
     };
     let what = raw.and_then(|raw| compile::what(&mut loader, Verdict::Auto, &raw, false));

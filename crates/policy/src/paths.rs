@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use crate::part::{Access, Place, PlaceKind};
-use crate::pattern::{Pattern, WILD, overlap, spelled};
+use crate::pattern::{NamePattern, WILD, overlap, spelled};
 use crate::secret_files;
 
 /// Directories at the root that belong to the system.
@@ -388,7 +388,7 @@ struct SecretNames {
 
 struct SecretName {
     first: &'static str,
-    pattern: Pattern<'static>,
+    pattern: NamePattern<'static>,
     rest: Vec<&'static str>,
     /// Names that the first component stands for.
     examples: Vec<String>,
@@ -420,7 +420,7 @@ impl SecretName {
         examples.dedup();
         Self {
             first,
-            pattern: Pattern::new(first),
+            pattern: NamePattern::new(first),
             rest: parts.collect(),
             examples,
         }
@@ -431,7 +431,7 @@ impl SecretName {
 /// common, so it is only tried against plain examples of the other.
 struct PatternName<'a> {
     part: &'a str,
-    pattern: Pattern<'a>,
+    pattern: NamePattern<'a>,
     is_vague: bool,
     is_ending: bool,
 }
@@ -440,7 +440,7 @@ impl<'a> PatternName<'a> {
     fn new(part: &'a str) -> Self {
         Self {
             part,
-            pattern: Pattern::new(part),
+            pattern: NamePattern::new(part),
             is_vague: is_vague(part),
             is_ending: is_ending(part),
         }

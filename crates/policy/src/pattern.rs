@@ -10,13 +10,13 @@ pub(crate) const WILD: [char; 4] = ['*', '?', '[', UNKNOWN];
 const MAX_SET: usize = 256;
 
 /// A pattern that is compared with many names.
-pub(crate) struct Pattern<'a> {
-    tokens: Vec<Token<'a>>,
+pub(crate) struct NamePattern<'a> {
+    tokens: Vec<NameToken<'a>>,
     /// What is before and after its only `*`, if nothing else in it is special.
     around: Option<(&'a str, &'a str)>,
 }
 
-impl<'a> Pattern<'a> {
+impl<'a> NamePattern<'a> {
     pub(crate) fn new(text: &'a str) -> Self {
         let around = text.split_once('*');
         Self {
@@ -37,12 +37,12 @@ impl<'a> Pattern<'a> {
         loop {
             let letter = rest.clone().next();
             match (self.tokens.get(at), letter) {
-                (Some(Token::Many), _) => {
+                (Some(NameToken::Many), _) => {
                     at += 1;
                     retry = Some((at, rest.clone()));
                     continue;
                 }
-                (Some(token), Some(letter)) if token.meets(&Token::Letter(letter)) => {
+                (Some(token), Some(letter)) if token.meets(&NameToken::Letter(letter)) => {
                     at += 1;
                     rest.next();
                     continue;
@@ -64,25 +64,25 @@ impl<'a> Pattern<'a> {
 pub(crate) fn overlap(a: &str, b: &str) -> bool {
     match (a.contains(WILD), b.contains(WILD)) {
         (false, false) => return a == b,
-        (false, true) => return Pattern::new(b).matches(a),
-        (true, false) => return Pattern::new(a).matches(b),
+        (false, true) => return NamePattern::new(b).matches(a),
+        (true, false) => return NamePattern::new(a).matches(b),
         (true, true) => {}
     }
-    let b: Vec<Token<'_>> = tokens(b).collect();
+    let b: Vec<NameToken<'_>> = tokens(b).collect();
     // Reachable pairs of positions, row by row. There are few rows before none
     // can be reached, however long the pattern is.
     let mut row = vec![false; b.len() + 1];
     row[0] = true;
     for j in 0..b.len() {
-        row[j + 1] = row[j] && b[j] == Token::Many;
+        row[j + 1] = row[j] && b[j] == NameToken::Many;
     }
     let mut next = row.clone();
     for x in tokens(a) {
-        next[0] = row[0] && x == Token::Many;
+        next[0] = row[0] && x == NameToken::Many;
         for (j, y) in b.iter().enumerate() {
             next[j + 1] = match (&x, y) {
-                (Token::Many, _) => row[j + 1] || next[j] || row[j],
-                (_, Token::Many) => next[j] || row[j + 1] || row[j],
+                (NameToken::Many, _) => row[j + 1] || next[j] || row[j],
+                (_, NameToken::Many) => next[j] || row[j + 1] || row[j],
                 _ => row[j] && x.meets(y),
             };
         }
@@ -119,7 +119,7 @@ pub(crate) fn spelled(pattern: &str) -> usize {
 
 /// What one place of a pattern stands for.
 #[derive(PartialEq)]
-enum Token<'a> {
+enum NameToken<'a> {
     Many,
     One,
     /// What is between brackets.
@@ -127,20 +127,19 @@ enum Token<'a> {
     Letter(char),
 }
 
-impl Token<'_> {
+impl NameToken<'_> {
     fn meets(&self, other: &Self) -> bool {
         match (self, other) {
-            (Token::Letter(a), Token::Letter(b)) => a == b,
-            (Token::Set(set), Token::Letter(letter)) | (Token::Letter(letter), Token::Set(set)) => {
-                in_set(set, *letter)
-            }
+            (NameToken::Letter(a), NameToken::Letter(b)) => a == b,
+            (NameToken::Set(set), NameToken::Letter(letter))
+            | (NameToken::Letter(letter), NameToken::Set(set)) => in_set(set, *letter),
             _ => true,
         }
     }
 }
 
 /// Reads a pattern; a `*` after another says nothing new and is left out.
-fn tokens(text: &str) -> impl Iterator<Item = Token<'_>> {
+fn tokens(text: &str) -> impl Iterator<Item = NameToken<'_>> {
     let mut rest = text;
     let last = text.rfind(']').unwrap_or(0);
     std::iter::from_fn(move || {
@@ -150,17 +149,17 @@ fn tokens(text: &str) -> impl Iterator<Item = Token<'_>> {
         Some(match next {
             '*' | UNKNOWN => {
                 rest = rest.trim_start_matches(['*', UNKNOWN]);
-                Token::Many
+                NameToken::Many
             }
-            '?' => Token::One,
+            '?' => NameToken::One,
             '[' if closed => match rest.split_once(']') {
                 Some((set, after)) => {
                     rest = after;
-                    Token::Set(set)
+                    NameToken::Set(set)
                 }
-                None => Token::Letter('['),
+                None => NameToken::Letter('['),
             },
-            letter => Token::Letter(letter),
+            letter => NameToken::Letter(letter),
         })
     })
 }

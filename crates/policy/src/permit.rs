@@ -2,7 +2,7 @@
 
 /// Allows one run of exactly the command that was judged.
 ///
-/// Only this crate makes one, and it cannot be copied. Whoever starts a
+/// Only this crate makes one, and it cannot be copied. Code that starts a
 /// command must take it by value, so that nothing runs unjudged and nothing
 /// runs twice on one permission:
 ///

@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::rules::check::{Allowed, Check};
+use crate::rules::check::{AllowedPrograms, ToolCheck};
 use crate::rules::load;
 use crate::rules::matcher::TextMatcher;
-use crate::rules::rule::What;
+use crate::rules::rule::RuleSubject;
 use crate::{Blacklist, Layer, LayerKind, LoadError, Understand};
 
 /// Which tool's rules and manners apply.
@@ -239,7 +239,7 @@ fn blacklist(list: Blacklist) -> Layer {
     };
     let remedy = "Use a command that does not contain this text; \
                   a person can change the list in .agents/terminal.json.";
-    layer.check(0, "blacklist", remedy, Check::Blacklist(list));
+    layer.check(0, "blacklist", remedy, ToolCheck::Blacklist(list));
     layer
 }
 
@@ -255,16 +255,16 @@ fn multi_user(settings: &Settings) -> Layer {
                 .collect(),
         ),
     };
-    let allowed = Allowed {
+    let allowed = AllowedPrograms {
         admins,
         users: settings.user_allowed_commands.clone(),
     };
-    layer.check(0, "empty", "", Check::Empty);
+    layer.check(0, "empty", "", ToolCheck::Empty);
     layer.check(
         usize::MAX,
         "allowed-commands",
         "Use one of the allowed commands.",
-        Check::Allowed(allowed),
+        ToolCheck::Allowed(allowed),
     );
     layer
 }
@@ -277,13 +277,13 @@ fn bash(settings: &Settings) -> Layer {
             .iter_mut()
             .filter(|rule| rule.name == "blocked-commands")
         {
-            rule.what = What::Text(TextMatcher::Contains(blocked.clone()));
+            rule.what = RuleSubject::Text(TextMatcher::Contains(blocked.clone()));
             rule.about = blocked.join(", ");
         }
     }
     if settings.require_description {
         let remedy = "Say in `description` what the command does.";
-        layer.check(0, "require-description", remedy, Check::Description);
+        layer.check(0, "require-description", remedy, ToolCheck::Description);
     }
     layer
 }

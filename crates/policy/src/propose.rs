@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 
 use crate::grant::{Allows, Grant, Scope};
-use crate::rules::pattern::{Arguments, Program, is_option, quote};
+use crate::rules::pattern::{Arguments, ProgramPattern, is_option, quote};
 use crate::{
     Access, Effect, Facts, Granted, Judgement, Part, PartKind, PlaceKind, Subject, TokenKind,
     Understand, Verdict, tokens,
@@ -59,8 +59,8 @@ fn is_too_long(part: &Part) -> bool {
 }
 
 impl Granted {
-    /// Returns whether a part of a command is what was granted, whoever asks
-    /// for it.
+    /// Returns whether the grant covers a part of a command, regardless of who
+    /// asks.
     pub fn is_about(&self, facts: &Facts, subject: &Subject<'_>) -> bool {
         let bases = subject.bases();
         facts.parts.iter().any(|part| self.covers(part, bases))
@@ -104,7 +104,8 @@ impl Judgement {
     }
 }
 
-/// What is fed to a program is not part of what a pattern is compared with.
+/// Returns why no rule can be proposed for a command with a here-document:
+/// patterns are not compared with the text that a program reads.
 fn here_document(text: &str) -> Option<&'static str> {
     let mut tokens = tokens(text).into_iter();
     let handed = tokens.any(|token| token.kind == TokenKind::Text);
@@ -127,7 +128,7 @@ fn answers(pattern: &str, part: &Part, subject: &Subject<'_>, understand: &Under
 }
 
 fn of_command(part: &Part) -> Vec<Proposal> {
-    let Some(words) = Words::of(part) else {
+    let Some(words) = PartWords::of(part) else {
         return vec![];
     };
     let unknown = part.unknown.is_some();
@@ -154,13 +155,13 @@ fn is_too_wide(part: &Part) -> bool {
 }
 
 /// The words of a part, and what each of them is.
-struct Words<'a> {
+struct PartWords<'a> {
     program: &'a str,
-    rest: Vec<(&'a str, Role)>,
+    rest: Vec<(&'a str, WordRole)>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Role {
+enum WordRole {
     /// An option, or the value of one.
     Option,
     /// A word that says what the program is to do.
@@ -171,7 +172,7 @@ enum Role {
     Other,
 }
 
-impl<'a> Words<'a> {
+impl<'a> PartWords<'a> {
     /// Reads them; none where one is only known when it runs.
     fn of(part: &'a Part) -> Option<Self> {
         let mut words = part.argv.iter().map(Option::as_deref);
@@ -183,13 +184,13 @@ impl<'a> Words<'a> {
             let word = word?;
             // The same word, not only the same text.
             let role = match plain.next_if(|plain| std::ptr::eq(*plain, word)) {
-                None => Role::Option,
+                None => WordRole::Option,
                 Some(_) if leading > 0 => {
                     leading -= 1;
-                    Role::Subcommand
+                    WordRole::Subcommand
                 }
-                Some(_) if part.paths.iter().any(|path| path.written == word) => Role::Path,
-                Some(_) => Role::Other,
+                Some(_) if part.paths.iter().any(|path| path.written == word) => WordRole::Path,
+                Some(_) => WordRole::Other,
             };
             rest.push((word, role));
         }
@@ -197,13 +198,13 @@ impl<'a> Words<'a> {
     }
 
     /// Writes them as a pattern, each as the function has it.
-    fn pattern(&self, write: impl Fn(&str, Role) -> Option<String>) -> String {
+    fn pattern(&self, write: impl Fn(&str, WordRole) -> Option<String>) -> String {
         let rest = { self.rest.iter() }.filter_map(|(word, role)| write(word, *role));
         let words: Vec<String> = std::iter::once(quote(self.program)).chain(rest).collect();
         words.join(" ")
     }
 
-    fn with(&self, role: Role) -> impl Iterator<Item = &str> {
+    fn with(&self, role: WordRole) -> impl Iterator<Item = &str> {
         let rest = self.rest.iter().filter(move |(_, other)| *other == role);
         rest.map(|(word, _)| *word)
     }
@@ -213,8 +214,8 @@ impl<'a> Words<'a> {
         let mut words = vec![name(self.program)];
         for (word, role) in &self.rest {
             match role {
-                Role::Subcommand => words.push(word),
-                Role::Option if options => words.push(word),
+                WordRole::Subcommand => words.push(word),
+                WordRole::Option if options => words.push(word),
                 _ => {}
             }
         }
@@ -226,7 +227,7 @@ fn name(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)
 }
 
-fn exactly(words: &Words<'_>) -> Proposal {
+fn exactly(words: &PartWords<'_>) -> Proposal {
     Proposal {
         pattern: format!("{} $", words.pattern(|word, _| Some(quote(word)))),
         label: "Exactly this command".into(),
@@ -234,14 +235,14 @@ fn exactly(words: &Words<'_>) -> Proposal {
 }
 
 /// The same files, whatever else is said.
-fn same_files(part: &Part, words: &Words<'_>) -> Option<Proposal> {
-    let files: Vec<&str> = words.with(Role::Path).collect();
-    let others = words.with(Role::Other).count();
+fn same_files(part: &Part, words: &PartWords<'_>) -> Option<Proposal> {
+    let files: Vec<&str> = words.with(WordRole::Path).collect();
+    let others = words.with(WordRole::Other).count();
     if files.is_empty() || others == 0 || !part.hosts.is_empty() {
         return None;
     }
     let pattern = words.pattern(|word, role| match role {
-        Role::Other => Some("*".into()),
+        WordRole::Other => Some("*".into()),
         _ => Some(quote(word)),
     });
     Some(Proposal {
@@ -255,13 +256,13 @@ fn same_files(part: &Part, words: &Words<'_>) -> Option<Proposal> {
 }
 
 /// Other files of the same directories.
-fn same_directories(part: &Part, words: &Words<'_>) -> Option<Proposal> {
+fn same_directories(part: &Part, words: &PartWords<'_>) -> Option<Proposal> {
     let mut paths = part.paths.iter();
     if !paths.all(|path| path.place == PlaceKind::Sandbox) {
         return None;
     }
     let mut directories: Vec<&str> = vec![];
-    for file in words.with(Role::Path) {
+    for file in words.with(WordRole::Path) {
         let directory = directory(file)?;
         if !directories.contains(&directory) {
             directories.push(directory);
@@ -271,8 +272,8 @@ fn same_directories(part: &Part, words: &Words<'_>) -> Option<Proposal> {
         return None;
     }
     let pattern = words.pattern(|word, role| match role {
-        Role::Path => Some(format!("{}*", quote(directory(word)?))),
-        Role::Other => Some("*".into()),
+        WordRole::Path => Some(format!("{}*", quote(directory(word)?))),
+        WordRole::Other => Some("*".into()),
         _ => Some(quote(word)),
     });
     Some(Proposal {
@@ -291,7 +292,7 @@ fn directory(path: &str) -> Option<&str> {
 
 /// The same machines, whatever is asked of them.
 fn same_hosts(part: &Part) -> Option<Proposal> {
-    if part.hosts.is_empty() || !part.subcommand.is_empty() || !Program::is_own(part) {
+    if part.hosts.is_empty() || !part.subcommand.is_empty() || !ProgramPattern::is_own(part) {
         return None;
     }
     let mut hosts: Vec<String> = vec![];
@@ -312,15 +313,15 @@ fn same_hosts(part: &Part) -> Option<Proposal> {
 
 /// The program with its subcommand, whatever follows; with its options first,
 /// and without.
-fn any_arguments(part: &Part, words: &Words<'_>) -> Vec<Proposal> {
+fn any_arguments(part: &Part, words: &PartWords<'_>) -> Vec<Proposal> {
     if part.unknown.is_some() {
         return first_word(words).into_iter().collect();
     }
     let label = |options| format!("{} with any arguments", words.head(options));
     let pattern = |options: bool| {
         words.pattern(|word, role| match role {
-            Role::Subcommand => Some(quote(word)),
-            Role::Option if options => Some(quote(word)),
+            WordRole::Subcommand => Some(quote(word)),
+            WordRole::Option if options => Some(quote(word)),
             _ => None,
         })
     };
@@ -328,7 +329,7 @@ fn any_arguments(part: &Part, words: &Words<'_>) -> Vec<Proposal> {
         pattern: format!("{} *", pattern(options)),
         label: label(options),
     };
-    let has_options = words.with(Role::Option).next().is_some();
+    let has_options = words.with(WordRole::Option).next().is_some();
     let has_values = { part.options.iter() }.any(|option| option.value.is_some());
     match has_options && !has_values {
         true => vec![bare(true), bare(false)],
@@ -338,7 +339,7 @@ fn any_arguments(part: &Part, words: &Words<'_>) -> Vec<Proposal> {
 
 /// What is not known is compared word by word, and the first often says what
 /// it is about.
-fn first_word(words: &Words<'_>) -> Option<Proposal> {
+fn first_word(words: &PartWords<'_>) -> Option<Proposal> {
     let (first, _) = words.rest.first()?;
     if is_option(first) || words.rest.len() < 2 {
         return None;

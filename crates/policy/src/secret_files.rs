@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use crate::rules::glob::{Glob, Split, Word};
+use crate::rules::glob::{Glob, SplitPath, WordPattern};
 
 /// The built-in list. A later pattern overrides an earlier one, and `!` makes
 /// an exception. A pattern without a slash is about names at any depth, one
@@ -176,12 +176,12 @@ pub const SECRET_FILES: &[&str] = &[
 /// A compiled list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SecretFiles {
-    patterns: Vec<Pattern>,
+    patterns: Vec<SecretPattern>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Pattern {
-    what: What,
+struct SecretPattern {
+    what: SecretMatcher,
     /// It makes an exception.
     except: bool,
     /// It is about directories.
@@ -189,9 +189,9 @@ struct Pattern {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum What {
+enum SecretMatcher {
     /// A name at any depth. Most are, and comparing one is cheap.
-    Name(Word),
+    Name(WordPattern),
     Path(Glob),
 }
 
@@ -200,7 +200,7 @@ impl SecretFiles {
     /// wrong.
     pub fn new<'a>(more: impl IntoIterator<Item = &'a str>) -> Result<Self, String> {
         let all = SECRET_FILES.iter().copied().chain(more);
-        let patterns = all.map(Pattern::new).collect::<Result<_, _>>()?;
+        let patterns = all.map(SecretPattern::new).collect::<Result<_, _>>()?;
         Ok(Self { patterns })
     }
 
@@ -209,10 +209,10 @@ impl SecretFiles {
     pub fn has(&self, path: &str, is_directory: bool) -> bool {
         let path = &*lower(path);
         let name = path.rsplit('/').next().unwrap_or(path);
-        let about = |pattern: &&Pattern| pattern.is_about(name, path, is_directory);
+        let about = |pattern: &&SecretPattern| pattern.is_about(name, path, is_directory);
         // Nearly all paths are on no list, and need not be compared with the
         // exceptions.
-        let listed = |pattern: &&Pattern| !pattern.except && about(pattern);
+        let listed = |pattern: &&SecretPattern| !pattern.except && about(pattern);
         if !self.patterns.iter().any(|pattern| listed(&pattern)) {
             return false;
         }
@@ -221,7 +221,7 @@ impl SecretFiles {
     }
 }
 
-impl Pattern {
+impl SecretPattern {
     fn new(written: &str) -> Result<Self, String> {
         let (except, rest) = match written.strip_prefix('!') {
             Some(rest) => (true, rest),
@@ -240,10 +240,10 @@ impl Pattern {
         let rest = &*lower(rest);
         let what = match rest {
             _ if !rest.contains(['/', '?', '[', '{']) && rest != "**" => {
-                What::Name(Word::new(rest))
+                SecretMatcher::Name(WordPattern::new(rest))
             }
-            _ if rest.contains('/') || rest == "**" => What::Path(Glob::new(rest)?),
-            _ => What::Path(Glob::new(&format!("**/{rest}"))?),
+            _ if rest.contains('/') || rest == "**" => SecretMatcher::Path(Glob::new(rest)?),
+            _ => SecretMatcher::Path(Glob::new(&format!("**/{rest}"))?),
         };
         Ok(Self {
             what,
@@ -257,13 +257,13 @@ impl Pattern {
         // round; `!**` is about everything.
         let kind = self.directory == is_directory || self.is_everything();
         kind && match &self.what {
-            What::Name(word) => word.matches(name),
-            What::Path(glob) => glob.matches(&Split::new(path)),
+            SecretMatcher::Name(word) => word.matches(name),
+            SecretMatcher::Path(glob) => glob.matches(&SplitPath::new(path)),
         }
     }
 
     fn is_everything(&self) -> bool {
-        matches!(&self.what, What::Path(glob) if glob.is_everything())
+        matches!(&self.what, SecretMatcher::Path(glob) if glob.is_everything())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use weighlock_shell::{
-    Command, Dialect, Kind, Mark, Piece, Redirect, Simple, Span, Visit, Word, parse,
+    Command, CommandKind, Dialect, MarkKind, Piece, Redirect, Simple, Span, Visit, Word, parse,
 };
 
 /// A piece of a command's text.
@@ -51,9 +51,9 @@ pub fn tokens(text: &str) -> Vec<Token> {
         found.add(
             *span,
             match mark {
-                Mark::Operator => TokenKind::Operator,
-                Mark::Keyword => TokenKind::Keyword,
-                Mark::Comment => TokenKind::Comment,
+                MarkKind::Operator => TokenKind::Operator,
+                MarkKind::Keyword => TokenKind::Keyword,
+                MarkKind::Comment => TokenKind::Comment,
             },
         );
     }
@@ -107,13 +107,13 @@ impl Visit for Tokens {
             self.add(redirection.target.span, kind);
         }
         match &command.kind {
-            Kind::Simple(simple) => self.simple(simple),
-            Kind::For { words, .. } => self.arguments(words.iter().flatten()),
-            Kind::Case { word, arms } => {
+            CommandKind::Simple(simple) => self.simple(simple),
+            CommandKind::For { words, .. } => self.arguments(words.iter().flatten()),
+            CommandKind::Case { word, arms } => {
                 let patterns = arms.iter().flat_map(|arm| &arm.patterns);
                 self.arguments(patterns.chain([word]));
             }
-            Kind::Test(words) => self.arguments(words),
+            CommandKind::Test(words) => self.arguments(words),
             _ => {}
         }
         command.inside(self);

@@ -137,8 +137,8 @@ impl Judgement {
         }
     }
 
-    /// Makes a question of what could run unasked. The other way round there is
-    /// none.
+    /// Turns an automatic verdict into a question. There is no method for the
+    /// other way round.
     pub fn ask_first(&mut self, reason: Reason) {
         if self.right.verdict == Verdict::Auto {
             self.verdict = Verdict::Ask;

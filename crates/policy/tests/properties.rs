@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use common::{Line, report, verdict};
 use weighlock_policy::Verdict;
-use weighlock_shell::{Dialect, Kind, List, Span, Word, parse};
+use weighlock_shell::{CommandKind, Dialect, List, Span, Word, parse};
 
 /// As many as take a few seconds without optimisation.
 const DRAWS: usize = 2_000;
@@ -301,7 +301,7 @@ fn is_one_program(line: &str) -> bool {
     let [stage] = item.pipeline.stages.as_slice() else {
         return false;
     };
-    let Kind::Simple(simple) = &stage.kind else {
+    let CommandKind::Simple(simple) = &stage.kind else {
         return false;
     };
     let name = simple.words.first().and_then(Word::literal);
@@ -371,8 +371,8 @@ fn literal_words(line: &str) -> Vec<Literal> {
 fn collect(list: &List, words: &mut Vec<Word>) {
     for stage in list.items.iter().flat_map(|item| &item.pipeline.stages) {
         match &stage.kind {
-            Kind::Simple(simple) => words.extend(simple.words.iter().cloned()),
-            Kind::Group(list) | Kind::Subshell(list) => collect(list, words),
+            CommandKind::Simple(simple) => words.extend(simple.words.iter().cloned()),
+            CommandKind::Group(list) | CommandKind::Subshell(list) => collect(list, words),
             _ => {}
         }
     }

@@ -1,8 +1,8 @@
 //! The terminal emulator, with its memory bounded and a few rules put right.
 //!
-//! Stands between the parser and [`Term`]: most of what a program asks for is
-//! passed on as it is. What `Term` keeps to itself and a snapshot needs (tab
-//! stops, margins, titles) is kept here.
+//! Stands between the parser and [`Term`]: most requests of a program are
+//! passed on as they are. State that `Term` does not expose and a snapshot
+//! needs (tab stops, margins, titles) is kept here.
 
 use std::ops::Range;
 
@@ -44,7 +44,7 @@ const MOST_CELLS: usize = 2_000_000;
 
 const HALVES: Flags = Flags::WIDE_CHAR.union(Flags::WIDE_CHAR_SPACER);
 
-/// What a program that asks for pixels is told a cell has.
+/// The size of a cell that a program gets when it asks for pixels.
 const CELL_WIDTH: usize = 8;
 const CELL_HEIGHT: usize = 16;
 

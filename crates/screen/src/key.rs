@@ -8,29 +8,31 @@ use crate::view::Modes;
 /// and `S-` in front, as in `C-c`, `M-x`, `C-Left`. There is nothing for a
 /// name that no key has, nor for a combination that terminals cannot send.
 pub fn key(name: &str, modes: &Modes) -> Option<Vec<u8>> {
-    let (held, name) = Held::split(name);
+    let (held, name) = Modifiers::split(name);
     let mut letters = name.chars();
     if let (Some(letter), None) = (letters.next(), letters.next()) {
         return character(letter, held);
     }
     match named(&name.to_ascii_lowercase())? {
-        Key::Byte(byte) => control(byte, held),
-        Key::Letter(letter) => Some(sequence(letter, held, modes.application_cursor)),
-        Key::Function(letter) => Some(sequence(letter, held, true)),
-        Key::Number(number) => Some(tilde(number, held)),
-        Key::BackTab => (held == Held::default() || held == Held::SHIFT).then(|| b"\x1b[Z".into()),
+        KeyCode::Byte(byte) => control(byte, held),
+        KeyCode::Letter(letter) => Some(sequence(letter, held, modes.application_cursor)),
+        KeyCode::Function(letter) => Some(sequence(letter, held, true)),
+        KeyCode::Number(number) => Some(tilde(number, held)),
+        KeyCode::BackTab => {
+            (held == Modifiers::default() || held == Modifiers::SHIFT).then(|| b"\x1b[Z".into())
+        }
     }
 }
 
 /// The keys held down with another.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Held {
+struct Modifiers {
     shift: bool,
     alt: bool,
     control: bool,
 }
 
-impl Held {
+impl Modifiers {
     const SHIFT: Self = Self {
         shift: true,
         alt: false,
@@ -60,7 +62,7 @@ impl Held {
     }
 }
 
-enum Key {
+enum KeyCode {
     /// Sent as this one byte.
     Byte(u8),
     /// Ends in this letter, and depends on the cursor mode.
@@ -72,41 +74,41 @@ enum Key {
     BackTab,
 }
 
-fn named(name: &str) -> Option<Key> {
+fn named(name: &str) -> Option<KeyCode> {
     Some(match name {
-        "enter" => Key::Byte(b'\r'),
-        "tab" => Key::Byte(b'\t'),
-        "btab" => Key::BackTab,
-        "esc" | "escape" => Key::Byte(0x1B),
-        "space" => Key::Byte(b' '),
-        "bspace" | "backspace" => Key::Byte(0x7F),
-        "up" => Key::Letter(b'A'),
-        "down" => Key::Letter(b'B'),
-        "right" => Key::Letter(b'C'),
-        "left" => Key::Letter(b'D'),
-        "home" => Key::Letter(b'H'),
-        "end" => Key::Letter(b'F'),
-        "insert" | "ic" => Key::Number(2),
-        "delete" | "dc" => Key::Number(3),
-        "pageup" | "pgup" | "ppage" => Key::Number(5),
-        "pagedown" | "pgdn" | "npage" => Key::Number(6),
-        "f1" => Key::Function(b'P'),
-        "f2" => Key::Function(b'Q'),
-        "f3" => Key::Function(b'R'),
-        "f4" => Key::Function(b'S'),
-        "f5" => Key::Number(15),
-        "f6" => Key::Number(17),
-        "f7" => Key::Number(18),
-        "f8" => Key::Number(19),
-        "f9" => Key::Number(20),
-        "f10" => Key::Number(21),
-        "f11" => Key::Number(23),
-        "f12" => Key::Number(24),
+        "enter" => KeyCode::Byte(b'\r'),
+        "tab" => KeyCode::Byte(b'\t'),
+        "btab" => KeyCode::BackTab,
+        "esc" | "escape" => KeyCode::Byte(0x1B),
+        "space" => KeyCode::Byte(b' '),
+        "bspace" | "backspace" => KeyCode::Byte(0x7F),
+        "up" => KeyCode::Letter(b'A'),
+        "down" => KeyCode::Letter(b'B'),
+        "right" => KeyCode::Letter(b'C'),
+        "left" => KeyCode::Letter(b'D'),
+        "home" => KeyCode::Letter(b'H'),
+        "end" => KeyCode::Letter(b'F'),
+        "insert" | "ic" => KeyCode::Number(2),
+        "delete" | "dc" => KeyCode::Number(3),
+        "pageup" | "pgup" | "ppage" => KeyCode::Number(5),
+        "pagedown" | "pgdn" | "npage" => KeyCode::Number(6),
+        "f1" => KeyCode::Function(b'P'),
+        "f2" => KeyCode::Function(b'Q'),
+        "f3" => KeyCode::Function(b'R'),
+        "f4" => KeyCode::Function(b'S'),
+        "f5" => KeyCode::Number(15),
+        "f6" => KeyCode::Number(17),
+        "f7" => KeyCode::Number(18),
+        "f8" => KeyCode::Number(19),
+        "f9" => KeyCode::Number(20),
+        "f10" => KeyCode::Number(21),
+        "f11" => KeyCode::Number(23),
+        "f12" => KeyCode::Number(24),
         _ => return None,
     })
 }
 
-fn character(letter: char, held: Held) -> Option<Vec<u8>> {
+fn character(letter: char, held: Modifiers) -> Option<Vec<u8>> {
     if letter.is_control() || (held.shift && (held.control || !letter.is_ascii_alphabetic())) {
         return None;
     }
@@ -127,7 +129,7 @@ fn controlled(letter: char) -> Option<u8> {
     }
 }
 
-fn control(byte: u8, held: Held) -> Option<Vec<u8>> {
+fn control(byte: u8, held: Modifiers) -> Option<Vec<u8>> {
     match (byte, held.control, held.shift) {
         (_, false, false) => Some(with_alt(&[byte], held)),
         (b'\t', false, true) if !held.alt => Some(b"\x1b[Z".into()),
@@ -137,12 +139,12 @@ fn control(byte: u8, held: Held) -> Option<Vec<u8>> {
     }
 }
 
-fn with_alt(bytes: &[u8], held: Held) -> Vec<u8> {
+fn with_alt(bytes: &[u8], held: Modifiers) -> Vec<u8> {
     let escape: &[u8] = if held.alt { b"\x1b" } else { b"" };
     [escape, bytes].concat()
 }
 
-fn sequence(letter: u8, held: Held, application: bool) -> Vec<u8> {
+fn sequence(letter: u8, held: Modifiers, application: bool) -> Vec<u8> {
     match held.number() {
         1 if application => vec![0x1B, b'O', letter],
         1 => vec![0x1B, b'[', letter],
@@ -150,7 +152,7 @@ fn sequence(letter: u8, held: Held, application: bool) -> Vec<u8> {
     }
 }
 
-fn tilde(key: u8, held: Held) -> Vec<u8> {
+fn tilde(key: u8, held: Modifiers) -> Vec<u8> {
     match held.number() {
         1 => format!("\x1b[{key}~").into_bytes(),
         number => format!("\x1b[{key};{number}~").into_bytes(),

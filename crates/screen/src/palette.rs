@@ -1,4 +1,4 @@
-//! The colours a program is told when it asks for them.
+//! The colours that the terminal reports to programs.
 
 use alacritty_terminal::vte::ansi::{NamedColor, Rgb};
 

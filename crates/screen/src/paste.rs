@@ -10,7 +10,7 @@ const SHORT_END: &str = "\u{9b}201~";
 
 /// Returns what to send to a program to paste a text.
 ///
-/// A program that asked for it is told where the text begins and ends, and
+/// With bracketed paste on, the text is sent between start and end marks, and
 /// nothing within the text can end it early.
 pub fn paste(text: &str, modes: &Modes) -> Vec<u8> {
     let text = text.replace("\r\n", "\r").replace('\n', "\r");

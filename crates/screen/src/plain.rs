@@ -12,7 +12,7 @@ use alacritty_terminal::vte::{Params, Parser, Perform};
 
 use crate::characters::Characters;
 use crate::strings::Strings;
-use line::Line;
+use line::TextLine;
 
 /// Returns the text of output that is not of a full-screen program.
 pub fn plain(bytes: &[u8]) -> String {
@@ -29,7 +29,7 @@ pub struct Plain {
     characters: Characters,
     strings: Strings,
     parser: Parser,
-    page: Page,
+    page: EditableLines,
 }
 
 impl Plain {
@@ -99,8 +99,8 @@ const LINE_COLUMNS: usize = 1 << 16;
 const BLANKS_PER_BYTE: usize = 16;
 
 /// The lines that can still be drawn over.
-struct Page {
-    lines: VecDeque<Line>,
+struct EditableLines {
+    lines: VecDeque<TextLine>,
     row: usize,
     column: usize,
     /// Columns of all lines but the one that is written to.
@@ -111,14 +111,14 @@ struct Page {
     done: String,
     /// Where its lines end, and their numbers.
     ends: Vec<(usize, u64)>,
-    /// The number of what is written now.
+    /// The number of the piece of output that is being written.
     number: u64,
 }
 
-impl Default for Page {
+impl Default for EditableLines {
     fn default() -> Self {
         Self {
-            lines: VecDeque::from([Line::default()]),
+            lines: VecDeque::from([TextLine::default()]),
             row: 0,
             column: 0,
             columns: 0,
@@ -130,8 +130,8 @@ impl Default for Page {
     }
 }
 
-impl Page {
-    fn line(&mut self) -> &mut Line {
+impl EditableLines {
+    fn line(&mut self) -> &mut TextLine {
         &mut self.lines[self.row]
     }
 
@@ -141,7 +141,7 @@ impl Page {
         self.column = 0;
         if self.row == self.lines.len() {
             self.columns += self.lines[self.row - 1].len();
-            self.lines.push_back(Line::numbered(self.number));
+            self.lines.push_back(TextLine::numbered(self.number));
             while self.lines.len() > LINES || self.columns > COLUMNS {
                 self.settle_first();
             }
@@ -185,7 +185,7 @@ impl Page {
 
     /// Leaves the page as it is and begins another below it.
     fn new_page(&mut self) {
-        while self.lines.len() > 1 && self.lines.back().is_some_and(Line::is_empty) {
+        while self.lines.len() > 1 && self.lines.back().is_some_and(TextLine::is_empty) {
             self.lines.pop_back();
         }
         if self.lines.back().is_some_and(|line| !line.is_empty()) {
@@ -200,7 +200,7 @@ impl Page {
     fn go_to_row(&mut self, row: usize) {
         while row.min(LINES - 1) >= self.lines.len() && self.spare > 0 {
             self.spare -= 1;
-            self.lines.push_back(Line::numbered(self.number));
+            self.lines.push_back(TextLine::numbered(self.number));
         }
         self.row = row.min(self.lines.len() - 1);
     }
@@ -210,11 +210,11 @@ impl Page {
         self.line().truncate(column);
         self.lines.truncate(self.row + 1);
         // The one written to is the last again, and does not count.
-        self.columns = self.lines.iter().map(Line::len).sum::<usize>() - self.line().len();
+        self.columns = self.lines.iter().map(TextLine::len).sum::<usize>() - self.line().len();
     }
 }
 
-impl Perform for Page {
+impl Perform for EditableLines {
     fn print(&mut self, letter: char) {
         let (row, column) = (self.row, self.column);
         let missing = column.saturating_sub(self.lines[row].len());

@@ -11,11 +11,11 @@ mod tests;
 use unicode_properties::{GeneralCategory, UnicodeEmoji, UnicodeGeneralCategory};
 use unicode_script::{Script, UnicodeScript};
 
-use class::{Class, class, is_mark, is_word};
+use class::{CharClass, class, is_mark, is_word};
 
 /// How strictly a text is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Manner {
+enum Strictness {
     /// It is run: nothing in it may pass for ASCII.
     Command,
     /// It names things: what a command does, paths, names, reasons.
@@ -27,13 +27,13 @@ enum Manner {
 /// Makes text safe to show: what is invisible, moves the cursor, reorders text
 /// or passes for another letter appears as its code. Newlines stay.
 pub fn safe_text(text: &str) -> String {
-    coded(text, Manner::Names)
+    coded(text, Strictness::Names)
 }
 
 /// Makes sentences and output safe to show. Punctuation and words of other
 /// languages stay, unless they are mixed into Latin words.
 pub fn safe_prose(text: &str) -> String {
-    coded(text, Manner::Prose)
+    coded(text, Strictness::Prose)
 }
 
 /// Makes a command safe to show. Tabs and spaces at the end of a line, which
@@ -43,7 +43,7 @@ pub fn safe_command(text: &str) -> String {
         let kept = line.trim_end_matches(' ');
         let spaces = "·".repeat(line.len() - kept.len());
         let parts: Vec<String> = { kept.split('\t') }
-            .map(|part| coded(part, Manner::Command))
+            .map(|part| coded(part, Strictness::Command))
             .collect();
         parts.join("⇥") + &spaces
     });
@@ -54,13 +54,13 @@ pub fn safe_command(text: &str) -> String {
 /// they are. Typographic quotes are shown as codes, but not counted.
 pub fn hidden_characters(text: &str) -> usize {
     let mut count = 0;
-    each(text, Manner::Names, |c, hidden| {
+    each(text, Strictness::Names, |c, hidden| {
         count += usize::from(hidden && c != '\t');
     });
     count
 }
 
-fn coded(text: &str, manner: Manner) -> String {
+fn coded(text: &str, manner: Strictness) -> String {
     let mut shown = String::with_capacity(text.len());
     each(text, manner, |c, hidden| match hidden {
         true => shown.push_str(&format!("⟦U+{:04X}⟧", u32::from(c))),
@@ -70,7 +70,7 @@ fn coded(text: &str, manner: Manner) -> String {
 }
 
 /// Goes through a text; tells of each character whether it is shown as its code.
-fn each(text: &str, manner: Manner, mut with: impl FnMut(char, bool)) {
+fn each(text: &str, manner: Strictness, mut with: impl FnMut(char, bool)) {
     if text.is_ascii() {
         return text
             .chars()
@@ -96,7 +96,7 @@ fn each(text: &str, manner: Manner, mut with: impl FnMut(char, bool)) {
 
 /// What the word that a character stands in tells about it.
 struct Nature {
-    manner: Manner,
+    manner: Strictness,
     is_host: bool,
     /// It has Latin letters; in prose, ASCII ones.
     is_latin: bool,
@@ -107,16 +107,16 @@ struct Nature {
 }
 
 impl Nature {
-    fn of(word: &[char], is_host: bool, manner: Manner) -> Self {
+    fn of(word: &[char], is_host: bool, manner: Strictness) -> Self {
         let is_ascii = word.iter().all(char::is_ascii);
         let has_ascii = word.iter().any(char::is_ascii_alphabetic);
         let is_latin = match manner {
-            Manner::Prose => has_ascii,
+            Strictness::Prose => has_ascii,
             _ => has_ascii || !is_ascii && word.iter().any(|c| c.script() == Script::Latin),
         };
-        let looks = manner != Manner::Prose || has_ascii;
+        let looks = manner != Strictness::Prose || has_ascii;
         let own =
-            |&c: &char| !c.is_ascii() && is_word(c) && !is_mark(c) && class(c) == Class::Plain;
+            |&c: &char| !c.is_ascii() && is_word(c) && !is_mark(c) && class(c) == CharClass::Plain;
         Self {
             manner,
             is_host,
@@ -128,15 +128,15 @@ impl Nature {
 
     /// Whether a character of this word is shown as its code.
     fn hides(&self, c: char) -> bool {
-        let is_prose = self.manner == Manner::Prose;
+        let is_prose = self.manner == Strictness::Prose;
         match class(c) {
-            Class::Nowhere => true,
-            Class::InProse => !is_prose || self.is_foreign(c),
-            Class::NotInCommands => self.manner == Manner::Command,
-            Class::Plain => self.is_foreign(c),
+            CharClass::Nowhere => true,
+            CharClass::InProse => !is_prose || self.is_foreign(c),
+            CharClass::NotInCommands => self.manner == Strictness::Command,
+            CharClass::Plain => self.is_foreign(c),
             // Also what all scripts share.
-            Class::InOwnScript if fits(c, Script::Latin) => !is_prose || self.is_host,
-            Class::InOwnScript => self.is_latin || self.is_mixed || !is_prose && !self.is_own,
+            CharClass::InOwnScript if fits(c, Script::Latin) => !is_prose || self.is_host,
+            CharClass::InOwnScript => self.is_latin || self.is_mixed || !is_prose && !self.is_own,
         }
     }
 
@@ -192,7 +192,7 @@ fn fits(c: char, script: Script) -> bool {
 }
 
 /// A part of a text: a word, or a character between words.
-struct Word {
+struct TextPart {
     from: usize,
     to: usize,
     is_host: bool,
@@ -200,11 +200,11 @@ struct Word {
 
 /// Takes a text apart into words. The name of a host stays whole: its last part
 /// is Latin in most, and all before it may pass for Latin.
-fn words(chars: &[char]) -> Vec<Word> {
+fn words(chars: &[char]) -> Vec<TextPart> {
     let (mut words, mut from, mut is_host) = (vec![], 0, false);
-    let push = |words: &mut Vec<Word>, from, to, is_host| {
+    let push = |words: &mut Vec<TextPart>, from, to, is_host| {
         if from < to {
-            words.push(Word { from, to, is_host });
+            words.push(TextPart { from, to, is_host });
         }
     };
     for (at, &c) in chars.iter().enumerate() {

@@ -13,7 +13,7 @@ use crate::repeats;
 use crate::size::Size;
 use crate::snapshot;
 use crate::strings::Strings;
-use crate::unfinished::Unfinished;
+use crate::unfinished::UnfinishedOutput;
 use crate::view::View;
 
 /// What a terminal shows, and what it showed before.
@@ -21,7 +21,7 @@ pub struct Screen {
     size: Size,
     characters: Characters,
     strings: Strings,
-    unfinished: Unfinished,
+    unfinished: UnfinishedOutput,
     parser: Processor<Never>,
     emulator: Emulator,
 }
@@ -34,7 +34,7 @@ impl Screen {
             size,
             characters: Characters::default(),
             strings: Strings::default(),
-            unfinished: Unfinished::default(),
+            unfinished: UnfinishedOutput::default(),
             parser: Processor::new(),
             emulator: Emulator::new(size, scrollback_lines),
         }
@@ -70,14 +70,15 @@ impl Screen {
         self.emulator.term.mode().contains(TermMode::ALT_SCREEN)
     }
 
-    /// Returns the last lines of what was written, up to the end of the
-    /// screen; on the alternate screen, which keeps none, only those shown.
+    /// Returns the last lines of the scrollback and the screen; on the
+    /// alternate screen, which keeps no scrollback, only those shown.
     pub fn history(&self, last: usize) -> Vec<String> {
         history::lines(self.emulator.term.grid(), last)
     }
 
     /// Returns each row as text in its colours, no wider than so many columns.
-    /// Whoever draws it on another terminal goes to its beginning first.
+    /// A caller that draws a row on another terminal moves to its beginning
+    /// first.
     pub fn drawn(&self, columns: usize) -> Vec<String> {
         snapshot::rows(&self.emulator, columns)
     }
@@ -88,9 +89,9 @@ impl Screen {
         snapshot::take(&mut self.emulator, scrollback_lines)
     }
 
-    /// Returns what the program has begun to write and not ended: half of a
-    /// sequence, and half of a character. Whoever goes on from a snapshot
-    /// begins with these.
+    /// Returns the unfinished end of the output: half of a sequence, and half
+    /// of a character. A reader that continues from a snapshot begins with
+    /// these.
     pub fn unfinished(&self) -> [&[u8]; 2] {
         [self.unfinished.bytes(), self.characters.open()]
     }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// The columns and rows of a screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "Raw")]
+#[serde(try_from = "RawSize")]
 pub struct Size {
     columns: u16,
     rows: u16,
@@ -45,15 +45,15 @@ impl Size {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Raw {
+struct RawSize {
     columns: u16,
     rows: u16,
 }
 
-impl TryFrom<Raw> for Size {
+impl TryFrom<RawSize> for Size {
     type Error = SizeError;
 
-    fn try_from(raw: Raw) -> Result<Self, SizeError> {
+    fn try_from(raw: RawSize) -> Result<Self, SizeError> {
         Self::new(raw.columns, raw.rows)
     }
 }

@@ -13,7 +13,7 @@ use alacritty_terminal::vte::ansi::{CharsetIndex, CursorShape, NamedColor, Stand
 
 use crate::emulator::Emulator;
 use crate::glyph::{self, Glyph};
-use crate::style::Style;
+use crate::style::CellStyle;
 use crate::tabs::Tabs;
 
 /// Returns the bytes; up to so many of the lines above the screen are added.
@@ -59,7 +59,7 @@ pub(crate) fn rows(emulator: &Emulator, columns: usize) -> Vec<String> {
                     drawing.glyph(&glyph);
                 }
             }
-            drawing.set_style(Style::default());
+            drawing.set_style(CellStyle::default());
             drawing.out
         })
         .collect()
@@ -69,7 +69,7 @@ pub(crate) fn rows(emulator: &Emulator, columns: usize) -> Vec<String> {
 #[derive(Default)]
 struct Drawing {
     out: String,
-    style: Style,
+    style: CellStyle,
     /// Some character set was changed.
     charsets: bool,
 }
@@ -167,11 +167,11 @@ impl Drawing {
             if glyph::goes_on(grid, line) {
                 self.go_on(grid, line);
             } else if Some(row) != last {
-                self.set_style(Style::default());
+                self.set_style(CellStyle::default());
                 self.out.push_str("\r\n");
             }
         }
-        self.set_style(Style::default());
+        self.set_style(CellStyle::default());
     }
 
     fn row(&mut self, grid: &Grid<Cell>, line: Line) {
@@ -197,13 +197,13 @@ impl Drawing {
         if columns >= SHORT_GAP {
             self.add(format_args!("\x1b[{columns}C"));
         } else if columns > 0 {
-            self.set_style(Style::default());
+            self.set_style(CellStyle::default());
             self.out.extend(std::iter::repeat_n(' ', columns));
         }
     }
 
     fn glyph(&mut self, glyph: &Glyph) {
-        self.set_style(Style::of(glyph.cell));
+        self.set_style(CellStyle::of(glyph.cell));
         self.out.push(glyph.letter);
         self.out.extend(glyph.marks);
     }
@@ -212,17 +212,17 @@ impl Drawing {
     /// row is then drawn from its beginning, over a blank one.
     fn go_on(&mut self, grid: &Grid<Cell>, line: Line) {
         if glyph::makes_room(grid, line) {
-            self.set_style(Style::of(&grid[line][grid.last_column()]));
+            self.set_style(CellStyle::of(&grid[line][grid.last_column()]));
             self.out.push(glyph::glyph(&grid[line + 1], 0).letter);
         } else {
-            self.set_style(Style::default());
+            self.set_style(CellStyle::default());
             self.out.push(' ');
         }
-        self.set_style(Style::default());
+        self.set_style(CellStyle::default());
         self.out.push_str("\r\x1b[K");
     }
 
-    fn set_style(&mut self, style: Style) {
+    fn set_style(&mut self, style: CellStyle) {
         if style != self.style {
             style.write(&mut self.out);
             self.style = style;
@@ -239,7 +239,7 @@ impl Drawing {
         if cursor.input_needs_wrap && cursor.point.column == grid.last_column() {
             self.fill_line(grid, cursor.point.line, row);
         }
-        self.set_style(Style::of(&cursor.template));
+        self.set_style(CellStyle::of(&cursor.template));
         for (index, name) in CHARSETS {
             if cursor.charsets[index] != StandardCharset::Ascii {
                 self.add(format_args!("\x1b{name}0"));
@@ -267,7 +267,7 @@ impl Drawing {
 
     /// Goes back to ordinary characters in the ordinary style.
     fn plain_text(&mut self) {
-        self.set_style(Style::default());
+        self.set_style(CellStyle::default());
         if std::mem::take(&mut self.charsets) {
             self.out.push_str("\x1b(B\x1b)B\x1b*B\x1b+B");
         }
@@ -331,5 +331,7 @@ fn needs_drawing(grid: &Grid<Cell>, line: Line) -> bool {
 }
 
 fn is_blank(glyph: &Glyph) -> bool {
-    glyph.letter == ' ' && glyph.marks.is_empty() && Style::of(glyph.cell) == Style::default()
+    glyph.letter == ' '
+        && glyph.marks.is_empty()
+        && CellStyle::of(glyph.cell) == CellStyle::default()
 }

@@ -9,11 +9,11 @@ const MOST_BYTES: usize = 4096;
 
 #[derive(Debug, Default)]
 pub(crate) struct Strings {
-    state: State,
+    state: StringState,
 }
 
 #[derive(Debug, Default, Clone, Copy)]
-enum State {
+enum StringState {
     #[default]
     Text,
     Escape,
@@ -34,18 +34,18 @@ impl Strings {
         let mut from = 0;
         while from < rest.len() {
             match self.state {
-                State::Text => match memchr::memchr(ESCAPE, &rest[from..]) {
+                StringState::Text => match memchr::memchr(ESCAPE, &rest[from..]) {
                     Some(at) => {
                         from += at + 1;
-                        self.state = State::Escape;
+                        self.state = StringState::Escape;
                     }
                     None => from = rest.len(),
                 },
-                State::Escape => {
+                StringState::Escape => {
                     self.state = after_escape(rest[from]);
                     from += 1;
                 }
-                State::String(length) => {
+                StringState::String(length) => {
                     let run = run_length(&rest[from..]);
                     let kept = run.min(MOST_BYTES - length);
                     if kept < run {
@@ -55,12 +55,12 @@ impl Strings {
                     } else {
                         from += run;
                     }
-                    self.state = State::String(length + kept);
+                    self.state = StringState::String(length + kept);
                     if let Some(&end) = rest.get(from) {
                         self.state = if end == ESCAPE {
-                            State::Escape
+                            StringState::Escape
                         } else {
-                            State::Text
+                            StringState::Text
                         };
                         from += 1;
                     }
@@ -79,13 +79,13 @@ fn run_length(bytes: &[u8]) -> usize {
         .unwrap_or(bytes.len())
 }
 
-fn after_escape(byte: u8) -> State {
+fn after_escape(byte: u8) -> StringState {
     match byte {
-        b']' => State::String(0),
-        CANCEL | SUBSTITUTE => State::Text,
+        b']' => StringState::String(0),
+        CANCEL | SUBSTITUTE => StringState::Text,
         // Controls are carried out, and the sequence goes on.
-        0x00..=0x1F | 0x7F.. => State::Escape,
-        _ => State::Text,
+        0x00..=0x1F | 0x7F.. => StringState::Escape,
+        _ => StringState::Text,
     }
 }
 

@@ -7,7 +7,7 @@ use alacritty_terminal::vte::ansi::{Color, Rgb};
 
 /// How characters look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Style {
+pub(crate) struct CellStyle {
     foreground: Color,
     background: Color,
     underline: Option<Color>,
@@ -29,7 +29,7 @@ const ATTRIBUTES: [(Flags, &str); 11] = [
     (Flags::STRIKEOUT, ";9"),
 ];
 
-impl Style {
+impl CellStyle {
     pub(crate) fn of(cell: &Cell) -> Self {
         let kept = ATTRIBUTES
             .iter()
@@ -59,7 +59,7 @@ impl Style {
     }
 }
 
-impl Default for Style {
+impl Default for CellStyle {
     fn default() -> Self {
         Self::of(&Cell::default())
     }

@@ -6,7 +6,7 @@
 
 use alacritty_terminal::vte::{Params, Parser, Perform};
 
-use crate::plain::line::Line;
+use crate::plain::line::TextLine;
 use crate::strings::Strings;
 
 /// Blanks that moving the cursor may add to a line, for each byte of it.
@@ -23,7 +23,7 @@ const CANCEL: u8 = 0x18;
 pub struct Styled {
     parser: Parser,
     strings: Strings,
-    row: Row,
+    row: StyledRow,
 }
 
 /// A line as it would be seen.
@@ -97,8 +97,8 @@ impl Styled {
 
 /// The line that is written to.
 #[derive(Default)]
-struct Row {
-    line: Line,
+struct StyledRow {
+    line: TextLine,
     /// How each column looks.
     looks: Vec<Look>,
     column: usize,
@@ -107,7 +107,7 @@ struct Row {
     look: Look,
 }
 
-impl Row {
+impl StyledRow {
     fn take(&mut self) -> StyledLine {
         let (line, looks) = (
             std::mem::take(&mut self.line),
@@ -156,7 +156,7 @@ impl StyledLine {
     }
 }
 
-impl Perform for Row {
+impl Perform for StyledRow {
     fn print(&mut self, letter: char) {
         let missing = self.column.saturating_sub(self.line.len());
         let blanks = missing.min(self.spare);

@@ -9,13 +9,13 @@ const MOST_BYTES: usize = 4096;
 
 const ESCAPE: u8 = 0x1B;
 
-/// The end of what was written, from where a sequence begins.
+/// The end of the output, from the start of an unfinished sequence.
 #[derive(Debug, Default)]
-pub(crate) struct Unfinished {
+pub(crate) struct UnfinishedOutput {
     bytes: Vec<u8>,
 }
 
-impl Unfinished {
+impl UnfinishedOutput {
     pub(crate) fn feed(&mut self, bytes: &[u8]) {
         match memchr::memrchr(ESCAPE, bytes) {
             Some(begins) if is_open(&bytes[begins..]) => {
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     fn left(pieces: &[&str]) -> String {
-        let mut sequence = Unfinished::default();
+        let mut sequence = UnfinishedOutput::default();
         pieces
             .iter()
             .for_each(|piece| sequence.feed(piece.as_bytes()));

@@ -18,7 +18,7 @@ use weighlock_engine::{Engine, Outbound, Shares};
 use crate::auth::{self, Gate, Guest, no_token};
 use crate::pages::Pages;
 use crate::problem::Problem;
-use crate::rate::Limits;
+use crate::rate::TcpLimits;
 use crate::{
     approvals, audit, backups, changes, commands, events, export, limits, metrics, output, pages,
     people, policies, recordings, rules, sandboxes, sessions, signin, stream, system, tasks,
@@ -50,7 +50,7 @@ pub(crate) fn app(
     };
     let gate = Arc::new(Gate {
         engine: Arc::clone(&engine),
-        limits: Limits::default(),
+        limits: TcpLimits::default(),
         viewers: Shares::new("viewers", MAX_VIEWERS),
         hosts,
     });

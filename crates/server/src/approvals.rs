@@ -33,9 +33,10 @@ pub struct ApprovalList {
 /// Which approvals to list.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct ListParams {
+#[schemars(rename = "ListParams")]
+pub(crate) struct ApprovalListParams {
     /// Only those in this state; `pending` when not given, `all` for all.
-    status: Option<Status>,
+    status: Option<ApprovalStatusFilter>,
     /// Only in this sandbox, by id.
     sandbox: Option<String>,
     /// Only of this requester.
@@ -48,7 +49,8 @@ pub(crate) struct ListParams {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Status {
+#[schemars(rename = "Status")]
+enum ApprovalStatusFilter {
     Pending,
     Approved,
     Rejected,
@@ -70,7 +72,7 @@ pub struct DecisionRequest {
     pub kind: DecisionKind,
     /// From the approval: names exactly what was seen.
     pub fingerprint: String,
-    /// What the requester is told, word for word.
+    /// The reason that the requester sees, word for word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// What has put the question, where it was not a door of ours.
@@ -108,17 +110,17 @@ pub struct ExtendRequest {
 pub(crate) async fn list(
     Shared(engine): Shared<Arc<Engine>>,
     Who(who): Who,
-    Params(params): Params<ListParams>,
+    Params(params): Params<ApprovalListParams>,
 ) -> Result<Json<ApprovalList>, Problem> {
     let filter = InboxFilter {
-        state: match params.status.unwrap_or(Status::Pending) {
-            Status::Pending => Some(ApprovalState::Pending),
-            Status::Approved => Some(ApprovalState::Approved),
-            Status::Rejected => Some(ApprovalState::Rejected),
-            Status::Expired => Some(ApprovalState::Expired),
-            Status::Withdrawn => Some(ApprovalState::Withdrawn),
-            Status::Blocked => Some(ApprovalState::Blocked),
-            Status::All => None,
+        state: match params.status.unwrap_or(ApprovalStatusFilter::Pending) {
+            ApprovalStatusFilter::Pending => Some(ApprovalState::Pending),
+            ApprovalStatusFilter::Approved => Some(ApprovalState::Approved),
+            ApprovalStatusFilter::Rejected => Some(ApprovalState::Rejected),
+            ApprovalStatusFilter::Expired => Some(ApprovalState::Expired),
+            ApprovalStatusFilter::Withdrawn => Some(ApprovalState::Withdrawn),
+            ApprovalStatusFilter::Blocked => Some(ApprovalState::Blocked),
+            ApprovalStatusFilter::All => None,
         },
         sandbox: params.sandbox,
         requested_by: params.agent,

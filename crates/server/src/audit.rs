@@ -77,7 +77,8 @@ pub(crate) struct Steps {
 /// Which entries to list.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct ListParams {
+#[schemars(rename = "ListParams")]
+pub(crate) struct AuditListParams {
     /// Only those about this run, by its whole id.
     run: Option<String>,
     /// Only those about this sandbox, by id.
@@ -102,7 +103,7 @@ pub(crate) struct ListParams {
 pub(crate) async fn list(
     Shared(engine): Shared<Arc<Engine>>,
     Who(who): Who,
-    Params(params): Params<ListParams>,
+    Params(params): Params<AuditListParams>,
 ) -> Result<Json<Entries>, Problem> {
     let limit = params.limit.unwrap_or(PAGE).clamp(1, MAX_PAGE);
     let filter = EntryFilter {

@@ -12,10 +12,10 @@ use axum::response::{IntoResponse, Response};
 use tokio::net::UnixStream;
 use weighlock_engine::{Engine, NoPlace, Place, Principal, Process, Role, Shares};
 
-use crate::lobby::Visit;
+use crate::lobby::CountedConnection;
 use crate::pages::is_page;
 use crate::problem::Problem;
-use crate::rate::Limits;
+use crate::rate::TcpLimits;
 
 /// Where a connection comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +50,7 @@ impl Peer {
 /// What it takes to let somebody in.
 pub(crate) struct Gate {
     pub(crate) engine: Arc<Engine>,
-    pub(crate) limits: Limits,
+    pub(crate) limits: TcpLimits,
     /// Places for those who watch terminals.
     pub(crate) viewers: Arc<Shares>,
     /// Names, beside this machine's own, by which a proxy reaches us.
@@ -95,7 +95,7 @@ pub(crate) async fn identify(
 /// Counts a connection for who has come in by it. Past their share they are
 /// sent away.
 fn counted(head: &Parts, who: &Principal) -> Result<(), Problem> {
-    let visit = head.extensions.get::<Arc<Visit>>();
+    let visit = head.extensions.get::<Arc<CountedConnection>>();
     visit
         .map_or(Ok(()), |visit| visit.is_of(who))
         .map_err(|no| {
@@ -144,7 +144,8 @@ impl Gate {
         }
     }
 
-    /// Whether whoever asks has come to us by a name of ours.
+    /// Returns whether the request names one of our hosts, or comes over the
+    /// socket.
     fn is_named(&self, peer: Peer, head: &Parts) -> bool {
         peer != Peer::Tcp || own_host(&head.headers, &self.hosts).is_ok()
     }
@@ -161,14 +162,14 @@ impl Gate {
     }
 }
 
-/// Somebody to whom an answer is sent for longer, and what they came in with.
+/// The receiver of a long answer, with the credentials of the request.
 pub(crate) struct Guest {
     pub(crate) who: Principal,
     gate: Arc<Gate>,
     peer: Peer,
     headers: HeaderMap,
     /// Keeps the connection counted, when it is a WebSocket too.
-    _visit: Option<Arc<Visit>>,
+    _visit: Option<Arc<CountedConnection>>,
 }
 
 impl Guest {
@@ -184,7 +185,8 @@ impl Guest {
     }
 }
 
-/// Whoever panicked with the lock left whole values behind.
+/// Locks a mutex even after a panic: every critical section leaves whole
+/// values.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|lock| lock.into_inner())
 }
@@ -293,10 +295,10 @@ fn settles(head: &Parts) -> bool {
     deed && head.method != Method::GET
 }
 
-/// Over TCP, who is known may ask so often and no more, and whoever has tried
-/// too many wrong tokens waits for the answer.
+/// Limits requests over TCP: the rate of a known principal, and after too many
+/// wrong tokens the time until the answer.
 async fn hold_back(
-    limits: &Limits,
+    limits: &TcpLimits,
     tried: bool,
     found: Result<Principal, Problem>,
 ) -> Result<Principal, Response> {
@@ -416,7 +418,7 @@ mod tests {
 
     #[tokio::test]
     async fn who_asks_too_often_is_told_when_to_come_back() {
-        let (limits, who) = (Limits::default(), Principal::library("agent"));
+        let (limits, who) = (TcpLimits::default(), Principal::library("agent"));
         let ask = || hold_back(&limits, true, Ok(who.clone()));
         assert_eq!(ask().await.ok(), Some(who.clone()));
         // Emptied in the future, so that no time that passes here fills it.
@@ -436,7 +438,7 @@ mod tests {
 
     #[tokio::test]
     async fn only_those_who_guess_are_slowed_down() {
-        let limits = Limits::default();
+        let limits = TcpLimits::default();
         // As many refusals as come without any wait, of ten.
         let at_once = |tried: bool, problem: fn() -> Problem| {
             let refusals = (0..10).map(|_| hold_back(&limits, tried, Err(problem())));

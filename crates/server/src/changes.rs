@@ -24,7 +24,8 @@ const LINES: u64 = 1000;
 /// Which of the changed paths.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct ListParams {
+#[schemars(rename = "ListParams")]
+pub(crate) struct ChangeListParams {
     /// From this one on: `next` of the page before.
     #[serde(default)]
     from: usize,
@@ -48,14 +49,15 @@ pub(crate) struct DiffParams {
 
 /// Which of a run's or draft's changed paths.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
-pub(crate) struct Place {
+#[schemars(rename = "Place")]
+pub(crate) struct ChangePathParams {
     /// The run or the session.
     id: String,
     /// The number of the changed path.
     index: usize,
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for Place {
+impl<S: Send + Sync> FromRequestParts<S> for ChangePathParams {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
@@ -64,7 +66,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Place {
     }
 }
 
-impl OperationInput for Place {
+impl OperationInput for ChangePathParams {
     fn operation_input(
         ctx: &mut aide::generate::GenContext,
         operation: &mut aide::openapi::Operation,
@@ -96,7 +98,7 @@ pub struct SettleDraft {
     /// From the draft as it was seen; anything else is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hash: Option<String>,
-    /// What the requester is told.
+    /// The reason that the requester sees.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
@@ -132,7 +134,7 @@ pub(crate) async fn list(
     Shared(engine): Shared<Arc<Engine>>,
     Who(who): Who,
     Id(id): Id,
-    Params(params): Params<ListParams>,
+    Params(params): Params<ChangeListParams>,
 ) -> Result<Json<ChangesInfo>, Problem> {
     let limit = page(params.limit);
     blocking(move || Ok(Json(engine.changes(&id, params.from, limit, &who)?))).await
@@ -150,7 +152,7 @@ pub(crate) fn list_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
 pub(crate) async fn diff(
     Shared(engine): Shared<Arc<Engine>>,
     Who(who): Who,
-    place: Place,
+    place: ChangePathParams,
     Params(params): Params<DiffParams>,
 ) -> Result<Json<FileDiff>, Problem> {
     blocking(move || {
@@ -237,7 +239,7 @@ pub(crate) async fn draft(
     Shared(engine): Shared<Arc<Engine>>,
     Who(who): Who,
     Id(id): Id,
-    Params(params): Params<ListParams>,
+    Params(params): Params<ChangeListParams>,
 ) -> Result<Json<ChangesInfo>, Problem> {
     let limit = page(params.limit);
     blocking(move || {
@@ -255,7 +257,7 @@ pub(crate) fn draft_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
 pub(crate) async fn draft_diff(
     Shared(engine): Shared<Arc<Engine>>,
     Who(who): Who,
-    place: Place,
+    place: ChangePathParams,
     Params(params): Params<DiffParams>,
 ) -> Result<Json<FileDiff>, Problem> {
     blocking(move || {

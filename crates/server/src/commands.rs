@@ -40,12 +40,13 @@ const MOST_COUNTED: usize = 1_000_000;
 /// Which runs to list.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct ListParams {
+#[schemars(rename = "ListParams")]
+pub(crate) struct RunListParams {
     /// Only those in this state.
     state: Option<State>,
     /// Only those with this coarse status: `pending`, `approved`, `rejected`,
     /// `executed` or `failed`.
-    status: Option<Status>,
+    status: Option<RunStatus>,
     /// Filters and words, as people type them: `agent:coder status:failed rm`.
     /// Keys are `agent`, `status`, `verdict`, `by`, `sandbox`, `terminal`,
     /// `since`, `until`, `exit`, `rule` and `id`; every other word is looked
@@ -81,7 +82,7 @@ pub(crate) struct ListParams {
     pub(crate) format: Option<Format>,
 }
 
-impl ListParams {
+impl RunListParams {
     /// Returns what is asked for, without a limit.
     pub(crate) fn filter(&self, engine: &Engine, who: &Principal) -> Result<Filter, Problem> {
         let filter = Filter {
@@ -106,7 +107,8 @@ impl ListParams {
 /// The coarse statuses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Status {
+#[schemars(rename = "Status")]
+enum RunStatus {
     Pending,
     Approved,
     Rejected,
@@ -116,11 +118,12 @@ enum Status {
 
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct ShowParams {
+#[schemars(rename = "ShowParams")]
+pub(crate) struct RunShowParams {
     /// How long to wait for the end, if it runs.
     wait_ms: Option<u64>,
-    /// With `true`, it is ended if whoever waits for it does not come back
-    /// within 10 seconds; with `false`, it goes on without them.
+    /// With `true`, the run is ended if its requester does not come back within
+    /// 10 seconds; with `false`, it goes on without them.
     attend: Option<bool>,
     /// How much of its output is in the answer.
     cut: Option<CutTo>,
@@ -194,7 +197,7 @@ pub(crate) fn create_docs(op: TransformOperation<'_>) -> TransformOperation<'_> 
 pub(crate) async fn list(
     Shared(engine): Shared<Arc<Engine>>,
     Who(who): Who,
-    Params(params): Params<ListParams>,
+    Params(params): Params<RunListParams>,
 ) -> Result<Json<CommandList>, Problem> {
     blocking(move || {
         let limit = page(params.limit);
@@ -244,7 +247,7 @@ pub(crate) async fn show(
     Shared(engine): Shared<Arc<Engine>>,
     Who(who): Who,
     Id(id): Id,
-    Params(params): Params<ShowParams>,
+    Params(params): Params<RunShowParams>,
 ) -> Result<Json<CommandView>, Problem> {
     let mut run = {
         let (engine, who) = (Arc::clone(&engine), who.clone());
@@ -517,7 +520,7 @@ impl OperationInput for IdempotencyKey {
     }
 }
 
-impl Status {
+impl RunStatus {
     fn word(self) -> &'static str {
         match self {
             Self::Pending => "pending",

@@ -23,7 +23,8 @@ const ALIVE_EVERY: Duration = Duration::from_secs(15);
 
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct StreamParams {
+#[schemars(rename = "StreamParams")]
+pub(crate) struct EventStreamParams {
     /// Tell what happened after this event first; `Last-Event-ID` says the
     /// same and counts more.
     after: Option<u64>,
@@ -33,7 +34,7 @@ pub(crate) async fn stream(
     Shared(engine): Shared<Arc<Engine>>,
     guest: Guest,
     headers: HeaderMap,
-    Params(params): Params<StreamParams>,
+    Params(params): Params<EventStreamParams>,
 ) -> Result<Response, Problem> {
     let last = headers.get("last-event-id");
     let last = last.and_then(|id| id.to_str().ok()?.parse().ok());

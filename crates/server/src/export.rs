@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use weighlock_engine::{Engine, Filter, Principal, Run};
 
 use crate::audit::sent;
-use crate::commands::ListParams;
+use crate::commands::RunListParams;
 use crate::problem::Problem;
 use crate::system::{Params, Who, of_kinds};
 
@@ -50,7 +50,7 @@ const COLUMNS: [&str; 13] = [
 pub(crate) async fn export(
     Shared(engine): Shared<Arc<Engine>>,
     Who(who): Who,
-    Params(params): Params<ListParams>,
+    Params(params): Params<RunListParams>,
 ) -> Result<Response, Problem> {
     let format = params.format.unwrap_or_default();
     let filter = Filter {

@@ -1,7 +1,7 @@
-//! Opening the doors and closing them in order.
+//! Opens the listeners, accepts connections, and closes in order.
 //!
-//! The loop is our own because `axum::serve` has no limits: whoever connects
-//! and says nothing would keep a connection for ever.
+//! The loop is our own because `axum::serve` has no limits: a client that
+//! connects and sends nothing would keep a connection for ever.
 
 use std::collections::HashMap;
 use std::future::{Future, poll_fn};
@@ -30,7 +30,7 @@ use weighlock_engine::{Engine, HttpClient, Outbound, Shares};
 
 use crate::api::{Within, app};
 use crate::auth::Peer;
-use crate::lobby::{Lobby, Visit};
+use crate::lobby::{CountedConnection, Lobby};
 use crate::pages::Pages;
 use crate::problem::Problem;
 use crate::traces;
@@ -52,7 +52,8 @@ const STRANGERS: usize = 256;
 /// the descriptors are for runs.
 const USER_CONNECTIONS: usize = 1024;
 
-/// Of those who have too many, so many are told at once; others are sent away.
+/// How many connections over a user's limit get an answer at once; others are
+/// closed.
 const TOLD_CONNECTIONS: usize = 16;
 
 /// How long a connection over TCP may be without a request that is whole, from
@@ -96,7 +97,7 @@ pub async fn serve(
     let (delivering, exporting) = (Arc::clone(&engine), Arc::clone(&engine));
     let judging = Arc::clone(&engine);
     let client = HttpClient::new(doors.outbound.ca_file.clone());
-    let host = Host {
+    let host = HttpService {
         app: TowerToHyperService::new(app(
             Arc::clone(&engine),
             doors.hosts,
@@ -127,13 +128,13 @@ pub async fn serve(
 
 /// Answers those who come in.
 #[derive(Clone)]
-struct Host {
+struct HttpService {
     app: TowerToHyperService<Router>,
     engine: Arc<Engine>,
     closed: watch::Receiver<bool>,
 }
 
-impl Host {
+impl HttpService {
     async fn open_tcp(self, listener: TcpListener) {
         let way = self.way(Some(HEAD_WITHIN));
         let shares = Shares::new("connections", TCP_CONNECTIONS);
@@ -184,7 +185,7 @@ impl Host {
                 Some((way, place))
             });
             if let Some((way, place)) = found {
-                let visit = Visit::of_user(shares);
+                let visit = CountedConnection::of_user(shares);
                 self.attend(way, stream, peer, visit, Some(place));
             }
         }
@@ -216,7 +217,7 @@ impl Host {
         way: &Way,
         stream: S,
         peer: Peer,
-        visit: Visit,
+        visit: CountedConnection,
         place: Option<OwnedSemaphorePermit>,
     ) where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -265,7 +266,7 @@ fn shares() -> Arc<Shares> {
     Shares::new("connections", USER_CONNECTIONS)
 }
 
-/// What a user is told who has no place left.
+/// The answer to a user who has too many connections.
 async fn too_many() -> impl IntoResponse {
     let problem = Problem::new(
         StatusCode::TOO_MANY_REQUESTS,

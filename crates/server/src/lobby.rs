@@ -25,14 +25,14 @@ pub(crate) struct Lobby {
     inside: Mutex<VecDeque<Arc<Stranger>>>,
 }
 
-/// Somebody of whom nobody knows who it is.
+/// A connection that has not authenticated yet.
 struct Stranger {
     since: Instant,
     leave: Notify,
 }
 
 /// Somebody's connection.
-pub(crate) struct Visit {
+pub(crate) struct CountedConnection {
     shares: Arc<Shares>,
     place: Mutex<Option<Place>>,
     stranger: Option<(Arc<Lobby>, Arc<Stranger>)>,
@@ -46,9 +46,12 @@ impl Lobby {
         })
     }
 
-    /// Lets a stranger in, for whom the first goes if need be; or tells after
-    /// which time that may.
-    pub(crate) fn enter(self: &Arc<Self>, shares: &Arc<Shares>) -> Result<Visit, Duration> {
+    /// Admits a new connection, and closes the oldest unauthenticated one if
+    /// there are too many. If that one is too young, returns the time to wait.
+    pub(crate) fn enter(
+        self: &Arc<Self>,
+        shares: &Arc<Shares>,
+    ) -> Result<CountedConnection, Duration> {
         let mut inside = lock(&self.inside);
         if inside.len() >= self.most
             && let Some(first) = inside.front()
@@ -65,7 +68,7 @@ impl Lobby {
             leave: Notify::new(),
         });
         inside.push_back(Arc::clone(&stranger));
-        Ok(Visit {
+        Ok(CountedConnection {
             shares: Arc::clone(shares),
             place: Mutex::default(),
             stranger: Some((Arc::clone(self), stranger)),
@@ -77,7 +80,7 @@ impl Lobby {
     }
 }
 
-impl Visit {
+impl CountedConnection {
     /// A connection that is no stranger's: the kernel says who it is.
     pub(crate) fn of_user(shares: &Arc<Shares>) -> Self {
         Self {
@@ -87,8 +90,8 @@ impl Visit {
         }
     }
 
-    /// Counts the connection for who has made a request on it. That of a user
-    /// whom the kernel names is counted by their number already.
+    /// Counts the connection for the principal who made a request on it.
+    /// Connections over the socket are counted by the user's number already.
     pub(crate) fn is_of(&self, who: &Principal) -> Result<(), NoPlace> {
         if matches!(who.via(), Via::Socket { .. }) {
             return Ok(());
@@ -112,7 +115,7 @@ impl Visit {
     }
 }
 
-impl Drop for Visit {
+impl Drop for CountedConnection {
     fn drop(&mut self) {
         if let Some((lobby, stranger)) = &self.stranger {
             lobby.forget(stranger);
@@ -147,7 +150,9 @@ mod tests {
     #[test]
     fn a_connection_is_counted_once_for_whose_it_is() {
         let shares = Shares::new("connections", 4);
-        let visits: Vec<Visit> = (0..3).map(|_| Visit::of_user(&shares)).collect();
+        let visits: Vec<CountedConnection> = (0..3)
+            .map(|_| CountedConnection::of_user(&shares))
+            .collect();
         let (ana, ben) = (Principal::library("ana"), Principal::library("ben"));
         visits[0].is_of(&ana).unwrap();
         visits[0].is_of(&ana).unwrap();
@@ -157,6 +162,6 @@ mod tests {
         // It changes hands.
         visits[1].is_of(&ben).unwrap_err();
         drop(visits);
-        assert!((0..2).all(|_| Visit::of_user(&shares).is_of(&ana).is_ok()));
+        assert!((0..2).all(|_| CountedConnection::of_user(&shares).is_of(&ana).is_ok()));
     }
 }

@@ -21,7 +21,7 @@ use crate::system::{Who, of_kinds};
 /// where a problem becomes an answer, nobody knows any engine.
 static ERRORS: [AtomicU64; CODES.len()] = [const { AtomicU64::new(0) }; CODES.len()];
 
-/// Counts a problem that is told.
+/// Counts a problem that was sent as an answer.
 pub(crate) fn told(code: &str) {
     if let Ok(at) = CODES.binary_search(&code) {
         ERRORS[at].fetch_add(1, Ordering::Relaxed);
@@ -74,8 +74,8 @@ fn off() -> Problem {
     )
 }
 
-fn written(measures: &Measures, commits: &Histogram, now: &Gauges) -> Page {
-    let mut page = Page::default();
+fn written(measures: &Measures, commits: &Histogram, now: &Gauges) -> MetricsText {
+    let mut page = MetricsText::default();
     page.head("weighlock_build_info", "gauge", "The version that runs.");
     page.line(
         "weighlock_build_info",
@@ -156,7 +156,7 @@ const COUNTS: [(Counted, &str, &str, &str); 5] = [
     ),
 ];
 
-fn gauges(page: &mut Page, now: &Gauges) {
+fn gauges(page: &mut MetricsText, now: &Gauges) {
     for (name, help, value) in [
         (
             "weighlock_runs_running",
@@ -220,7 +220,7 @@ fn gauges(page: &mut Page, now: &Gauges) {
 }
 
 /// What Prometheus' own libraries tell of a process, under the same names.
-fn process(page: &mut Page) {
+fn process(page: &mut MetricsText) {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let kib = |name: &str| -> Option<u64> {
         let line = status.lines().find_map(|line| line.strip_prefix(name))?;
@@ -269,9 +269,9 @@ fn process(page: &mut Page) {
 }
 
 #[derive(Default)]
-struct Page(String);
+struct MetricsText(String);
 
-impl Page {
+impl MetricsText {
     fn head(&mut self, name: &str, kind: &str, help: &str) {
         let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
     }

@@ -77,7 +77,7 @@ pub struct SpanView {
     pub strike: bool,
 }
 
-/// What whoever asked for a run was not shown of its output.
+/// A part of a run's output that its requester was not shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LeftOutView {
     /// `stdout` or `stderr`.
@@ -99,7 +99,7 @@ pub struct LinesView {
     pub missing: Option<(u64, u64)>,
     /// Newlines there have been so far; in the agent's view, lines of it.
     pub total: u64,
-    /// Where the copy of whoever asked was cut, with a `view`.
+    /// Where the requester's copy was cut, with a `view`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<LeftOutView>,
 }
@@ -122,13 +122,14 @@ pub(crate) struct LinesParams {
     lines: Option<usize>,
     /// With `full` or `agent`, lines come as they would be seen: without escape
     /// sequences, with `spans`, and not more than 2 MiB at a time. `agent` is
-    /// what whoever asked for the run was shown, counted by itself.
-    view: Option<View>,
+    /// what the requester of the run was shown, with line numbers of its own.
+    view: Option<OutputAudience>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum View {
+#[schemars(rename = "View")]
+enum OutputAudience {
     Full,
     Agent,
 }
@@ -184,8 +185,8 @@ enum FollowMode {
 /// The kind of an answer in frames.
 const FRAMES: &str = "application/vnd.weighlock.frames";
 
-/// Bytes before each frame: the kind, three zeros, and the length of what
-/// follows, in network order. The shape is that of Docker's streams.
+/// Bytes before each frame: the kind, three zeros, and the length of the
+/// content, in network order. The shape is that of Docker's streams.
 pub const FRAME_HEADER: usize = 8;
 
 /// What a frame holds.
@@ -239,8 +240,8 @@ pub(crate) async fn lines(
                     left_out: vec![],
                 }
             }
-            Some(View::Full) => whole(&engine, &run, from, count)?,
-            Some(View::Agent) => shown(&engine, &run, from, count)?,
+            Some(OutputAudience::Full) => whole(&engine, &run, from, count)?,
+            Some(OutputAudience::Agent) => shown(&engine, &run, from, count)?,
         }))
     })
     .await
@@ -265,7 +266,7 @@ fn whole(engine: &Engine, run: &Run, from: u64, count: usize) -> Result<LinesVie
     })
 }
 
-/// Output as whoever asked for it was shown it.
+/// Returns the output as the requester was shown it.
 fn shown(engine: &Engine, run: &Run, from: u64, count: usize) -> Result<LinesView, Problem> {
     let lines = engine.shown_lines(run)?;
     let total = lines.len() as u64;
@@ -406,7 +407,7 @@ struct Sending {
     looked: Instant,
 }
 
-/// How long whoever was let in counts as let in, while much is sent.
+/// How long an authorization holds while much is sent.
 const WELCOME_FOR: Duration = Duration::from_secs(1);
 
 impl Sending {

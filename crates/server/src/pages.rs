@@ -74,24 +74,24 @@ pub(crate) fn no_such_address() -> Problem {
 }
 
 /// A file's content, compressed or as it is.
-enum Content {
+enum PageContent {
     Packed(&'static weighlock_ui::File),
     Plain(Vec<u8>),
 }
 
 impl Pages {
-    fn read(&self, path: &str) -> Option<Content> {
+    fn read(&self, path: &str) -> Option<PageContent> {
         let Some(dir) = &self.dir else {
-            return weighlock_ui::file(path).map(Content::Packed);
+            return weighlock_ui::file(path).map(PageContent::Packed);
         };
         let mut parts = Path::new(path).components();
         let inside = parts.all(|part| matches!(part, Component::Normal(_)));
         let read = inside.then(|| fs::read(dir.join(path)))?;
-        read.ok().map(Content::Plain)
+        read.ok().map(PageContent::Plain)
     }
 }
 
-fn file(path: &str, content: Content, headers: &HeaderMap) -> Response {
+fn file(path: &str, content: PageContent, headers: &HeaderMap) -> Response {
     let coding = headers.get(header::ACCEPT_ENCODING);
     let coding = coding.and_then(|coding| coding.to_str().ok());
     let mut response = match (packed(&content, coding.unwrap_or_default()), content) {
@@ -121,9 +121,9 @@ fn file(path: &str, content: Content, headers: &HeaderMap) -> Response {
     response
 }
 
-/// The smallest form of a file that whoever asks can read.
-fn packed(content: &Content, accepted: &str) -> Option<(&'static str, &'static [u8])> {
-    let Content::Packed(file) = content else {
+/// Returns the smallest encoding of a file that the client accepts.
+fn packed(content: &PageContent, accepted: &str) -> Option<(&'static str, &'static [u8])> {
+    let PageContent::Packed(file) = content else {
         return None;
     };
     let accepts = |coding: &str| {
@@ -136,10 +136,10 @@ fn packed(content: &Content, accepted: &str) -> Option<(&'static str, &'static [
     }
 }
 
-fn unpacked(content: Content) -> Cow<'static, [u8]> {
+fn unpacked(content: PageContent) -> Cow<'static, [u8]> {
     match content {
-        Content::Plain(bytes) => bytes.into(),
-        Content::Packed(file) => {
+        PageContent::Plain(bytes) => bytes.into(),
+        PageContent::Packed(file) => {
             let mut plain = vec![];
             let read = GzDecoder::new(file.gzip).read_to_end(&mut plain);
             read.expect("the build has packed it");

@@ -62,7 +62,7 @@ pub struct TokenRequest {
     pub expires_in_seconds: Option<u64>,
 }
 
-/// A token to be made in the place of another.
+/// A request to replace a token.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RotateRequest {
@@ -71,7 +71,7 @@ pub struct RotateRequest {
     pub overlap_seconds: Option<u64>,
 }
 
-/// Whom to pause or resume.
+/// Which principals to pause or resume.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PauseRequest {

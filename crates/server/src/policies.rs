@@ -84,7 +84,8 @@ pub(crate) struct RuleError {
 /// What to say of the policy.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct ShowParams {
+#[schemars(rename = "ShowParams")]
+pub(crate) struct PolicyShowParams {
     /// Also how many commands each rule was about, for which the newest thousand
     /// are judged again.
     #[serde(default)]
@@ -154,7 +155,7 @@ pub(crate) fn explain_docs(op: TransformOperation<'_>) -> TransformOperation<'_>
 pub(crate) async fn show(
     Shared(engine): Shared<Arc<Engine>>,
     Who(who): Who,
-    Params(asked): Params<ShowParams>,
+    Params(asked): Params<PolicyShowParams>,
 ) -> Result<Json<PolicyView>, Problem> {
     blocking(move || Ok(Json(engine.rules().describe(asked.hits, &who)?))).await
 }

@@ -1,7 +1,7 @@
-//! How often one may ask, and how fast one may guess.
+//! Limits how often a client may ask, and how fast it may guess tokens.
 //!
-//! Both hold over TCP only: whoever comes over the Unix socket is the owner,
-//! and could do worse than ask.
+//! Both hold over TCP only: a client on the Unix socket is the owner, and could
+//! do worse than ask.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -11,7 +11,7 @@ use tokio::sync::Semaphore;
 
 /// What is counted of those who come over TCP.
 #[derive(Default)]
-pub(crate) struct Limits {
+pub(crate) struct TcpLimits {
     pub(crate) rate: Rate,
     pub(crate) guesses: Guesses,
 }
@@ -89,12 +89,12 @@ const ROW_ENDS: Duration = Duration::from_secs(60);
 
 /// Slows those down who try what is not right.
 pub(crate) struct Guesses {
-    row: Mutex<Row>,
+    row: Mutex<FailureCount>,
     places: Semaphore,
 }
 
 #[derive(Default)]
-struct Row {
+struct FailureCount {
     failures: u32,
     last: Option<Instant>,
 }

@@ -1,4 +1,4 @@
-//! Recordings of what a run or a terminal has shown, and their marks.
+//! Recordings of runs and terminals, and their marks.
 
 use std::io::Read;
 use std::sync::Arc;

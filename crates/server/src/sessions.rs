@@ -24,7 +24,8 @@ pub struct SessionList {
 
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct ListParams {
+#[schemars(rename = "ListParams")]
+pub(crate) struct SessionListParams {
     /// From the page before.
     cursor: Option<String>,
     /// How many, at most 500.
@@ -47,7 +48,7 @@ pub struct CloseRequest {
 pub(crate) async fn list(
     Shared(engine): Shared<Arc<Engine>>,
     Who(who): Who,
-    Params(params): Params<ListParams>,
+    Params(params): Params<SessionListParams>,
 ) -> Result<Json<SessionList>, Problem> {
     let limit = page(params.limit);
     blocking(move || {

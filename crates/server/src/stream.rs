@@ -31,7 +31,7 @@ use crate::system::{Id, Params, of_kinds};
 /// a line that is gone.
 const ALIVE_EVERY: Duration = Duration::from_secs(15);
 
-/// Whoever says nothing for so long, or takes nothing, is gone.
+/// A viewer that sends or takes nothing for so long is gone.
 const GONE_AFTER: Duration = Duration::from_secs(30);
 
 /// How often it is looked whether input is hidden, and how many watch: as
@@ -41,7 +41,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(300);
 /// How long they have to hang up when there is no more to be said.
 const GOODBYE: Duration = Duration::from_secs(5);
 
-/// How long whoever was let in counts as let in, while much is sent.
+/// How long an authorization holds while much is sent.
 const WELCOME_FOR: Duration = Duration::from_secs(1);
 
 /// Bytes on their way to a viewer who has not said that they came.
@@ -55,7 +55,8 @@ pub const OFFSET_BYTES: usize = 8;
 
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct StreamParams {
+#[schemars(rename = "StreamParams")]
+pub(crate) struct ViewerParams {
     /// Every byte from this offset on; of a terminal, without it, the screen
     /// as it is and what happens from then on.
     from: Option<u64>,
@@ -88,7 +89,7 @@ pub enum ViewerMessage {
     },
     /// Give the keyboard back.
     Give {
-        /// A note for whoever types next.
+        /// A note for the next person who types.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         note: Option<String>,
         /// What others have typed meanwhile is dropped, and not typed now.
@@ -107,7 +108,7 @@ pub(crate) async fn follow(
     guest: Guest,
     Id(id): Id,
     headers: HeaderMap,
-    Params(params): Params<StreamParams>,
+    Params(params): Params<ViewerParams>,
 ) -> Result<Response, Problem> {
     let run = engine.find(&id, &guest.who)?;
     let last = headers.get("last-event-id");
@@ -152,13 +153,13 @@ struct Telling {
     follow: Follow,
     looked: Instant,
     ready: VecDeque<SseEvent>,
-    cut: [Cut; 2],
+    cut: [PartialChar; 2],
     over: bool,
 }
 
 /// The beginning of a character of one stream, whose rest is still to come.
 #[derive(Default)]
-struct Cut {
+struct PartialChar {
     /// Of its first byte.
     offset: u64,
     bytes: Vec<u8>,
@@ -221,7 +222,7 @@ impl Telling {
     /// Tells of characters whose rest never came.
     fn tell_cut(&mut self) {
         for stream in [Stream::Stdout, Stream::Stderr] {
-            let Cut { offset, bytes } = std::mem::take(&mut self.cut[stream as usize]);
+            let PartialChar { offset, bytes } = std::mem::take(&mut self.cut[stream as usize]);
             if !bytes.is_empty() {
                 self.tell_output(stream, offset, &bytes, offset + bytes.len() as u64);
             }
@@ -255,7 +256,7 @@ pub(crate) async fn watch(
     Shared(engine): Shared<Arc<Engine>>,
     guest: Guest,
     Id(id): Id,
-    Params(params): Params<StreamParams>,
+    Params(params): Params<ViewerParams>,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Result<Response, Problem> {
     let run = engine.find_terminal(&id, &guest.who)?;

@@ -169,8 +169,8 @@ fn blacklist_view(engine: &Engine) -> BlacklistView {
     }
 }
 
-/// How long a JSON body may take to come in. The largest needs 140 kB a
-/// second, and whoever sends byte by byte does not keep a request for ever.
+/// How long a JSON body may take to come in. The largest needs 140 kB a second,
+/// and a client that sends byte by byte does not keep a request for ever.
 const BODY_WITHIN: Duration = Duration::from_secs(30);
 
 /// A JSON body whose faults are problem documents.
@@ -226,7 +226,7 @@ fn refuse_body(rejection: &JsonRejection) -> Problem {
     )
 }
 
-/// The beginning of what is wrong, which may repeat all that was sent.
+/// Returns the beginning of an error, which may repeat the whole body.
 fn brief(text: &str) -> String {
     text.chars().take(500).collect()
 }

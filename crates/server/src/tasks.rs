@@ -31,7 +31,8 @@ pub struct TaskList {
 
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct ListParams {
+#[schemars(rename = "ListParams")]
+pub(crate) struct TaskListParams {
     /// Only of this session, by id.
     session: Option<String>,
 }
@@ -56,7 +57,7 @@ pub(crate) struct OutputParams {
 pub(crate) async fn list(
     Shared(engine): Shared<Arc<Engine>>,
     Who(who): Who,
-    Params(params): Params<ListParams>,
+    Params(params): Params<TaskListParams>,
 ) -> Result<Json<TaskList>, Problem> {
     blocking(move || {
         let tasks = engine.tasks(params.session.as_deref(), &who)?;

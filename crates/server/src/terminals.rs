@@ -19,7 +19,7 @@ use crate::problem::Problem;
 use crate::stream::asked;
 use crate::system::{Body, Id, Params, Who};
 
-/// Lines of history that are told at once, at the most.
+/// Lines of history in one answer, at the most.
 const MAX_LINES: usize = 10_000;
 
 /// How long one in the foreground is waited for when nothing is said, and at
@@ -143,7 +143,8 @@ pub struct TerminalList {
 
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct ListParams {
+#[schemars(rename = "ListParams")]
+pub(crate) struct TerminalListParams {
     /// Only of this session, by id.
     session: Option<String>,
 }
@@ -219,7 +220,7 @@ pub(crate) fn open_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
 pub(crate) async fn list(
     Shared(engine): Shared<Arc<Engine>>,
     Who(who): Who,
-    Params(params): Params<ListParams>,
+    Params(params): Params<TerminalListParams>,
 ) -> Result<Json<TerminalList>, Problem> {
     blocking(move || {
         let terminals = engine.terminals(params.session.as_deref(), &who)?;

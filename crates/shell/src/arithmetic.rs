@@ -1,8 +1,8 @@
 //! Arithmetic: text that is computed, with expansions in it.
 
-use crate::cursor::{Parser, Result, Stop};
+use crate::cursor::{ParseStop, Parser, Result};
 use crate::dollar::Quoting;
-use crate::word::{Atoms, Rules};
+use crate::word::{Atoms, WordRules};
 use crate::{Piece, Word};
 
 /// The brackets that nest in an expression.
@@ -47,7 +47,7 @@ impl Parser<'_> {
         let word = self.expression(PARENTHESES, b"")?;
         // Bash does not join lines here, and is confused by what it sees.
         if self.byte(self.pos + 1) == b'\\' {
-            return Err(Stop("ambiguous parentheses"));
+            return Err(ParseStop("ambiguous parentheses"));
         }
         if self.eat("))") {
             return Ok(Some(word));
@@ -65,7 +65,7 @@ impl Parser<'_> {
         self.bump();
         let expression = Box::new(self.expression(BRACKETS, b"")?);
         if !self.eat("]") {
-            return Err(Stop("an unclosed bracket"));
+            return Err(ParseStop("an unclosed bracket"));
         }
         self.bashism(start);
         Ok(Piece::Arithmetic { expression, quoted })
@@ -91,7 +91,7 @@ impl Parser<'_> {
                 atoms.plain(run);
             }
             if self.done() {
-                return Err(Stop("unclosed arithmetic"));
+                return Err(ParseStop("unclosed arithmetic"));
             }
             let byte = self.peek();
             if depth == 0 && (byte == nest.close || stops.contains(&byte)) {
@@ -106,7 +106,7 @@ impl Parser<'_> {
         }
         let span = self.span(start);
         Ok(Word {
-            pieces: atoms.pieces(Rules::SUBJECT),
+            pieces: atoms.pieces(WordRules::SUBJECT),
             span,
         })
     }
@@ -117,12 +117,12 @@ impl Parser<'_> {
             b'<' | b'>' if nest.processes && self.peek_at(1) == b'(' => self.process(atoms),
             b'\'' => self.quoted_term(atoms),
             b'`' => self.backquote(atoms, Quoting::Double),
-            b'$' if self.peek_at(1) == b'\'' => Err(Stop("a quote in arithmetic")),
+            b'$' if self.peek_at(1) == b'\'' => Err(ParseStop("a quote in arithmetic")),
             b'$' => {
                 let braced = self.peek_at(1) == b'{';
                 self.dollar(atoms, Quoting::Double)?;
                 if braced && !balanced(&self.text[start..self.pos], nest) {
-                    return Err(Stop("unbalanced brackets in arithmetic"));
+                    return Err(ParseStop("unbalanced brackets in arithmetic"));
                 }
                 Ok(())
             }

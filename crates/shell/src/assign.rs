@@ -1,8 +1,8 @@
 //! Assignments and arrays.
 
 use crate::arithmetic::SUBSCRIPT;
-use crate::cursor::{Parser, Result, Stop, in_name, is_meta, starts_name};
-use crate::word::{Atoms, Rules};
+use crate::cursor::{ParseStop, Parser, Result, in_name, is_meta, starts_name};
+use crate::word::{Atoms, WordRules};
 use crate::{Assignment, Piece, Value, Word};
 
 impl Parser<'_> {
@@ -18,7 +18,7 @@ impl Parser<'_> {
         let Some(append) = self.equals() else {
             let raw = &self.text.as_bytes()[start..self.pos];
             if index.is_some() && raw.iter().any(|&b| is_meta(b)) {
-                return Err(Stop("a subscript that is assigned nothing"));
+                return Err(ParseStop("a subscript that is assigned nothing"));
             }
             self.spend(self.pos - start)?;
             self.restore(&save);
@@ -31,7 +31,7 @@ impl Parser<'_> {
             self.bashism(start);
             Value::Array(self.array()?)
         } else {
-            Value::Scalar(self.word(Rules::VALUE)?)
+            Value::Scalar(self.word(WordRules::VALUE)?)
         };
         Ok(Some(Assignment {
             name,
@@ -74,10 +74,10 @@ impl Parser<'_> {
         self.bump();
         let words = self.nested(|inner| inner.elements())?;
         if !self.eat(")") {
-            return Err(Stop("an unclosed array"));
+            return Err(ParseStop("an unclosed array"));
         }
         if !self.done() && !is_meta(self.peek()) {
-            return Err(Stop("text after an array"));
+            return Err(ParseStop("text after an array"));
         }
         Ok(words)
     }
@@ -92,7 +92,7 @@ impl Parser<'_> {
             let byte = self.peek();
             let process = matches!(byte, b'<' | b'>') && self.peek_at(1) == b'(';
             if is_meta(byte) && !process {
-                return Err(Stop("an operator in an array"));
+                return Err(ParseStop("an operator in an array"));
             }
             if byte != b'[' || !self.keyed(&mut words)? {
                 self.argument(&mut words)?;
@@ -111,7 +111,7 @@ impl Parser<'_> {
         let Some(append) = self.equals() else {
             let raw = &self.text.as_bytes()[start..self.pos];
             if raw.iter().any(|&b| is_meta(b)) {
-                return Err(Stop("a subscript that is assigned nothing"));
+                return Err(ParseStop("a subscript that is assigned nothing"));
             }
             self.spend(self.pos - start)?;
             self.restore(&save);
@@ -122,7 +122,7 @@ impl Parser<'_> {
             atoms.piece(piece);
         }
         atoms.quoted(if append { "]+=" } else { "]=" });
-        let value = self.word(Rules::VALUE)?;
+        let value = self.word(WordRules::VALUE)?;
         for piece in value.pieces {
             atoms.piece(piece);
         }
@@ -130,7 +130,7 @@ impl Parser<'_> {
             let span = self.unknown(start, "braces in an element of an array");
             atoms.piece(Piece::Unknown(span));
         }
-        let pieces = atoms.pieces(Rules::VALUE);
+        let pieces = atoms.pieces(WordRules::VALUE);
         words.push(Word {
             pieces,
             span: self.span(start),

@@ -2,7 +2,7 @@
 
 use crate::cursor::Parser;
 use crate::sequence::sequence;
-use crate::word::{Atom, Atoms, Rules};
+use crate::word::{Atom, Atoms, WordRules};
 use crate::{Piece, Word};
 
 /// Words that one may become. More are not enumerated but called unknown.
@@ -29,7 +29,7 @@ impl Parser<'_> {
         let span = self.span(start);
         if !atoms.0.iter().any(has_open) {
             words.push(Word {
-                pieces: atoms.pieces(Rules::ARGUMENT),
+                pieces: atoms.pieces(WordRules::ARGUMENT),
                 span,
             });
             return;
@@ -38,7 +38,7 @@ impl Parser<'_> {
         match self.braces(&units) {
             Ok(all) if all.len() == 1 && all[0] == units => {
                 words.push(Word {
-                    pieces: atoms.pieces(Rules::ARGUMENT),
+                    pieces: atoms.pieces(WordRules::ARGUMENT),
                     span,
                 });
             }
@@ -48,7 +48,7 @@ impl Parser<'_> {
                 let apart = self.fixed.is_some() || joined;
                 for units in all.iter().filter(|units| !units.is_empty()) {
                     let pieces = match gather(units, &atoms, apart) {
-                        Some(atoms) => atoms.pieces(Rules::MADE),
+                        Some(atoms) => atoms.pieces(WordRules::MADE),
                         None => vec![Piece::Unknown(self.unknown(start, "braces after a dollar"))],
                     };
                     words.push(Word { pieces, span });
@@ -102,8 +102,8 @@ fn units(atoms: &Atoms) -> Vec<Unit> {
     units
 }
 
-/// Puts a word together again. None if that makes an expansion of what was
-/// none: `{$,x}HOME`, or a longer name of a shorter: `$x{1,2}`.
+/// Puts a word together again. Returns none if that would create an expansion
+/// that was not there (`{$,x}HOME`), or a longer name (`$x{1,2}`).
 fn gather(units: &[Unit], atoms: &Atoms, apart: bool) -> Option<Atoms> {
     let mut out = Atoms::default();
     for (at, unit) in units.iter().enumerate() {

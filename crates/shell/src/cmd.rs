@@ -1,23 +1,23 @@
 //! `cmd.exe`, read conservatively.
 
 use crate::cursor::{Parser, Result};
-use crate::windows::{Reader, Split};
+use crate::windows::{Separator, WindowsSyntax};
 use crate::word::Atoms;
 
 /// How the words and commands of `cmd.exe` end.
 pub(crate) struct Cmd;
 
-impl Reader for Cmd {
-    fn split(&self, parser: &Parser<'_>, at: usize) -> Split {
+impl WindowsSyntax for Cmd {
+    fn split(&self, parser: &Parser<'_>, at: usize) -> Separator {
         match parser.byte(at) {
-            b'\n' => Split::Sequence(1),
-            b'&' if parser.byte(at + 1) == b'&' => Split::And,
-            b'&' => Split::Sequence(1),
-            b'|' if parser.byte(at + 1) == b'|' => Split::Or,
-            b'|' => Split::Pipe,
+            b'\n' => Separator::Sequence(1),
+            b'&' if parser.byte(at + 1) == b'&' => Separator::And,
+            b'&' => Separator::Sequence(1),
+            b'|' if parser.byte(at + 1) == b'|' => Separator::Or,
+            b'|' => Separator::Pipe,
             // Parentheses group commands; finding the commands is enough.
-            b'(' | b')' => Split::Sequence(1),
-            _ => Split::None,
+            b'(' | b')' => Separator::Sequence(1),
+            _ => Separator::None,
         }
     }
 

@@ -1,10 +1,10 @@
 //! Commands: which kind it is, and the simple ones.
 
 use crate::cursor::{
-    ASSIGNMENT_NODES, COMMAND_NODES, Parser, Result, Stop, in_name, is_meta, starts_name,
+    ASSIGNMENT_NODES, COMMAND_NODES, ParseStop, Parser, Result, in_name, is_meta, starts_name,
 };
-use crate::word::{Atoms, Rules};
-use crate::{Command, Kind, Redirection, Simple};
+use crate::word::{Atoms, WordRules};
+use crate::{Command, CommandKind, Redirection, Simple};
 
 /// Commands whose arguments may be arrays: `declare a=(…)`.
 const DECLARATIONS: [&str; 8] = [
@@ -27,13 +27,13 @@ impl Parser<'_> {
             return self.nested(|inner| inner.function_keyword(start));
         }
         if self.at_closer() {
-            return Err(Stop("a reserved word out of place"));
+            return Err(ParseStop("a reserved word out of place"));
         }
         self.simple(start)
     }
 
     /// Reads the redirections after a compound command.
-    fn finish(&mut self, start: usize, kind: Kind) -> Result<Command> {
+    fn finish(&mut self, start: usize, kind: CommandKind) -> Result<Command> {
         self.reserved = true;
         let mut span = self.span(start);
         let mut redirections = vec![];
@@ -82,11 +82,11 @@ impl Parser<'_> {
             span = self.span(start);
         }
         if span.start == span.end {
-            return Err(Stop("a missing command"));
+            return Err(ParseStop("a missing command"));
         }
         self.reserved = false;
         Ok(Command {
-            kind: Kind::Simple(simple),
+            kind: CommandKind::Simple(simple),
             redirections,
             span,
         })
@@ -116,7 +116,7 @@ impl Parser<'_> {
         self.blank();
         let from = self.pos;
         if self.at_word_end() {
-            return Err(Stop("a missing name"));
+            return Err(ParseStop("a missing name"));
         }
         self.argument(&mut vec![])?;
         let name = self.text[from..self.pos].to_owned();
@@ -135,11 +135,11 @@ impl Parser<'_> {
         if name.contains([
             '\'', '"', '\\', '$', '`', '<', '>', '\n', '{', '*', '?', '[',
         ]) {
-            return Err(Stop("a function whose name is not plain"));
+            return Err(ParseStop("a function whose name is not plain"));
         }
         self.newlines()?;
         let body = Box::new(self.compound_command()?);
-        let kind = Kind::Function { name, body };
+        let kind = CommandKind::Function { name, body };
         Ok(Command {
             kind,
             redirections: vec![],
@@ -151,7 +151,7 @@ impl Parser<'_> {
         let start = self.pos;
         match self.nested(|inner| inner.compound())? {
             Some(kind) => self.finish(start, kind),
-            None => Err(Stop("a missing compound command")),
+            None => Err(ParseStop("a missing compound command")),
         }
     }
 
@@ -169,7 +169,7 @@ impl Parser<'_> {
             return Ok(None);
         }
         let save = self.save();
-        self.atoms(&mut Atoms::default(), Rules::ARGUMENT)?;
+        self.atoms(&mut Atoms::default(), WordRules::ARGUMENT)?;
         let name = self.text[save.pos..self.pos].to_owned();
         let blank = matches!(self.peek(), b' ' | b'\t');
         self.blank();
@@ -177,10 +177,10 @@ impl Parser<'_> {
             let plain = name.bytes().all(in_name);
             return plain
                 .then_some(Some(name))
-                .ok_or(Stop("a name that is not plain"));
+                .ok_or(ParseStop("a name that is not plain"));
         }
         if self.at_misplaced() || (starts_name(self.peek()) && self.assigns()) {
-            return Err(Stop("a word out of place"));
+            return Err(ParseStop("a word out of place"));
         }
         self.spend(self.pos - save.pos)?;
         self.restore(&save);
@@ -191,7 +191,7 @@ impl Parser<'_> {
     fn coprocess(&mut self, start: usize) -> Result<Command> {
         self.blank();
         if self.at_misplaced() {
-            return Err(Stop("a reserved word out of place"));
+            return Err(ParseStop("a reserved word out of place"));
         }
         let name = self.coprocess_name()?;
         let from = self.pos;
@@ -199,12 +199,12 @@ impl Parser<'_> {
             Some(kind) => self.finish(from, kind)?,
             None => self.simple(from)?,
         };
-        if matches!(body.kind, Kind::Function { .. }) {
-            return Err(Stop("a function as a coprocess"));
+        if matches!(body.kind, CommandKind::Function { .. }) {
+            return Err(ParseStop("a function as a coprocess"));
         }
         let span = self.span(start);
         self.bashism(start);
-        let kind = Kind::Coprocess {
+        let kind = CommandKind::Coprocess {
             name,
             body: Box::new(body),
         };

@@ -1,9 +1,9 @@
 //! Compound commands.
 
 use crate::arithmetic::PARENTHESES;
-use crate::cursor::{Parser, Result, Stop};
-use crate::word::Rules;
-use crate::{Arm, Kind, List, Mark, Word};
+use crate::cursor::{ParseStop, Parser, Result};
+use crate::word::WordRules;
+use crate::{Arm, CommandKind, List, MarkKind, Word};
 
 /// What begins a compound command, apart from parentheses.
 const OPENERS: [&str; 8] = ["{", "[[", "if", "while", "until", "for", "case", "select"];
@@ -14,7 +14,7 @@ impl Parser<'_> {
     }
 
     /// Reads a compound command without its redirections, if there is one.
-    pub(crate) fn compound(&mut self) -> Result<Option<Kind>> {
+    pub(crate) fn compound(&mut self) -> Result<Option<CommandKind>> {
         let start = self.pos;
         let kind = match self.peek() {
             b'(' => self.parentheses()?,
@@ -43,34 +43,34 @@ impl Parser<'_> {
         if self.reserved && self.keyword(word) {
             return Ok(());
         }
-        Err(Stop("an unfinished command"))
+        Err(ParseStop("an unfinished command"))
     }
 
     /// Reads `(…)` or `((…))`.
-    fn parentheses(&mut self) -> Result<Kind> {
+    fn parentheses(&mut self) -> Result<CommandKind> {
         let start = self.pos;
         if self.peek_at(1) == b'(' {
             self.bump();
             self.peek();
             if let Some(word) = self.double_parenthesis()? {
                 self.bashism(start);
-                return Ok(Kind::Arithmetic(word));
+                return Ok(CommandKind::Arithmetic(word));
             }
             self.pos = start;
         }
         self.operator("(");
         let list = self.body()?;
         self.expect(")", "an unclosed parenthesis")?;
-        Ok(Kind::Subshell(list))
+        Ok(CommandKind::Subshell(list))
     }
 
-    fn group(&mut self) -> Result<Kind> {
+    fn group(&mut self) -> Result<CommandKind> {
         let list = self.body()?;
         self.required("}")?;
-        Ok(Kind::Group(list))
+        Ok(CommandKind::Group(list))
     }
 
-    fn branches(&mut self) -> Result<Kind> {
+    fn branches(&mut self) -> Result<CommandKind> {
         let mut branches = vec![];
         let mut otherwise = None;
         loop {
@@ -85,19 +85,19 @@ impl Parser<'_> {
                 otherwise = Some(self.body()?);
             }
             self.required("fi")?;
-            return Ok(Kind::If {
+            return Ok(CommandKind::If {
                 branches,
                 otherwise,
             });
         }
     }
 
-    fn repeat(&mut self) -> Result<Kind> {
+    fn repeat(&mut self) -> Result<CommandKind> {
         let condition = self.body()?;
         self.required("do")?;
         let body = self.body()?;
         self.required("done")?;
-        Ok(Kind::While { condition, body })
+        Ok(CommandKind::While { condition, body })
     }
 
     /// Reads `do …; done` or `{ …; }`.
@@ -112,7 +112,7 @@ impl Parser<'_> {
         Ok(body)
     }
 
-    fn each(&mut self, start: usize, counts: bool) -> Result<Kind> {
+    fn each(&mut self, start: usize, counts: bool) -> Result<CommandKind> {
         self.blank();
         if counts && self.peek() == b'(' && self.peek_at(1) == b'(' {
             self.operator("((");
@@ -122,16 +122,16 @@ impl Parser<'_> {
         let from = self.pos;
         let name = self.name();
         if name.is_empty() || self.text[from..].starts_with(|c: char| c.is_ascii_digit()) {
-            return Err(Stop("a variable whose name is not plain"));
+            return Err(ParseStop("a variable whose name is not plain"));
         }
         let next = self.peek();
         if self.pos < self.end && !crate::cursor::is_meta(next) {
-            return Err(Stop("a variable whose name is not plain"));
+            return Err(ParseStop("a variable whose name is not plain"));
         }
         self.blank();
         let words = self.values()?;
         let body = self.loop_body()?;
-        Ok(Kind::For { name, words, body })
+        Ok(CommandKind::For { name, words, body })
     }
 
     /// Reads `in …` and what ends it.
@@ -156,13 +156,13 @@ impl Parser<'_> {
             let before = self.pos;
             self.argument(&mut words)?;
             if self.pos == before {
-                return Err(Stop("an unfinished loop"));
+                return Err(ParseStop("an unfinished loop"));
             }
         }
     }
 
     /// Reads `…; …; …))` and the loop after it.
-    fn count(&mut self) -> Result<Kind> {
+    fn count(&mut self) -> Result<CommandKind> {
         let mut expressions = vec![];
         loop {
             expressions.push(self.expression(PARENTHESES, b";")?);
@@ -172,20 +172,20 @@ impl Parser<'_> {
         }
         self.expect("))", "an unclosed parenthesis")?;
         if expressions.len() != 3 {
-            return Err(Stop("a loop without three expressions"));
+            return Err(ParseStop("a loop without three expressions"));
         }
         self.blank();
         self.operator(";");
         let body = self.loop_body()?;
-        Ok(Kind::Count { expressions, body })
+        Ok(CommandKind::Count { expressions, body })
     }
 
-    fn cases(&mut self) -> Result<Kind> {
+    fn cases(&mut self) -> Result<CommandKind> {
         self.blank();
         let from = self.pos;
-        let word = self.word(Rules::SUBJECT)?;
+        let word = self.word(WordRules::SUBJECT)?;
         if self.pos == from {
-            return Err(Stop("a missing word"));
+            return Err(ParseStop("a missing word"));
         }
         self.newlines()?;
         self.reserved = true;
@@ -194,13 +194,13 @@ impl Parser<'_> {
         loop {
             self.newlines()?;
             if self.keyword("esac") {
-                return Ok(Kind::Case { word, arms });
+                return Ok(CommandKind::Case { word, arms });
             }
             arms.push(self.arm()?);
             self.blank();
             if !self.arm_end() {
                 self.required("esac")?;
-                return Ok(Kind::Case { word, arms });
+                return Ok(CommandKind::Case { word, arms });
             }
         }
     }
@@ -211,9 +211,9 @@ impl Parser<'_> {
         loop {
             self.blank();
             let from = self.pos;
-            patterns.push(self.word(Rules::MATCH)?);
+            patterns.push(self.word(WordRules::MATCH)?);
             if self.pos == from {
-                return Err(Stop("a missing pattern"));
+                return Err(ParseStop("a missing pattern"));
             }
             self.blank();
             if self.peek() == b'|' && self.peek_at(1) != b'|' && self.peek_at(1) != b'&' {
@@ -233,7 +233,7 @@ impl Parser<'_> {
         if plain && !self.eat(";;") {
             return false;
         }
-        self.mark(start, Mark::Operator);
+        self.mark(start, MarkKind::Operator);
         if !plain {
             self.bashism(start);
         }

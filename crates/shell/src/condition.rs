@@ -1,8 +1,8 @@
 //! `[[ … ]]`
 
-use crate::cursor::{Parser, Result, Stop};
-use crate::word::Rules;
-use crate::{Kind, Mark, Piece, Word};
+use crate::cursor::{ParseStop, Parser, Result};
+use crate::word::WordRules;
+use crate::{CommandKind, MarkKind, Piece, Word};
 
 const UNARY: &[u8] = b"abcdefghknoprstuvwxzGLNORS";
 const BINARY: [&str; 12] = [
@@ -11,13 +11,13 @@ const BINARY: [&str; 12] = [
 
 impl Parser<'_> {
     /// Reads up to `]]`.
-    pub(crate) fn condition(&mut self) -> Result<Kind> {
+    pub(crate) fn condition(&mut self) -> Result<CommandKind> {
         let mut words = vec![];
         self.alternatives(&mut words)?;
         if !self.keyword("]]") {
-            return Err(Stop("an unfinished condition"));
+            return Err(ParseStop("an unfinished condition"));
         }
-        Ok(Kind::Test(words))
+        Ok(CommandKind::Test(words))
     }
 
     fn alternatives(&mut self, words: &mut Vec<Word>) -> Result<()> {
@@ -33,16 +33,16 @@ impl Parser<'_> {
     fn condition_term(&mut self, words: &mut Vec<Word>) -> Result<()> {
         self.newlines()?;
         while self.is_word("!") {
-            words.push(self.word(Rules::SUBJECT)?);
+            words.push(self.word(WordRules::SUBJECT)?);
             self.newlines()?;
         }
         if self.is_word("]]") {
-            return Err(Stop("an unfinished condition"));
+            return Err(ParseStop("an unfinished condition"));
         }
         if self.sign("(", words) {
             self.nested(|inner| inner.alternatives(words))?;
             if !self.sign(")", words) {
-                return Err(Stop("an unclosed parenthesis"));
+                return Err(ParseStop("an unclosed parenthesis"));
             }
             return Ok(());
         }
@@ -50,10 +50,10 @@ impl Parser<'_> {
             let name = format!("-{}", char::from(self.peek_at(1)));
             self.is_word(&name)
         };
-        words.push(self.condition_word(Rules::SUBJECT)?);
+        words.push(self.condition_word(WordRules::SUBJECT)?);
         self.blank();
         if unary {
-            words.push(self.condition_word(Rules::SUBJECT)?);
+            words.push(self.condition_word(WordRules::SUBJECT)?);
             return Ok(());
         }
         self.comparison(words)
@@ -64,38 +64,38 @@ impl Parser<'_> {
         let process = self.peek_at(1) == b'(';
         if !process && (self.sign("<", words) || self.sign(">", words)) {
             self.blank();
-            words.push(self.condition_word(Rules::SUBJECT)?);
+            words.push(self.condition_word(WordRules::SUBJECT)?);
             return Ok(());
         }
         let rules = if self.is_word("=~") {
-            Rules::REGEX
+            WordRules::REGEX
         } else if let Some(name) = BINARY.iter().find(|name| self.is_word(name)) {
             if name.ends_with('=') {
-                Rules::MATCH
+                WordRules::MATCH
             } else {
-                Rules::SUBJECT
+                WordRules::SUBJECT
             }
         } else if self.peek() == b'\n' {
-            return Err(Stop("an unfinished condition"));
+            return Err(ParseStop("an unfinished condition"));
         } else {
             return Ok(());
         };
-        words.push(self.word(Rules::SUBJECT)?);
+        words.push(self.word(WordRules::SUBJECT)?);
         self.blank();
         words.push(self.condition_word(rules)?);
         Ok(())
     }
 
-    fn condition_word(&mut self, rules: Rules) -> Result<Word> {
+    fn condition_word(&mut self, rules: WordRules) -> Result<Word> {
         let start = self.pos;
         let closes = self.is_word("]]");
         let word = self.word(rules)?;
         if self.pos == start || closes {
-            return Err(Stop("an unfinished condition"));
+            return Err(ParseStop("an unfinished condition"));
         }
         let raw = &self.text[start..self.pos];
         if matches!(self.peek(), b'<' | b'>') && raw.bytes().all(|b| b.is_ascii_digit()) {
-            return Err(Stop("a redirection in a condition"));
+            return Err(ParseStop("a redirection in a condition"));
         }
         Ok(word)
     }
@@ -107,7 +107,7 @@ impl Parser<'_> {
         if !self.eat(sign) {
             return false;
         }
-        self.mark(start, Mark::Operator);
+        self.mark(start, MarkKind::Operator);
         let pieces = vec![Piece::Text {
             text: sign.to_owned(),
             quoted: false,

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::heredoc::{Body, Pending};
-use crate::{Mark, Span, TOO_COMPLEX, Unknown};
+use crate::heredoc::{HeredocBody, Pending};
+use crate::{MarkKind, Span, TOO_COMPLEX, Unknown};
 
 /// Levels of nesting of any kind. People stay below ten; the stack of a
 /// thread holds several times this.
@@ -24,9 +24,9 @@ pub(crate) const BRACE_WORD_NODES: usize = 3;
 
 /// Why a text cannot be read on.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Stop(pub(crate) &'static str);
+pub(crate) struct ParseStop(pub(crate) &'static str);
 
-pub(crate) type Result<T> = std::result::Result<T, Stop>;
+pub(crate) type Result<T> = std::result::Result<T, ParseStop>;
 
 /// Reads a text, or a range of it, from left to right.
 pub(crate) struct Parser<'a> {
@@ -50,7 +50,7 @@ pub(crate) struct Parser<'a> {
     pub(crate) notes: Notes,
     pub(crate) pending: Vec<Pending>,
     /// Bodies of here-documents, by where their operator is.
-    pub(crate) bodies: BTreeMap<usize, Body>,
+    pub(crate) bodies: BTreeMap<usize, HeredocBody>,
     /// Where `((` turned out to be two subshells.
     pub(crate) shells: BTreeSet<usize>,
 }
@@ -58,13 +58,13 @@ pub(crate) struct Parser<'a> {
 /// What is collected beside the tree.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
-    pub(crate) marks: Vec<(Span, Mark)>,
+    pub(crate) marks: Vec<(Span, MarkKind)>,
     pub(crate) bashisms: Vec<Span>,
     pub(crate) unknowns: Vec<Unknown>,
 }
 
 /// A state to return to.
-pub(crate) struct Save {
+pub(crate) struct SavedState {
     pub(crate) pos: usize,
     end: usize,
     depth: usize,
@@ -152,7 +152,7 @@ impl<'a> Parser<'a> {
         let start = self.pos;
         let found = self.eat(wanted);
         if found {
-            self.mark(start, Mark::Operator);
+            self.mark(start, MarkKind::Operator);
         }
         found
     }
@@ -161,7 +161,7 @@ impl<'a> Parser<'a> {
         if self.operator(wanted) {
             Ok(())
         } else {
-            Err(Stop(why))
+            Err(ParseStop(why))
         }
     }
 
@@ -186,7 +186,7 @@ impl<'a> Parser<'a> {
         let rest = &self.text.as_bytes()[start..self.end];
         let length = rest.iter().position(|&b| b == b'\n').unwrap_or(rest.len());
         self.pos += length;
-        self.mark(start, Mark::Comment);
+        self.mark(start, MarkKind::Comment);
     }
 
     /// Steps over blanks, comments and ends of lines.
@@ -216,7 +216,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    pub(crate) fn mark(&mut self, start: usize, mark: Mark) {
+    pub(crate) fn mark(&mut self, start: usize, mark: MarkKind) {
         if self.fixed.is_none() {
             let span = self.span(start);
             self.notes.marks.push((span, mark));
@@ -241,7 +241,7 @@ impl<'a> Parser<'a> {
     /// Goes one level deeper for as long as `read` takes.
     pub(crate) fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         if self.depth >= MAX_DEPTH {
-            return Err(Stop("nesting that is too deep"));
+            return Err(ParseStop("nesting that is too deep"));
         }
         self.depth += 1;
         let result = read(self)?;
@@ -254,19 +254,22 @@ impl<'a> Parser<'a> {
         self.fuel = self
             .fuel
             .checked_sub(bytes)
-            .ok_or(Stop("text that is too ambiguous"))?;
+            .ok_or(ParseStop("text that is too ambiguous"))?;
         Ok(())
     }
 
     /// Pays for nodes of the tree.
     pub(crate) fn grow(&mut self, nodes: usize) -> Result<()> {
-        self.nodes = self.nodes.checked_sub(nodes).ok_or(Stop(TOO_COMPLEX))?;
+        self.nodes = self
+            .nodes
+            .checked_sub(nodes)
+            .ok_or(ParseStop(TOO_COMPLEX))?;
         Ok(())
     }
 
-    pub(crate) fn save(&self) -> Save {
+    pub(crate) fn save(&self) -> SavedState {
         let notes = &self.notes;
-        Save {
+        SavedState {
             pos: self.pos,
             end: self.end,
             depth: self.depth,
@@ -281,7 +284,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Returns to a state, and forgets what was noticed since.
-    pub(crate) fn restore(&mut self, save: &Save) {
+    pub(crate) fn restore(&mut self, save: &SavedState) {
         self.pos = save.pos;
         self.end = save.end;
         self.depth = save.depth;

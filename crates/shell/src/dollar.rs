@@ -1,6 +1,6 @@
 //! `$` and backquotes: what is expanded, and the code inside of it.
 
-use crate::cursor::{EXPANSION_NODES, Parser, Result, Stop, in_name, starts_name};
+use crate::cursor::{EXPANSION_NODES, ParseStop, Parser, Result, in_name, starts_name};
 use crate::word::Atoms;
 use crate::{List, Operation, Parameter, Piece, Span, Substitution};
 
@@ -147,14 +147,14 @@ impl Parser<'_> {
             match bytes[at] {
                 b'\\' if quote != b'\'' => at += 1,
                 byte if quote != 0 && byte == quote => quote = 0,
-                b'$' | b'`' if quote == b'"' => return Err(Stop("ambiguous parentheses")),
+                b'$' | b'`' if quote == b'"' => return Err(ParseStop("ambiguous parentheses")),
                 _ if quote != 0 => {}
                 byte @ (b'\'' | b'"') => quote = byte,
                 // Comments, here-documents and patterns of `case` can have a
                 // parenthesis that is none.
-                b'`' | b'#' | b'<' => return Err(Stop("ambiguous parentheses")),
+                b'`' | b'#' | b'<' => return Err(ParseStop("ambiguous parentheses")),
                 b'c' if bytes[at..].starts_with(b"case") => {
-                    return Err(Stop("ambiguous parentheses"));
+                    return Err(ParseStop("ambiguous parentheses"));
                 }
                 b'(' => depth += 1,
                 b')' if depth == 0 => return Ok(at),
@@ -163,7 +163,7 @@ impl Parser<'_> {
             }
             at += 1;
         }
-        Err(Stop("an unclosed parenthesis"))
+        Err(ParseStop("an unclosed parenthesis"))
     }
 
     /// Reads a list up to the byte that closes it, which it leaves.
@@ -175,13 +175,13 @@ impl Parser<'_> {
         let list = self.list()?;
         self.blank();
         if self.peek() != close {
-            return Err(Stop("an unclosed substitution"));
+            return Err(ParseStop("an unclosed substitution"));
         }
         if !self.pending.is_empty() {
-            return Err(Stop("a here-document without its text"));
+            return Err(ParseStop("a here-document without its text"));
         }
         if !pending.is_empty() && self.text[from..self.pos].contains('\n') {
-            return Err(Stop("a line's end before a here-document's text"));
+            return Err(ParseStop("a line's end before a here-document's text"));
         }
         self.pending = pending;
         self.closer = closer;
@@ -204,7 +204,7 @@ impl Parser<'_> {
         let compound = self.starts_compound();
         self.restore(&save);
         if compound {
-            Err(Stop("`time` in a substitution"))
+            Err(ParseStop("`time` in a substitution"))
         } else {
             Ok(())
         }
@@ -251,7 +251,7 @@ impl Parser<'_> {
                 _ => at += 1,
             }
         }
-        Err(Stop("an unclosed backquote"))
+        Err(ParseStop("an unclosed backquote"))
     }
 
     /// Reads a text that is not in the original as it stands.

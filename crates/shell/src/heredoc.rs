@@ -1,9 +1,9 @@
 //! Here-documents: texts that stand below the line that asks for them.
 
-use crate::cursor::{Parser, Result, Stop};
+use crate::cursor::{ParseStop, Parser, Result};
 use crate::dollar::Quoting;
-use crate::word::{Atoms, Rules};
-use crate::{Mark, Piece, Word};
+use crate::word::{Atoms, WordRules};
+use crate::{MarkKind, Piece, Word};
 
 /// More than this many on one line, and bash gives up.
 const MAX_PENDING: usize = 16;
@@ -18,7 +18,7 @@ pub(crate) struct Pending {
 
 /// Where a body is, and how it is read.
 #[derive(Clone, Copy)]
-pub(crate) struct Body {
+pub(crate) struct HeredocBody {
     start: usize,
     end: usize,
     quoted: bool,
@@ -30,17 +30,17 @@ impl Parser<'_> {
     pub(crate) fn here_document(&mut self, operator: usize, strip: bool) -> Result<Word> {
         self.blank();
         let start = self.pos;
-        let word = self.target(Rules::SUBJECT)?;
+        let word = self.target(WordRules::SUBJECT)?;
         let delimiter = word
             .literal()
-            .ok_or(Stop("a delimiter that is not plain"))?;
+            .ok_or(ParseStop("a delimiter that is not plain"))?;
         let raw = self.text[start..self.pos].replace("\\\n", "");
         let quoted = raw.contains(['\'', '"', '\\']);
         if self.pending.len() >= MAX_PENDING {
-            return Err(Stop("too many here-documents"));
+            return Err(ParseStop("too many here-documents"));
         }
         if delimiter.contains('\n') {
-            return Err(Stop("a delimiter of several lines"));
+            return Err(ParseStop("a delimiter of several lines"));
         }
         self.pending.push(Pending {
             operator,
@@ -67,7 +67,7 @@ impl Parser<'_> {
             } = pending;
             self.bodies.insert(
                 operator,
-                Body {
+                HeredocBody {
                     start,
                     end,
                     quoted,
@@ -98,7 +98,7 @@ impl Parser<'_> {
                 let after = self.pos;
                 let newline = self.text[start..after].ends_with('\n');
                 self.pos -= usize::from(newline);
-                self.mark(start, Mark::Operator);
+                self.mark(start, MarkKind::Operator);
                 self.pos = after;
                 return start;
             }
@@ -106,7 +106,7 @@ impl Parser<'_> {
             if self.closer != 0 && rest.as_bytes().contains(&self.closer) {
                 let newline = self.text[start..self.pos].ends_with('\n');
                 self.pos -= usize::from(newline) + rest.len();
-                self.mark(start, Mark::Operator);
+                self.mark(start, MarkKind::Operator);
                 self.bashism(start);
                 return start;
             }
@@ -133,7 +133,7 @@ impl Parser<'_> {
 
     /// Reads a body. Errors inside only show when it is expanded, and so they
     /// do not spoil the command.
-    fn body_word(&mut self, body: Body) -> Result<Word> {
+    fn body_word(&mut self, body: HeredocBody) -> Result<Word> {
         let known = self.bodies.len();
         let save = self.save();
         let word = self.within(body.start, body.end, |inner| inner.expanded(body));
@@ -146,20 +146,20 @@ impl Parser<'_> {
         Ok(self.within(body.start, body.end, |inner| inner.expanded(body)))
     }
 
-    fn expanded(&mut self, body: Body) -> Word {
+    fn expanded(&mut self, body: HeredocBody) -> Word {
         let mut atoms = Atoms::default();
         if body.quoted {
             let text = &self.text[body.start..body.end];
             let stripped = body.strip.then(|| strip_tabs(text));
             atoms.quoted(stripped.as_deref().unwrap_or(text));
-        } else if let Err(Stop(why)) = self.here_atoms(&mut atoms, body.strip) {
+        } else if let Err(ParseStop(why)) = self.here_atoms(&mut atoms, body.strip) {
             self.pos = body.end;
             let span = self.unknown(body.start, why);
             atoms.piece(Piece::Unknown(span));
         }
         self.pos = body.end;
         Word {
-            pieces: atoms.pieces(Rules::SUBJECT),
+            pieces: atoms.pieces(WordRules::SUBJECT),
             span: self.span(body.start),
         }
     }

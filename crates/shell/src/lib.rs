@@ -3,17 +3,17 @@
 //! Total: any text gives a [`Script`], and what is not understood is said.
 //!
 //! ```
-//! use weighlock_shell::{Dialect, Kind, parse};
+//! use weighlock_shell::{CommandKind, Dialect, parse};
 //!
 //! let script = parse("r\\m -rf \"$HOME\"/{a,b}", Dialect::Bash);
-//! let Kind::Simple(command) = &script.body.items[0].pipeline.stages[0].kind else {
+//! let CommandKind::Simple(command) = &script.body.items[0].pipeline.stages[0].kind else {
 //!     panic!("it is a simple command");
 //! };
 //! assert_eq!(command.words[0].literal().as_deref(), Some("rm"));
 //! assert_eq!(command.words.len(), 4);
 //! assert!(script.unknowns.is_empty());
 //!
-//! // Whoever judges must assume the worst of what is not understood.
+//! // A policy must assume the worst when something is not understood.
 //! assert_eq!(parse("echo 'open", Dialect::Bash).unknowns[0].why, "an unclosed quote");
 //! ```
 

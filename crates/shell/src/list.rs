@@ -1,9 +1,9 @@
 //! Pipelines, one after another: whole texts, and lists inside of commands.
 
-use crate::cursor::{Parser, Result, Stop};
+use crate::cursor::{ParseStop, Parser, Result};
 use crate::{
-    Command, Fd, Item, Joint, Kind, List, Mark, Piece, Pipeline, Redirect, Redirection, Simple,
-    Word,
+    Command, CommandKind, Fd, Item, Joint, List, MarkKind, Piece, Pipeline, Redirect, Redirection,
+    Simple, Word,
 };
 
 /// Words that end a list.
@@ -19,7 +19,7 @@ impl Parser<'_> {
         while self.newlines().is_ok() && !self.done() {
             let save = self.save();
             let count = list.items.len();
-            if let Err(Stop(why)) = self.unit(&mut list.items) {
+            if let Err(ParseStop(why)) = self.unit(&mut list.items) {
                 list.items.truncate(count);
                 self.restore(&save);
                 self.pos = self.end;
@@ -42,7 +42,7 @@ impl Parser<'_> {
     fn unknown_item(&mut self, start: usize, why: &'static str) -> Item {
         let span = self.unknown(start, why);
         let command = Command {
-            kind: Kind::Unknown,
+            kind: CommandKind::Unknown,
             redirections: vec![],
             span,
         };
@@ -80,7 +80,7 @@ impl Parser<'_> {
             self.chain(items)?;
             self.blank();
             if !self.done() && self.peek() != b'\n' && !self.separator(&mut items[first..]) {
-                return Err(Stop("a syntax error"));
+                return Err(ParseStop("a syntax error"));
             }
             self.blank();
             if self.done() {
@@ -130,7 +130,7 @@ impl Parser<'_> {
     pub(crate) fn body(&mut self) -> Result<List> {
         let list = self.list()?;
         if list.items.is_empty() {
-            return Err(Stop("a missing command"));
+            return Err(ParseStop("a missing command"));
         }
         Ok(list)
     }
@@ -182,7 +182,7 @@ impl Parser<'_> {
         let (negated, timed) = self.prefixes()?;
         if (negated || timed) && self.ends_early() {
             let span = self.span(start);
-            let kind = Kind::Simple(Simple::default());
+            let kind = CommandKind::Simple(Simple::default());
             let stages = vec![Command {
                 kind,
                 redirections: vec![],
@@ -199,7 +199,7 @@ impl Parser<'_> {
         while self.pipe(&mut stages) {
             self.newlines()?;
             if self.is_word("!") {
-                return Err(Stop("a reserved word out of place"));
+                return Err(ParseStop("a reserved word out of place"));
             }
             stages.push(self.command()?);
         }
@@ -222,7 +222,7 @@ impl Parser<'_> {
                 negated = !negated;
                 // With an option that an earlier line may set, it is a pattern.
                 if self.byte(self.pos) == b'(' && self.text.contains("extglob") {
-                    return Err(Stop("an extended pattern"));
+                    return Err(ParseStop("an extended pattern"));
                 }
             } else if self.keyword("time") {
                 timed = true;
@@ -305,7 +305,7 @@ impl Parser<'_> {
             return false;
         };
         self.pos = end;
-        self.mark(start, Mark::Keyword);
+        self.mark(start, MarkKind::Keyword);
         true
     }
 }

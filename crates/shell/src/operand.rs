@@ -1,13 +1,13 @@
 //! Operands of `${…}`: text with its own rules about quotes.
 
-use crate::cursor::{Parser, Result, Stop};
+use crate::cursor::{ParseStop, Parser, Result};
 use crate::dollar::Quoting;
-use crate::word::{Atoms, Rules};
+use crate::word::{Atoms, WordRules};
 use crate::{Operation, Piece, Word};
 
 /// What single quotes are in an operand.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Style {
+pub(crate) enum QuoteStyle {
     Bare,
     /// In double quotes: plain text that hides a closing brace.
     Text,
@@ -15,39 +15,39 @@ pub(crate) enum Style {
     Pattern,
 }
 
-impl Style {
+impl QuoteStyle {
     /// Returns how the operands of an operation are read.
-    pub(crate) fn of(operation: Operation, quoting: Quoting) -> Style {
+    pub(crate) fn of(operation: Operation, quoting: Quoting) -> QuoteStyle {
         let pattern = matches!(
             operation,
             Operation::Trim | Operation::Replace | Operation::Case
         );
         match quoting {
-            Quoting::Bare => Style::Bare,
-            _ if pattern => Style::Pattern,
-            _ => Style::Text,
+            Quoting::Bare => QuoteStyle::Bare,
+            _ if pattern => QuoteStyle::Pattern,
+            _ => QuoteStyle::Text,
         }
     }
 }
 
 impl Parser<'_> {
     /// Reads text up to one of `stops`, which it leaves.
-    pub(crate) fn operand(&mut self, stops: &[u8], style: Style) -> Result<Word> {
+    pub(crate) fn operand(&mut self, stops: &[u8], style: QuoteStyle) -> Result<Word> {
         self.peek();
         let start = self.pos;
         let mut atoms = Atoms::default();
         self.nested(|inner| inner.operand_atoms(&mut atoms, stops, style))?;
         let span = self.span(start);
         Ok(Word {
-            pieces: atoms.pieces(Rules::PATTERN),
+            pieces: atoms.pieces(WordRules::PATTERN),
             span,
         })
     }
 
-    fn operand_atoms(&mut self, atoms: &mut Atoms, stops: &[u8], style: Style) -> Result<()> {
+    fn operand_atoms(&mut self, atoms: &mut Atoms, stops: &[u8], style: QuoteStyle) -> Result<()> {
         loop {
             if self.done() {
-                return Err(Stop("an unclosed brace"));
+                return Err(ParseStop("an unclosed brace"));
             }
             let byte = self.peek();
             if stops.contains(&byte) {
@@ -55,22 +55,22 @@ impl Parser<'_> {
             }
             match byte {
                 b'<' | b'>' if self.peek_at(1) == b'(' => self.operand_process(atoms, style)?,
-                _ if style == Style::Bare => self.bare_part(atoms, stops)?,
+                _ if style == QuoteStyle::Bare => self.bare_part(atoms, stops)?,
                 b'$' if self.peek_at(1) == b'\'' => {
                     // Bash decodes this and then expands what comes out.
-                    return Err(Stop("a quote inside of double quotes"));
+                    return Err(ParseStop("a quote inside of double quotes"));
                 }
                 b'$' => self.dollar(atoms, Quoting::Double)?,
                 b'`' => self.backquote(atoms, Quoting::Double)?,
                 b'"' => self.double(atoms)?,
-                b'\'' if style == Style::Text => self.text_quote(atoms)?,
+                b'\'' if style == QuoteStyle::Text => self.text_quote(atoms)?,
                 b'\'' => self.single(atoms)?,
-                b'\\' if self.byte(self.pos + 1) == b'\'' && style == Style::Text => {
+                b'\\' if self.byte(self.pos + 1) == b'\'' && style == QuoteStyle::Text => {
                     self.pos += 2;
                     atoms.quoted("\\'");
                 }
                 b'\\' if self.byte(self.pos + 1) == b'\'' => {
-                    return Err(Stop("an escaped quote in a quoted pattern"));
+                    return Err(ParseStop("an escaped quote in a quoted pattern"));
                 }
                 b'\\' => self.double_escape(atoms, b"$`\"\\}/"),
                 _ => {
@@ -102,9 +102,9 @@ impl Parser<'_> {
 
     /// Reads `<(…)` in an operand. In double quotes it is plain text to bash,
     /// but its end is looked for all the same.
-    fn operand_process(&mut self, atoms: &mut Atoms, style: Style) -> Result<()> {
+    fn operand_process(&mut self, atoms: &mut Atoms, style: QuoteStyle) -> Result<()> {
         let start = self.pos;
-        if style == Style::Bare {
+        if style == QuoteStyle::Bare {
             return self.process(atoms);
         }
         let mut inside = Atoms::default();
@@ -132,7 +132,7 @@ impl Parser<'_> {
         }
         atoms.quoted("'");
         let inside = self.within(from, to, |inner| inner.text_atoms(atoms));
-        if let Err(Stop(why)) = inside {
+        if let Err(ParseStop(why)) = inside {
             let span = self.unknown(start, why);
             atoms.piece(Piece::Unknown(span));
         }

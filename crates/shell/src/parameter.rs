@@ -1,12 +1,12 @@
 //! `${…}` in all its forms.
 
 use crate::arithmetic::{SLICE, SUBSCRIPT};
-use crate::cursor::{Parser, Result, Stop, starts_name};
+use crate::cursor::{ParseStop, Parser, Result, starts_name};
 use crate::dollar::{Quoting, is_parameter};
-use crate::operand::Style;
+use crate::operand::QuoteStyle;
 use crate::{Operation, Parameter, Piece, Substitution, Word};
 
-const BAD: Stop = Stop("a bad substitution");
+const BAD: ParseStop = ParseStop("a bad substitution");
 
 impl Parser<'_> {
     /// Reads `${…}`.
@@ -131,7 +131,7 @@ impl Parser<'_> {
         if bash_only {
             self.bashism(start);
         }
-        let style = Style::of(operation, quoting);
+        let style = QuoteStyle::of(operation, quoting);
         match operation {
             Operation::Transform(_) => {}
             Operation::Slice => self.slice(parameter)?,
@@ -175,7 +175,7 @@ impl Parser<'_> {
         Ok(operation)
     }
 
-    fn replacement(&mut self, parameter: &mut Parameter, style: Style) -> Result<()> {
+    fn replacement(&mut self, parameter: &mut Parameter, style: QuoteStyle) -> Result<()> {
         let word = self.operand(b"/}", style)?;
         parameter.operands.push(word);
         if self.eat("/") {

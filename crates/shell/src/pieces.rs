@@ -2,10 +2,10 @@
 
 use crate::Piece;
 use crate::cursor::{in_name, starts_name};
-use crate::word::{Atom, Atoms, Rules, Tilde};
+use crate::word::{Atom, Atoms, Tilde, WordRules};
 
 impl Atoms {
-    pub(crate) fn pieces(self, rules: Rules) -> Vec<Piece> {
+    pub(crate) fn pieces(self, rules: WordRules) -> Vec<Piece> {
         let mut pieces = Vec::with_capacity(self.0.len());
         let last_close = self.0.iter().rposition(has_close).unwrap_or(0);
         let count = self.0.len();
@@ -25,7 +25,7 @@ impl Atoms {
                 Atom::Quoted(text) => push(&mut pieces, &text, true),
                 Atom::Plain(text) => {
                     let closes = place < last_close;
-                    let scan = Scan {
+                    let scan = UnquotedText {
                         text: &text,
                         first: place == 0,
                         last: place + 1 == count,
@@ -45,7 +45,7 @@ fn has_close(atom: &Atom) -> bool {
 }
 
 /// One run of unquoted text.
-struct Scan<'a> {
+struct UnquotedText<'a> {
     text: &'a str,
     first: bool,
     last: bool,
@@ -53,9 +53,9 @@ struct Scan<'a> {
     value: Option<usize>,
 }
 
-impl Scan<'_> {
+impl UnquotedText<'_> {
     /// Splits at tildes and patterns. `closes`: there is a `]` further on.
-    fn split(&self, rules: Rules, closes: bool, pieces: &mut Vec<Piece>) {
+    fn split(&self, rules: WordRules, closes: bool, pieces: &mut Vec<Piece>) {
         let bytes = self.text.as_bytes();
         let last_close = self.text.rfind(']').unwrap_or(0);
         let (mut from, mut at) = (0, 0);
@@ -88,7 +88,7 @@ impl Scan<'_> {
         push(pieces, &self.text[from..], false);
     }
 
-    fn expands_tilde(&self, at: usize, rules: Rules) -> bool {
+    fn expands_tilde(&self, at: usize, rules: WordRules) -> bool {
         if at == 0 {
             return self.first;
         }
@@ -98,7 +98,7 @@ impl Scan<'_> {
     }
 
     /// Returns where `~user` ends, unless a quote or an expansion is in it.
-    fn tilde(&self, at: usize, rules: Rules) -> Option<usize> {
+    fn tilde(&self, at: usize, rules: WordRules) -> Option<usize> {
         let colons = rules.tilde == Tilde::Value || self.value.is_some();
         let rest = &self.text[at..];
         let length = rest.find(|c| c == '/' || (colons && c == ':'));

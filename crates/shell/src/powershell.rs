@@ -4,26 +4,26 @@
 //! and expressions are not told apart from commands: what is not plainly a
 //! word is unknown.
 
-use crate::cursor::{Parser, Result, Stop};
-use crate::windows::{Reader, Split};
+use crate::cursor::{ParseStop, Parser, Result};
+use crate::windows::{Separator, WindowsSyntax};
 use crate::word::Atoms;
 use crate::{List, Piece, Substitution};
 
 /// How PowerShell's words and commands end.
 pub(crate) struct PowerShell;
 
-impl Reader for PowerShell {
-    fn split(&self, parser: &Parser<'_>, at: usize) -> Split {
+impl WindowsSyntax for PowerShell {
+    fn split(&self, parser: &Parser<'_>, at: usize) -> Separator {
         match parser.byte(at) {
-            b'\n' | b';' => Split::Sequence(1),
-            b'&' if parser.byte(at + 1) == b'&' => Split::And,
-            b'|' if parser.byte(at + 1) == b'|' => Split::Or,
-            b'|' => Split::Pipe,
+            b'\n' | b';' => Separator::Sequence(1),
+            b'&' if parser.byte(at + 1) == b'&' => Separator::And,
+            b'|' if parser.byte(at + 1) == b'|' => Separator::Or,
+            b'|' => Separator::Pipe,
             // At the start of a command it calls what follows; elsewhere it
             // puts what precedes in the background.
-            b'&' => Split::Sequence(1),
-            b')' | b'}' => Split::Close,
-            _ => Split::None,
+            b'&' => Separator::Sequence(1),
+            b')' | b'}' => Separator::Close,
+            _ => Separator::None,
         }
     }
 
@@ -50,7 +50,9 @@ impl Reader for PowerShell {
         match parser.byte(start) {
             b'\'' => single(parser, atoms),
             b'"' => double(parser, atoms),
-            b'@' if matches!(parser.byte(start + 1), b'\'' | b'"') => Err(Stop("a here-string")),
+            b'@' if matches!(parser.byte(start + 1), b'\'' | b'"') => {
+                Err(ParseStop("a here-string"))
+            }
             b'@' if matches!(parser.byte(start + 1), b'(' | b'{') => {
                 parser.pos += 1;
                 block(parser, atoms, start, false)
@@ -73,7 +75,7 @@ impl Reader for PowerShell {
                     text,
                     "\u{2018}" | "\u{2019}" | "\u{201c}" | "\u{201d}" | "\u{201e}"
                 ) {
-                    return Err(Stop("typographic quotes"));
+                    return Err(ParseStop("typographic quotes"));
                 }
                 atoms.plain(text);
                 Ok(())
@@ -100,7 +102,7 @@ fn double(parser: &mut Parser<'_>, atoms: &mut Atoms) -> Result<()> {
         let run = parser.run(|b| matches!(b, b'"' | b'`' | b'$'));
         atoms.quoted(run);
         if parser.pos >= parser.end {
-            return Err(Stop("an unclosed quote"));
+            return Err(ParseStop("an unclosed quote"));
         }
         match parser.byte(parser.pos) {
             b'$' => dollar(parser, atoms, true)?,
@@ -168,7 +170,7 @@ fn block(parser: &mut Parser<'_>, atoms: &mut Atoms, start: usize, quoted: bool)
     parser.pos += 1;
     let body: List = parser.nested(|inner| inner.windows_list(&PowerShell))?;
     if parser.byte(parser.pos) != close {
-        return Err(Stop("an unclosed block"));
+        return Err(ParseStop("an unclosed block"));
     }
     parser.pos += 1;
     let span = parser.span(start);

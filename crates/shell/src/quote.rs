@@ -1,7 +1,7 @@
 //! Quotes: `'…'`, `"…"`, `$'…'`.
 
 use crate::Piece;
-use crate::cursor::{Parser, Result, Stop};
+use crate::cursor::{ParseStop, Parser, Result};
 use crate::dollar::Quoting;
 use crate::word::Atoms;
 
@@ -11,7 +11,7 @@ impl Parser<'_> {
         self.pos += 1;
         let text = self.run(|b| b == b'\'');
         if self.pos >= self.end {
-            return Err(Stop("an unclosed quote"));
+            return Err(ParseStop("an unclosed quote"));
         }
         self.pos += 1;
         atoms.quoted(text);
@@ -32,7 +32,7 @@ impl Parser<'_> {
                 atoms.quoted(run);
             }
             if self.done() {
-                return Err(Stop("an unclosed quote"));
+                return Err(ParseStop("an unclosed quote"));
             }
             match self.peek() {
                 b'"' => {
@@ -66,7 +66,7 @@ impl Parser<'_> {
         loop {
             self.run(|b| b == b'\'' || b == b'\\');
             if self.pos >= self.end {
-                return Err(Stop("an unclosed quote"));
+                return Err(ParseStop("an unclosed quote"));
             }
             if self.byte(self.pos) == b'\'' {
                 break;

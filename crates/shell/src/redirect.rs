@@ -1,7 +1,7 @@
 //! Redirections.
 
-use crate::cursor::{Parser, REDIRECTION_NODES, Result, Stop, starts_name};
-use crate::word::Rules;
+use crate::cursor::{ParseStop, Parser, REDIRECTION_NODES, Result, starts_name};
+use crate::word::WordRules;
 use crate::{Fd, Piece, Redirect, Redirection, Word};
 
 /// Longer ones first.
@@ -82,7 +82,7 @@ impl Parser<'_> {
         self.peek();
         let at = self.pos;
         let found = OPERATORS.iter().find(|(sign, _)| self.operator(sign));
-        let &(sign, op) = found.ok_or(Stop("a syntax error"))?;
+        let &(sign, op) = found.ok_or(ParseStop("a syntax error"))?;
         self.note_operator(at, op);
         let strip = sign == "<<-";
         let target = match op {
@@ -95,9 +95,9 @@ impl Parser<'_> {
                     span: self.span(start),
                 });
             }
-            Redirect::HereString => self.target(Rules::SUBJECT)?,
+            Redirect::HereString => self.target(WordRules::SUBJECT)?,
             Redirect::DuplicateInput | Redirect::DuplicateOutput => self.duplicate(at, op)?,
-            _ => self.target(Rules::TARGET)?,
+            _ => self.target(WordRules::TARGET)?,
         };
         Ok(Redirection {
             fd,
@@ -117,7 +117,7 @@ impl Parser<'_> {
     }
 
     /// Reads the word that every redirection must have.
-    pub(crate) fn target(&mut self, rules: Rules) -> Result<Word> {
+    pub(crate) fn target(&mut self, rules: WordRules) -> Result<Word> {
         self.blank();
         let start = self.pos;
         let word = self.word(rules)?;
@@ -125,7 +125,7 @@ impl Parser<'_> {
         self.pos = start;
         // A number in front of another redirection belongs to that one.
         if end == start || self.descriptor().is_some() {
-            return Err(Stop("a missing file"));
+            return Err(ParseStop("a missing file"));
         }
         self.pos = end;
         Ok(word)
@@ -157,7 +157,7 @@ impl Parser<'_> {
                 span: self.span(start),
             });
         }
-        let mut word = self.target(Rules::TARGET)?;
+        let mut word = self.target(WordRules::TARGET)?;
         let is_digit = |b: u8| b.is_ascii_digit() || b == b'-';
         let file = word
             .literal()

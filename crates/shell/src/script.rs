@@ -35,7 +35,7 @@ pub struct Script {
     /// What it does, in order.
     pub body: List,
     /// Operators, keywords and comments, in order, for highlighting.
-    pub marks: Vec<(Span, Mark)>,
+    pub marks: Vec<(Span, MarkKind)>,
     /// Places that only bash reads this way.
     pub bashisms: Vec<Span>,
     /// Everything that was not understood, wherever it is in the tree.
@@ -44,7 +44,7 @@ pub struct Script {
 
 /// What a piece of text that is no word is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mark {
+pub enum MarkKind {
     /// `|`, `&&`, `;`, `>`…
     Operator,
     /// `if`, `done`, `{`…
@@ -53,7 +53,7 @@ pub enum Mark {
     Comment,
 }
 
-/// Something that was not understood. Whoever judges must assume the worst.
+/// Something that was not understood. A policy must assume the worst.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unknown {
     /// Where it is.
@@ -108,7 +108,7 @@ pub struct Pipeline {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Command {
     /// What it is.
-    pub kind: Kind,
+    pub kind: CommandKind,
     /// Its redirections, in order. `|&` is said as `2>&1` here.
     pub redirections: Vec<Redirection>,
     /// Where it is, redirections included.
@@ -117,7 +117,7 @@ pub struct Command {
 
 /// The kinds of commands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Kind {
+pub enum CommandKind {
     /// `NAME=value program argument…`
     Simple(Simple),
     /// `{ …; }`

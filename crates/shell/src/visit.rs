@@ -1,6 +1,6 @@
 //! Goes through a tree from the outside in.
 
-use crate::{Command, Kind, List, Piece, Simple, Value, Word};
+use crate::{Command, CommandKind, List, Piece, Simple, Value, Word};
 
 /// Sees every node of a tree. What is overridden goes on by itself, where it
 /// should, with the node's `inside`.
@@ -40,9 +40,9 @@ impl Command {
         let targets = self.redirections.iter().map(|to| &to.target);
         targets.for_each(|word| visitor.word(word));
         match &self.kind {
-            Kind::Simple(simple) => simple.inside(visitor),
-            Kind::Group(body) | Kind::Subshell(body) => visitor.list(body),
-            Kind::If {
+            CommandKind::Simple(simple) => simple.inside(visitor),
+            CommandKind::Group(body) | CommandKind::Subshell(body) => visitor.list(body),
+            CommandKind::If {
                 branches,
                 otherwise,
             } => {
@@ -52,29 +52,31 @@ impl Command {
                 }
                 otherwise.iter().for_each(|body| visitor.list(body));
             }
-            Kind::While { condition, body } => {
+            CommandKind::While { condition, body } => {
                 visitor.list(condition);
                 visitor.list(body);
             }
-            Kind::For { words, body, .. } => {
+            CommandKind::For { words, body, .. } => {
                 words.iter().flatten().for_each(|word| visitor.word(word));
                 visitor.list(body);
             }
-            Kind::Count { expressions, body } => {
+            CommandKind::Count { expressions, body } => {
                 expressions.iter().for_each(|word| visitor.word(word));
                 visitor.list(body);
             }
-            Kind::Case { word, arms } => {
+            CommandKind::Case { word, arms } => {
                 visitor.word(word);
                 for arm in arms {
                     arm.patterns.iter().for_each(|word| visitor.word(word));
                     visitor.list(&arm.body);
                 }
             }
-            Kind::Function { body, .. } | Kind::Coprocess { body, .. } => visitor.command(body),
-            Kind::Test(words) => words.iter().for_each(|word| visitor.word(word)),
-            Kind::Arithmetic(word) => visitor.word(word),
-            Kind::Unknown => {}
+            CommandKind::Function { body, .. } | CommandKind::Coprocess { body, .. } => {
+                visitor.command(body)
+            }
+            CommandKind::Test(words) => words.iter().for_each(|word| visitor.word(word)),
+            CommandKind::Arithmetic(word) => visitor.word(word),
+            CommandKind::Unknown => {}
         }
     }
 }

@@ -1,15 +1,15 @@
 //! What the shells of Windows have in common: commands, pipes, redirections.
 
-use crate::cursor::{Parser, Result, Stop};
-use crate::word::{Atoms, Rules};
+use crate::cursor::{ParseStop, Parser, Result};
+use crate::word::{Atoms, WordRules};
 use crate::{
-    Command, Fd, Item, Joint, Kind, List, Mark, Piece, Pipeline, Redirect, Redirection, Simple,
-    Word,
+    Command, CommandKind, Fd, Item, Joint, List, MarkKind, Piece, Pipeline, Redirect, Redirection,
+    Simple, Word,
 };
 
 /// What stands between commands.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Split {
+pub(crate) enum Separator {
     /// Nothing: a word goes on.
     None,
     /// One sign after which the next command begins.
@@ -22,9 +22,9 @@ pub(crate) enum Split {
 }
 
 /// What differs.
-pub(crate) trait Reader {
+pub(crate) trait WindowsSyntax {
     /// Tells what is at a place, outside of quotes.
-    fn split(&self, parser: &Parser<'_>, at: usize) -> Split;
+    fn split(&self, parser: &Parser<'_>, at: usize) -> Separator;
     /// Steps over what separates words.
     fn blank(&self, parser: &mut Parser<'_>);
     /// Reads at least one character of a word.
@@ -33,19 +33,19 @@ pub(crate) trait Reader {
 
 impl Parser<'_> {
     /// Reads everything up to the end.
-    pub(crate) fn windows(&mut self, reader: &dyn Reader) -> List {
+    pub(crate) fn windows(&mut self, reader: &dyn WindowsSyntax) -> List {
         let save = self.save();
         let why = match self.windows_list(reader) {
             Ok(list) if self.pos >= self.end => return list,
             Ok(_) => "an unopened bracket",
-            Err(Stop(why)) => why,
+            Err(ParseStop(why)) => why,
         };
         self.restore(&save);
         self.nothing(why)
     }
 
     /// Reads commands up to the end of a block.
-    pub(crate) fn windows_list(&mut self, reader: &dyn Reader) -> Result<List> {
+    pub(crate) fn windows_list(&mut self, reader: &dyn WindowsSyntax) -> Result<List> {
         let mut items: Vec<Item> = vec![];
         let (mut joint, mut piped) = (Joint::Sequence, false);
         loop {
@@ -59,17 +59,17 @@ impl Parser<'_> {
             self.unstuck(reader, start)?;
             let (next, width) = match reader.split(self, self.pos) {
                 _ if self.pos >= self.end => return Ok(List { items }),
-                Split::Close => return Ok(List { items }),
-                Split::And => (Some(Joint::And), 2),
-                Split::Or => (Some(Joint::Or), 2),
-                Split::Pipe => (None, 1),
-                Split::Sequence(width) => (Some(Joint::Sequence), width),
-                Split::None => return Err(Stop("a syntax error")),
+                Separator::Close => return Ok(List { items }),
+                Separator::And => (Some(Joint::And), 2),
+                Separator::Or => (Some(Joint::Or), 2),
+                Separator::Pipe => (None, 1),
+                Separator::Sequence(width) => (Some(Joint::Sequence), width),
+                Separator::None => return Err(ParseStop("a syntax error")),
             };
             let from = self.pos;
             self.pos += width;
             if self.byte(from) != b'\n' {
-                self.mark(from, Mark::Operator);
+                self.mark(from, MarkKind::Operator);
             }
             // `a && (b` is still a condition for `b`.
             if !empty || next != Some(Joint::Sequence) {
@@ -80,21 +80,21 @@ impl Parser<'_> {
     }
 
     /// Makes sure that reading goes on.
-    fn unstuck(&mut self, reader: &dyn Reader, start: usize) -> Result<()> {
-        let stuck = self.pos == start && reader.split(self, self.pos) == Split::None;
+    fn unstuck(&mut self, reader: &dyn WindowsSyntax, start: usize) -> Result<()> {
+        let stuck = self.pos == start && reader.split(self, self.pos) == Separator::None;
         if stuck && self.pos < self.end {
-            Err(Stop("a syntax error"))
+            Err(ParseStop("a syntax error"))
         } else {
             Ok(())
         }
     }
 
-    fn windows_command(&mut self, reader: &dyn Reader) -> Result<Option<Command>> {
+    fn windows_command(&mut self, reader: &dyn WindowsSyntax) -> Result<Option<Command>> {
         let start = self.pos;
         let mut simple = Simple::default();
         let mut redirections = vec![];
         let mut span = self.span(start);
-        while self.pos < self.end && reader.split(self, self.pos) == Split::None {
+        while self.pos < self.end && reader.split(self, self.pos) == Separator::None {
             match self.windows_redirection(reader)? {
                 Some(redirection) => redirections.push(redirection),
                 None => simple.words.push(self.windows_word(reader)?),
@@ -104,14 +104,14 @@ impl Parser<'_> {
         }
         let empty = simple.words.is_empty() && redirections.is_empty();
         let command = Command {
-            kind: Kind::Simple(simple),
+            kind: CommandKind::Simple(simple),
             redirections,
             span,
         };
         Ok((!empty).then_some(command))
     }
 
-    fn windows_word(&mut self, reader: &dyn Reader) -> Result<Word> {
+    fn windows_word(&mut self, reader: &dyn WindowsSyntax) -> Result<Word> {
         let start = self.pos;
         let mut atoms = Atoms::default();
         while self.pos < self.end
@@ -119,12 +119,12 @@ impl Parser<'_> {
                 self.byte(self.pos),
                 b' ' | b'\t' | b'\r' | b'\n' | b'<' | b'>'
             )
-            && reader.split(self, self.pos) == Split::None
+            && reader.split(self, self.pos) == Separator::None
         {
             reader.atom(self, &mut atoms)?;
         }
         if self.pos == start {
-            return Err(Stop("a missing word"));
+            return Err(ParseStop("a missing word"));
         }
         let span = self.span(start);
         Ok(Word {
@@ -134,7 +134,7 @@ impl Parser<'_> {
     }
 
     /// Reads `>`, `>>`, `<` or `2>&1`, if there is one.
-    fn windows_redirection(&mut self, reader: &dyn Reader) -> Result<Option<Redirection>> {
+    fn windows_redirection(&mut self, reader: &dyn WindowsSyntax) -> Result<Option<Redirection>> {
         let start = self.pos;
         let mut fd = None;
         if matches!(self.byte(start), b'0'..=b'9' | b'*')
@@ -156,7 +156,7 @@ impl Parser<'_> {
             self.pos = start;
             return Ok(None);
         };
-        self.mark(at, Mark::Operator);
+        self.mark(at, MarkKind::Operator);
         reader.blank(self);
         let target = self.windows_word(reader)?;
         Ok(Some(Redirection {
@@ -177,14 +177,14 @@ impl Parser<'_> {
     pub(crate) fn joint(&mut self, length: usize) {
         let start = self.pos;
         self.pos += length;
-        self.mark(start, Mark::Operator);
+        self.mark(start, MarkKind::Operator);
     }
 
     /// Steps over a comment.
     pub(crate) fn remark(&mut self, length: usize) {
         let start = self.pos;
         self.pos += length;
-        self.mark(start, Mark::Comment);
+        self.mark(start, MarkKind::Comment);
     }
 
     /// Steps over a sign that separates words but is no blank.
@@ -192,13 +192,13 @@ impl Parser<'_> {
         let start = self.pos;
         self.pos += 1;
         if !matches!(self.byte(start), b' ' | b'\t' | b'\r') {
-            self.mark(start, Mark::Operator);
+            self.mark(start, MarkKind::Operator);
         }
     }
 }
 
 /// Patterns are found while reading, and nothing else is expanded later.
-const RULES: Rules = Rules::SUBJECT;
+const RULES: WordRules = WordRules::SUBJECT;
 
 fn push(items: &mut Vec<Item>, command: Command, joint: Joint, piped: bool) {
     let span = command.span;

@@ -1,6 +1,6 @@
 //! Words: what stands between blanks and operators.
 
-use crate::cursor::{BRACE_WORD_NODES, Parser, Result, Stop, is_meta};
+use crate::cursor::{BRACE_WORD_NODES, ParseStop, Parser, Result, is_meta};
 use crate::dollar::Quoting;
 use crate::{Piece, Word};
 
@@ -18,7 +18,7 @@ pub(crate) struct Atoms(pub(crate) Vec<Atom>);
 
 /// What the shell does with a word, which depends on where it stands.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Rules {
+pub(crate) struct WordRules {
     pub(crate) braces: Braces,
     pub(crate) globs: bool,
     pub(crate) tilde: Tilde,
@@ -56,45 +56,45 @@ pub(crate) enum Extended {
     Regex,
 }
 
-impl Rules {
-    pub(crate) const ARGUMENT: Rules = Rules {
+impl WordRules {
+    pub(crate) const ARGUMENT: WordRules = WordRules {
         braces: Braces::Expand,
         globs: true,
         tilde: Tilde::Start,
         extended: Extended::Unsure,
     };
     /// A word that braces have made.
-    pub(crate) const MADE: Rules = Rules {
+    pub(crate) const MADE: WordRules = WordRules {
         tilde: Tilde::Only,
-        ..Rules::ARGUMENT
+        ..WordRules::ARGUMENT
     };
-    pub(crate) const TARGET: Rules = Rules {
+    pub(crate) const TARGET: WordRules = WordRules {
         braces: Braces::Refuse,
-        ..Rules::ARGUMENT
+        ..WordRules::ARGUMENT
     };
-    pub(crate) const PATTERN: Rules = Rules {
+    pub(crate) const PATTERN: WordRules = WordRules {
         braces: Braces::Keep,
-        ..Rules::ARGUMENT
+        ..WordRules::ARGUMENT
     };
     /// The word of a `case`, an operand of `[[`, a here-string.
-    pub(crate) const SUBJECT: Rules = Rules {
+    pub(crate) const SUBJECT: WordRules = WordRules {
         globs: false,
-        ..Rules::PATTERN
+        ..WordRules::PATTERN
     };
-    pub(crate) const VALUE: Rules = Rules {
+    pub(crate) const VALUE: WordRules = WordRules {
         tilde: Tilde::Value,
-        ..Rules::SUBJECT
+        ..WordRules::SUBJECT
     };
     /// The right side of `==` in `[[`, where `@(…)` is always a pattern, and a
     /// pattern of `case`, where it is one or else an error.
-    pub(crate) const MATCH: Rules = Rules {
+    pub(crate) const MATCH: WordRules = WordRules {
         extended: Extended::Pattern,
-        ..Rules::PATTERN
+        ..WordRules::PATTERN
     };
     /// The right side of `=~` in `[[`.
-    pub(crate) const REGEX: Rules = Rules {
+    pub(crate) const REGEX: WordRules = WordRules {
         extended: Extended::Regex,
-        ..Rules::SUBJECT
+        ..WordRules::SUBJECT
     };
 }
 
@@ -129,7 +129,7 @@ impl Atoms {
 
 impl<'a> Parser<'a> {
     /// Reads one word where braces make no others.
-    pub(crate) fn word(&mut self, rules: Rules) -> Result<Word> {
+    pub(crate) fn word(&mut self, rules: WordRules) -> Result<Word> {
         self.grow(1)?;
         self.peek();
         let start = self.pos;
@@ -154,7 +154,7 @@ impl<'a> Parser<'a> {
         self.peek();
         let start = self.pos;
         let mut atoms = Atoms::default();
-        self.atoms(&mut atoms, Rules::ARGUMENT)?;
+        self.atoms(&mut atoms, WordRules::ARGUMENT)?;
         let before = words.len();
         self.spread(start, atoms, words);
         let made = &words[before..];
@@ -164,7 +164,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Reads up to what ends a word.
-    pub(crate) fn atoms(&mut self, atoms: &mut Atoms, rules: Rules) -> Result<()> {
+    pub(crate) fn atoms(&mut self, atoms: &mut Atoms, rules: WordRules) -> Result<()> {
         loop {
             let run = self.run(is_special);
             if !run.is_empty() {
@@ -247,7 +247,7 @@ impl<'a> Parser<'a> {
         let mut depth = 0;
         loop {
             if self.done() {
-                return Err(Stop("an unclosed parenthesis"));
+                return Err(ParseStop("an unclosed parenthesis"));
             }
             match self.peek() {
                 b'(' => depth += 1,
@@ -267,7 +267,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Reads `(…)` after `@` and its kin.
-    fn extended(&mut self, atoms: &mut Atoms, rules: Rules) -> Result<()> {
+    fn extended(&mut self, atoms: &mut Atoms, rules: WordRules) -> Result<()> {
         let start = self.pos - 1;
         let sign = match atoms.0.last_mut() {
             Some(Atom::Plain(text)) => text.pop(),

@@ -1,8 +1,7 @@
 //! Answers to questions, and other ends of them.
 //!
-//! Whoever's transaction comes first decides: there is one writer, and each of
-//! these deeds looks whether the question is still open before it does
-//! anything.
+//! The first transaction decides: there is one writer, and each operation
+//! checks that the question is still open before it does anything.
 
 use rusqlite::{Connection, Row, params};
 
@@ -61,7 +60,7 @@ pub enum Answered {
 
 impl Store {
     /// Answers a question. `detail` gives the detail of a command that is
-    /// rejected; `entries` is told the question and the commands that waited,
+    /// rejected; `entries` receives the question and the commands that waited,
     /// none while more answers are needed.
     pub async fn answer(
         &self,

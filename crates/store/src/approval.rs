@@ -16,8 +16,8 @@ pub struct Approval {
     pub id: String,
     /// What became of it.
     pub state: ApprovalState,
-    /// Of what is asked; an answer names it, so that it cannot be to something
-    /// else.
+    /// The hash of the question; an answer names it, so that it cannot be to
+    /// another question.
     pub fingerprint: String,
     /// Who wants it.
     pub requested_by: String,

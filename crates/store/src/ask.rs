@@ -82,9 +82,9 @@ impl Store {
             .await
     }
 
-    /// Puts another question in the place of a pending one: the same id, the
-    /// next version, and the answers so far are forgotten. False when it was
-    /// answered or changed meanwhile.
+    /// Replaces a pending question by another: the same id, the next version,
+    /// and the answers so far are deleted. Returns false when it was answered
+    /// or changed meanwhile.
     pub async fn renew(
         &self,
         id: String,
@@ -135,10 +135,10 @@ impl Store {
             .await
     }
 
-    /// Takes one waiting command back, and its question too when nothing waits
-    /// for it any more, which is returned then. `None` when it was not
-    /// waiting: it ended, began, or may begin. `entries` is told the question
-    /// that was closed.
+    /// Withdraws one waiting command, and its question too when no other
+    /// command waits for it; that question is returned. Returns `None` when the
+    /// command was not waiting: it ended, began, or may begin. `entries`
+    /// receives the closed question.
     pub async fn withdraw(
         &self,
         command: Command,

@@ -62,7 +62,7 @@ pub struct Recorded {
 /// The hashed form of an entry. The order of the fields is part of the format,
 /// and what came later is left out when empty: old bodies stay as they are.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Body {
+pub(crate) struct EntryBody {
     pub(crate) seq: u64,
     pub(crate) time: String,
     pub(crate) kind: String,
@@ -91,7 +91,7 @@ impl Chain {
         rows: Vec<BoundRow>,
     ) -> Result<Recorded, Error> {
         let time = Timestamp::from_microsecond(entry.time).unwrap_or(Timestamp::UNIX_EPOCH);
-        let body = Body {
+        let body = EntryBody {
             seq: self.0.seq + 1,
             time: time.to_string(),
             kind: entry.kind.to_owned(),
@@ -128,15 +128,15 @@ impl Chain {
     }
 }
 
-impl Body {
+impl EntryBody {
     /// Returns the time as the columns have it.
     pub(crate) fn micros(&self) -> Option<i64> {
         Some(self.time.parse::<Timestamp>().ok()?.as_microsecond())
     }
 }
 
-impl From<Body> for Recorded {
-    fn from(body: Body) -> Self {
+impl From<EntryBody> for Recorded {
+    fn from(body: EntryBody) -> Self {
         Self {
             seq: body.seq,
             time: body.micros().unwrap_or_default(),
@@ -156,8 +156,9 @@ impl Store {
         self.writer.write(|_| Ok(((), entries))).await
     }
 
-    /// Tells every entry from now on, in order, once it is certain. Who is
-    /// more than a thousand behind is told so, and reads the rest with
+    /// Subscribes to every entry from now on, in order, once it is committed. A
+    /// receiver that is more than a thousand entries behind gets
+    /// [`Lagged`](broadcast::error::RecvError::Lagged), and reads the rest with
     /// [`Store::recorded_after`].
     pub fn events(&self) -> broadcast::Receiver<Arc<Recorded>> {
         self.writer.events.subscribe()

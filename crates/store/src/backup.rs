@@ -1,4 +1,4 @@
-//! A copy of the database that can be put in the place of a lost one.
+//! Copies the database, so that the copy can replace a lost one.
 
 use std::fs::File;
 use std::path::Path;
@@ -40,7 +40,7 @@ pub struct CopiedRun {
     pub waiting: bool,
 }
 
-/// What a copy had unfinished, and is settled in the place of the original.
+/// Work that was unfinished when a copy was made; a restored copy settles it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Unfinished {
     /// Runs that were under way.
@@ -53,7 +53,7 @@ pub struct Unfinished {
 
 impl Store {
     /// Copies the database as it is now into a directory, with the head of its
-    /// audit. Whoever writes goes on meanwhile.
+    /// audit. Writers are not blocked meanwhile.
     pub fn copy_to(&self, dir: &Path) -> Result<Copied, Error> {
         // Read first: the copy must have the entry that it names.
         let head = read_head(&self.writer.dir.join(HEAD))?;

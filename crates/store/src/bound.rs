@@ -12,12 +12,12 @@ use rusqlite::{Connection, OptionalExtension, Row, params_from_iter};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::audit::{Body, Chain, Entry, Recorded, hex};
+use crate::audit::{Chain, Entry, EntryBody, Recorded, hex};
 use crate::open::{Error, Store, all};
 use crate::verify::Fault;
 
 /// A table whose rows are tied to the chain.
-struct Table {
+struct BoundTable {
     name: &'static str,
     /// What names a row: one column or two.
     key: &'static [&'static str],
@@ -28,8 +28,8 @@ struct Table {
 
 /// Everything that says what was asked, run, changed and decided, and who may
 /// decide. Only bookkeeping that changes without an event is left out.
-const TABLES: &[Table] = &[
-    Table {
+const TABLES: &[BoundTable] = &[
+    BoundTable {
         name: "terminal_commands",
         key: &["command_id"],
         columns: &[
@@ -56,7 +56,7 @@ const TABLES: &[Table] = &[
             "external",
         ],
     },
-    Table {
+    BoundTable {
         name: "approvals",
         key: &["approval_id"],
         columns: &[
@@ -77,7 +77,7 @@ const TABLES: &[Table] = &[
             "body",
         ],
     },
-    Table {
+    BoundTable {
         name: "answers",
         key: &["approval_id", "by"],
         columns: &[
@@ -91,7 +91,7 @@ const TABLES: &[Table] = &[
             "at",
         ],
     },
-    Table {
+    BoundTable {
         name: "changes",
         key: &["command_id"],
         columns: &[
@@ -105,12 +105,12 @@ const TABLES: &[Table] = &[
             "body",
         ],
     },
-    Table {
+    BoundTable {
         name: "grants",
         key: &["grant_id"],
         columns: &["grant_id", "body", "created_at"],
     },
-    Table {
+    BoundTable {
         name: "principals",
         key: &["principal_id"],
         columns: &[
@@ -125,7 +125,7 @@ const TABLES: &[Table] = &[
             "updated_at",
         ],
     },
-    Table {
+    BoundTable {
         name: "tokens",
         key: &["token_id"],
         // Not `last_used_at`, which changes without an event.
@@ -141,7 +141,7 @@ const TABLES: &[Table] = &[
             "revoked_at",
         ],
     },
-    Table {
+    BoundTable {
         name: "terminal_sandboxes",
         key: &["sandbox_id"],
         columns: &[
@@ -157,7 +157,7 @@ const TABLES: &[Table] = &[
             "deleted_at",
         ],
     },
-    Table {
+    BoundTable {
         name: "rules_versions",
         key: &["policy_id", "version"],
         columns: &[
@@ -190,7 +190,7 @@ pub(crate) struct BoundRow {
     hash: Option<String>,
 }
 
-impl Table {
+impl BoundTable {
     /// The SQL of the two parts of a row's key in a trigger.
     fn key_of(&self, row: &str) -> String {
         let part = |index: usize| match self.key.get(index) {
@@ -209,7 +209,7 @@ impl Table {
         format!("SELECT {key}, {columns} FROM {} {which}", self.name)
     }
 
-    /// Reads a row that [`Table::select`] found.
+    /// Reads a row that [`BoundTable::select`] found.
     fn read(&self, row: &Row<'_>) -> Result<BoundRow, rusqlite::Error> {
         let mut hasher = Sha256::new();
         for (index, column) in self.columns.iter().enumerate() {
@@ -312,7 +312,7 @@ pub(crate) fn keep_tied(to: &Connection, tied: BoundRows) -> Result<(), Error> {
     Ok(())
 }
 
-fn table(name: &str) -> Option<&'static Table> {
+fn table(name: &str) -> Option<&'static BoundTable> {
     TABLES.iter().find(|table| table.name == name)
 }
 
@@ -390,7 +390,7 @@ fn newest(row: &BoundRow, from: &Connection) -> Result<Option<BoundRow>, Error> 
     let mut bodies = query.query(params_from_iter(&row.key))?;
     while let Some(found) = bodies.next()? {
         let body: String = found.get(0)?;
-        let Ok(body) = serde_json::from_str::<Body>(&body) else {
+        let Ok(body) = serde_json::from_str::<EntryBody>(&body) else {
             continue;
         };
         let about = |bound: &BoundRow| bound.table == row.table && bound.key == row.key;

@@ -42,7 +42,7 @@ pub struct ChangesRow {
     pub bytes: u64,
     /// Microseconds since 1970.
     pub updated_at: i64,
-    /// What is told of them, as JSON.
+    /// The description of the changes, as JSON.
     pub body: serde_json::Value,
 }
 
@@ -227,7 +227,7 @@ fn put(to: &Connection, row: &ChangesRow) -> Result<(), Error> {
     Ok(())
 }
 
-/// Puts what is asked now in the place of what was.
+/// Replaces a question by the one that is asked now.
 fn renew(to: &Connection, was: Approval, now: &Approval) -> Result<Approval, Error> {
     let renewed = Approval {
         id: was.id,

@@ -12,13 +12,13 @@ const CHECK: usize = 8;
 
 /// The sort key of the last item of a page.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Cursor {
+pub(crate) struct PageCursor {
     pub(crate) rank: i64,
     pub(crate) time: i64,
     pub(crate) id: String,
 }
 
-impl Cursor {
+impl PageCursor {
     /// Returns the text for the list of this name.
     pub(crate) fn text(&self, list: &str) -> String {
         let Self { rank, time, id } = self;
@@ -36,11 +36,11 @@ impl Cursor {
     }
 }
 
-fn parts(text: &str, list: &str) -> Option<Cursor> {
+fn parts(text: &str, list: &str) -> Option<PageCursor> {
     let place = text.strip_prefix(list)?.strip_prefix('.')?;
     let (place, _) = place.rsplit_once('.')?;
     let mut parts = place.splitn(3, '.');
-    Some(Cursor {
+    Some(PageCursor {
         rank: parts.next()?.parse().ok()?,
         time: parts.next()?.parse().ok()?,
         id: parts.next()?.to_owned(),

@@ -4,10 +4,10 @@ use rusqlite::types::Value as Sql;
 use rusqlite::{OptionalExtension, params_from_iter};
 use serde_json::Value;
 
-use crate::audit::{Body, Recorded, hash};
+use crate::audit::{EntryBody, Recorded, hash};
 use crate::cursor::rows;
 use crate::open::{Error, Store, all};
-use crate::span::{Span, Times, Window};
+use crate::span::{IdRange, TimeColumns, TimeWindow};
 
 /// Which entries to recall, oldest first.
 #[derive(Debug, Clone, Default)]
@@ -34,7 +34,7 @@ pub struct EntryFilter {
 }
 
 /// When entries were made.
-pub(crate) const TIMES: Times = Times {
+pub(crate) const TIMES: TimeColumns = TimeColumns {
     ids: "SELECT seq AS id FROM audit INDEXED BY audit_time \
           WHERE time >= ?1 AND time < ?2 LIMIT ?3",
     newest_first: false,
@@ -93,7 +93,7 @@ impl Store {
 
     fn recorded(&self, filter: &EntryFilter) -> Result<Vec<Recorded>, Error> {
         let bodies = self.bodies(filter)?;
-        let bodies = { bodies.iter() }.flat_map(|body| serde_json::from_str::<Body>(body));
+        let bodies = { bodies.iter() }.flat_map(|body| serde_json::from_str::<EntryBody>(body));
         Ok(bodies.map(Recorded::from).collect())
     }
 
@@ -123,7 +123,7 @@ impl Store {
     fn bodies(&self, filter: &EntryFilter) -> Result<Vec<String>, Error> {
         let reader = self.lock_reader();
         let span = TIMES.span(&reader, filter.window())?;
-        if span == Span::Nothing {
+        if span == IdRange::Nothing {
             return Ok(vec![]);
         }
         let (sql, values) = filter.query(&span);
@@ -132,14 +132,14 @@ impl Store {
 }
 
 impl EntryFilter {
-    pub(crate) fn window(&self) -> Window {
-        Window {
+    pub(crate) fn window(&self) -> TimeWindow {
+        TimeWindow {
             from: self.from,
             to: self.to,
         }
     }
 
-    pub(crate) fn query(&self, span: &Span<i64>) -> (String, Vec<Sql>) {
+    pub(crate) fn query(&self, span: &IdRange<i64>) -> (String, Vec<Sql>) {
         let mut values = vec![rows(self.limit).into(), self.above(span).into()];
         let mut wanted = String::new();
         let mut add = |condition: &str, value: Sql| {
@@ -168,7 +168,7 @@ impl EntryFilter {
             Some((kind, false)) => add("kind = ?", kind.to_owned().into()),
             None => {}
         }
-        if let Span::Between(_, last) = span {
+        if let IdRange::Between(_, last) = span {
             add("seq <= ?", (*last).into());
         }
         // With a plus, which keeps the database from walking along the times.
@@ -187,10 +187,10 @@ impl EntryFilter {
 
     /// One bound where there could be two: the database would only look up
     /// one, and walk to the other.
-    fn above(&self, span: &Span<i64>) -> i64 {
+    fn above(&self, span: &IdRange<i64>) -> i64 {
         let after = i64::try_from(self.after).unwrap_or(i64::MAX);
         match span {
-            Span::Between(first, _) => after.max(first - 1),
+            IdRange::Between(first, _) => after.max(first - 1),
             _ => after,
         }
     }

@@ -32,13 +32,13 @@ impl Link {
 }
 
 /// The file beside the database that remembers the end of the chain.
-pub(crate) struct Head {
+pub(crate) struct ChainHead {
     path: PathBuf,
     file: Option<File>,
     link: Link,
 }
 
-impl Head {
+impl ChainHead {
     pub(crate) fn open(dir: &Path) -> Result<Self, Error> {
         let path = dir.join(HEAD);
         let link = read_head(&path)?;

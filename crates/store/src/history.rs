@@ -6,7 +6,7 @@ use rusqlite::{Connection, params_from_iter};
 use crate::command::{COLUMNS, Command, State, read};
 use crate::cursor::rows;
 use crate::open::{Error, Store, all};
-use crate::span::{Span, Times, Window};
+use crate::span::{IdRange, TimeColumns, TimeWindow};
 use crate::visible::{Lane, Visible};
 
 /// Which commands to list, newest first.
@@ -83,7 +83,7 @@ pub struct Count {
 }
 
 /// When commands were made.
-pub(crate) const TIMES: Times = Times {
+pub(crate) const TIMES: TimeColumns = TimeColumns {
     ids: "SELECT command_id AS id FROM terminal_commands INDEXED BY terminal_commands_time \
           WHERE created_at >= ?1 AND created_at < ?2 LIMIT ?3",
     newest_first: true,
@@ -105,7 +105,7 @@ impl Store {
         let reader = self.another_reader()?;
         let span = TIMES.span(&reader, filter.window())?;
         let lanes = filter.visible.lanes(filter.asked());
-        if span == Span::Nothing || lanes.is_empty() {
+        if span == IdRange::Nothing || lanes.is_empty() {
             return Ok(Count::default());
         }
         let most = Filter {
@@ -114,7 +114,7 @@ impl Store {
         };
         let (mut sql, mut values) = (vec![], vec![]);
         for &lane in &lanes {
-            let mut wanted = Wanted::of(&most, lane, &span);
+            let mut wanted = HistoryQuery::of(&most, lane, &span);
             sql.push(format!("SELECT * FROM ({})", wanted.ids(values.len())));
             values.append(&mut wanted.values);
         }
@@ -131,7 +131,7 @@ impl Store {
 
 fn list(reader: &Connection, filter: &Filter) -> Result<Vec<Command>, Error> {
     let span = TIMES.span(reader, filter.window())?;
-    if span == Span::Nothing {
+    if span == IdRange::Nothing {
         return Ok(vec![]);
     }
     let lanes = filter.visible.lanes(filter.asked());
@@ -172,8 +172,8 @@ impl Filter {
         }
     }
 
-    pub(crate) fn window(&self) -> Window {
-        Window {
+    pub(crate) fn window(&self) -> TimeWindow {
+        TimeWindow {
             from: self.since,
             to: self.until,
         }
@@ -184,7 +184,7 @@ fn walk(
     reader: &Connection,
     filter: &Filter,
     lane: Lane<'_>,
-    span: &Span<String>,
+    span: &IdRange<String>,
 ) -> Result<Vec<Command>, Error> {
     let (sql, values) = query(filter, lane, span);
     all(reader, &sql, params_from_iter(values), read)
@@ -192,8 +192,8 @@ fn walk(
 
 /// Only what is asked for stands in the query, and the index is named: a page
 /// of a million commands must not read them all.
-pub(crate) fn query(filter: &Filter, lane: Lane<'_>, span: &Span<String>) -> (String, Vec<Sql>) {
-    let wanted = Wanted::of(filter, lane, span);
+pub(crate) fn query(filter: &Filter, lane: Lane<'_>, span: &IdRange<String>) -> (String, Vec<Sql>) {
+    let wanted = HistoryQuery::of(filter, lane, span);
     let mut sql = wanted.rows();
     if filter.skip > 0 {
         sql.push_str(&format!(" OFFSET {}", filter.skip));
@@ -202,14 +202,14 @@ pub(crate) fn query(filter: &Filter, lane: Lane<'_>, span: &Span<String>) -> (St
 }
 
 /// The conditions of a query. The first value is how many rows there may be.
-struct Wanted {
+struct HistoryQuery {
     index: &'static str,
     conditions: Vec<String>,
     values: Vec<Sql>,
 }
 
-impl Wanted {
-    fn of(filter: &Filter, lane: Lane<'_>, span: &Span<String>) -> Self {
+impl HistoryQuery {
+    fn of(filter: &Filter, lane: Lane<'_>, span: &IdRange<String>) -> Self {
         let mut wanted = Self {
             index: index(filter, lane),
             conditions: vec![],
@@ -231,8 +231,8 @@ impl Wanted {
         format!("SELECT {COLUMNS} {from} ORDER BY command_id DESC LIMIT ?1")
     }
 
-    /// The ids alone, where so many values come before. Whoever only counts
-    /// needs no order, and may find a smaller index.
+    /// Selects the ids alone, where so many values come before. Counting needs
+    /// no order, and may use a smaller index.
     fn ids(&self, before: usize) -> String {
         let from = self.from(before);
         format!("SELECT command_id {from} LIMIT ?{}", before + 1)
@@ -260,7 +260,7 @@ impl Wanted {
         self.values.push(value.into());
     }
 
-    fn columns(&mut self, filter: &Filter, lane: Lane<'_>, span: &Span<String>) {
+    fn columns(&mut self, filter: &Filter, lane: Lane<'_>, span: &IdRange<String>) {
         let texts = [
             ("state = ?", filter.state.map(State::word)),
             ("status = ?", filter.status.as_deref()),
@@ -293,8 +293,8 @@ impl Wanted {
         }
     }
 
-    fn times(&mut self, filter: &Filter, span: &Span<String>) {
-        if let Span::Between(first, _) = span {
+    fn times(&mut self, filter: &Filter, span: &IdRange<String>) {
+        if let IdRange::Between(first, _) = span {
             self.add("command_id >= ?", first.clone());
         }
         // With a plus, which keeps the database from walking along the times.
@@ -357,12 +357,12 @@ const BY_RULE: &str = "(state = 'blocked' AND detail ->> '$.reason.rule' = ? \
 
 /// One bound where there could be two: the database would only look up one,
 /// and walk to the other.
-fn below<'a>(filter: &'a Filter, span: &'a Span<String>) -> (&'static str, Option<&'a str>) {
+fn below<'a>(filter: &'a Filter, span: &'a IdRange<String>) -> (&'static str, Option<&'a str>) {
     match (filter.before.as_deref(), span) {
-        (Some(before), Span::Between(_, last)) if before <= last.as_str() => {
+        (Some(before), IdRange::Between(_, last)) if before <= last.as_str() => {
             ("command_id < ?", Some(before))
         }
-        (_, Span::Between(_, last)) => ("command_id <= ?", Some(last)),
+        (_, IdRange::Between(_, last)) => ("command_id <= ?", Some(last)),
         (before, _) => ("command_id < ?", before),
     }
 }

@@ -5,7 +5,7 @@ use rusqlite::{Connection, params, params_from_iter};
 
 use crate::approval::{Approval, ApprovalState, COLUMNS, read};
 use crate::command::{ID_TAIL, State};
-use crate::cursor::{Cursor, rows};
+use crate::cursor::{PageCursor, rows};
 use crate::open::{Error, Store, all};
 use crate::visible::{Lane, Visible};
 
@@ -62,10 +62,10 @@ impl Store {
         &self,
         filter: &ApprovalFilter,
     ) -> Result<(Vec<Approval>, Option<String>), Error> {
-        let order = Order::of(filter);
+        let order = ListOrder::of(filter);
         let cursor = filter.cursor.as_deref();
         let after = cursor
-            .map(|text| Cursor::parse(text, order.list()))
+            .map(|text| PageCursor::parse(text, order.list()))
             .transpose()?;
         let reader = self.lock_reader();
         let mut found = vec![];
@@ -148,12 +148,12 @@ impl ApprovalFilter {
 
 /// In which order a list is.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Order {
+enum ListOrder {
     Urgent,
     Newest,
 }
 
-impl Order {
+impl ListOrder {
     fn of(filter: &ApprovalFilter) -> Self {
         if filter.state == Some(ApprovalState::Pending) {
             Self::Urgent
@@ -180,8 +180,8 @@ impl Order {
     }
 }
 
-fn place(approval: &Approval) -> Cursor {
-    Cursor {
+fn place(approval: &Approval) -> PageCursor {
+    PageCursor {
         rank: approval.risk.rank(),
         time: approval.created_at,
         id: approval.id.clone(),
@@ -192,7 +192,7 @@ fn walk(
     reader: &Connection,
     filter: &ApprovalFilter,
     lane: Lane<'_>,
-    after: Option<&Cursor>,
+    after: Option<&PageCursor>,
 ) -> Result<Vec<Approval>, Error> {
     let (sql, values) = query(filter, lane, after);
     all(reader, &sql, params_from_iter(values), read)
@@ -203,9 +203,9 @@ fn walk(
 pub(crate) fn query(
     filter: &ApprovalFilter,
     lane: Lane<'_>,
-    after: Option<&Cursor>,
+    after: Option<&PageCursor>,
 ) -> (String, Vec<Sql>) {
-    let order = Order::of(filter);
+    let order = ListOrder::of(filter);
     let mut values: Vec<Sql> = vec![rows(filter.limit.saturating_add(1)).into()];
     let mut wanted = String::new();
     let mut add = |condition: &str, new: &[Sql]| {
@@ -225,16 +225,16 @@ pub(crate) fn query(
     if let Some(sandbox) = lane.sandbox {
         add("sandbox_id = ?", &[sandbox.to_owned().into()]);
     }
-    if let Some(Cursor { rank, time, id }) = after.cloned() {
+    if let Some(PageCursor { rank, time, id }) = after.cloned() {
         let place = [rank.into(), time.into(), id.into()];
         match order {
-            Order::Urgent => add("(rank, created_at, approval_id) > (?, ?, ?)", &place),
-            Order::Newest => add("(created_at, approval_id) < (?, ?)", &place[1..]),
+            ListOrder::Urgent => add("(rank, created_at, approval_id) > (?, ?, ?)", &place),
+            ListOrder::Newest => add("(created_at, approval_id) < (?, ?)", &place[1..]),
         }
     }
     let by = match order {
-        Order::Urgent => "rank, created_at, approval_id",
-        Order::Newest => "created_at DESC, approval_id DESC",
+        ListOrder::Urgent => "rank, created_at, approval_id",
+        ListOrder::Newest => "created_at DESC, approval_id DESC",
     };
     let index = index(filter, lane);
     let sql = format!(
@@ -245,7 +245,7 @@ pub(crate) fn query(
 }
 
 fn index(filter: &ApprovalFilter, lane: Lane<'_>) -> &'static str {
-    let pending = Order::of(filter) == Order::Urgent;
+    let pending = ListOrder::of(filter) == ListOrder::Urgent;
     match (lane.who, lane.sandbox, filter.state) {
         (Some(_), _, _) if pending => "pending_requested_by",
         (_, Some(_), _) if pending => "pending_sandbox",

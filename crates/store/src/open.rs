@@ -9,7 +9,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Params, Row, TransactionBehavior};
 
 use crate::bound;
-use crate::head::Head;
+use crate::head::ChainHead;
 use crate::histogram::Histogram;
 use crate::writer::Writer;
 
@@ -97,7 +97,7 @@ impl Store {
     /// Opens the database in a state directory, making it when there is none.
     pub fn open(dir: &Path, durability: Durability) -> Result<Self, Error> {
         let path = dir.join(FILE);
-        let head = Head::open(dir)?;
+        let head = ChainHead::open(dir)?;
         if is_empty(&path) && head.seq() > 0 {
             return Err(Error::Vanished {
                 path,
@@ -162,7 +162,7 @@ impl Store {
                 _ => {}
             }
         }
-        Head::set_aside(dir, stamp)?;
+        ChainHead::set_aside(dir, stamp)?;
         Ok(aside)
     }
 
@@ -266,7 +266,7 @@ pub(crate) fn version(connection: &Connection) -> Result<usize, Error> {
 
 /// Brings the schema up to date. Nothing is written before the audit's head was
 /// compared.
-fn migrate(connection: &mut Connection, head: Head, path: &Path) -> Result<Head, Error> {
+fn migrate(connection: &mut Connection, head: ChainHead, path: &Path) -> Result<ChainHead, Error> {
     let version = version(connection)?;
     let mut head = match version {
         // Without tables there is nothing to compare yet.

@@ -255,7 +255,8 @@ fn put(to: &Connection, notice: &Notice) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whoever may have been told that something waits is told that it does not.
+/// Queues a notice that a question is closed, for every webhook that may have
+/// got the notice that it waits.
 fn close(to: &Connection, closing: &ClosedApproval) -> Result<(), Error> {
     to.prepare_cached(
         "INSERT INTO outbox (webhook_id, event, kind, subject, agent, state, created_at, due_at, \

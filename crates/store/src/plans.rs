@@ -8,13 +8,13 @@ use rusqlite::{Connection, StatementStatus, params_from_iter};
 
 use crate::approval::ApprovalState;
 use crate::command::State;
-use crate::cursor::Cursor;
+use crate::cursor::PageCursor;
 use crate::entries::{self, EntryFilter};
 use crate::history::{self, Filter};
 use crate::inbox::{self, ApprovalFilter};
 use crate::open::{Durability, Store};
 use crate::session;
-use crate::span::{Span, Window};
+use crate::span::{IdRange, TimeWindow};
 use crate::visible::Lane;
 
 /// Steps that a page of ten may take: a row takes about thirty. Reading over
@@ -44,8 +44,8 @@ fn commands_are_walked_along_an_index() {
     let check = |lane, filter: Filter, plan: &str| {
         let limit = 10;
         let span = match filter.since {
-            Some(_) => Span::Between("r_01000".into(), "r_09000".into()),
-            None => Span::All,
+            Some(_) => IdRange::Between("r_01000".into(), "r_09000".into()),
+            None => IdRange::All,
         };
         let query = history::query(&Filter { limit, ..filter }, lane, &span);
         let found = full.walk(query);
@@ -137,22 +137,26 @@ fn commands_are_walked_along_an_index() {
 fn a_time_is_looked_up_where_that_helps() {
     let full = Full::new();
     let span = |from, to| {
-        let window = Window { from, to };
+        let window = TimeWindow { from, to };
         history::TIMES.span(&full.connection, window).unwrap()
     };
-    let between = |first: &str, last: &str| Span::Between(first.to_owned(), last.to_owned());
-    assert_eq!(span(None, None), Span::All);
-    assert_eq!(span(Some(0), None), Span::All, "it begins with them anyway");
+    let between = |first: &str, last: &str| IdRange::Between(first.to_owned(), last.to_owned());
+    assert_eq!(span(None, None), IdRange::All);
+    assert_eq!(
+        span(Some(0), None),
+        IdRange::All,
+        "it begins with them anyway"
+    );
     assert_eq!(span(Some(0), Some(20_000)), between("r_00001", "r_10000"));
     assert_eq!(span(Some(9_990), None), between("r_09990", "r_10000"));
     assert_eq!(span(None, Some(9)), between("r_00001", "r_00008"));
-    assert_eq!(span(Some(20_000), None), Span::Nothing);
+    assert_eq!(span(Some(20_000), None), IdRange::Nothing);
 }
 
 #[test]
 fn approvals_are_walked_along_an_index() {
     let full = Full::new();
-    let place = Cursor {
+    let place = PageCursor {
         rank: 1,
         time: 5_000,
         id: "ap_05000".into(),
@@ -221,8 +225,8 @@ fn entries_are_walked_along_an_index() {
     let check = |filter: EntryFilter, plan: &str| {
         let limit = 10;
         let span = match filter.from {
-            Some(_) => Span::Between(1_000, 9_000),
-            None => Span::All,
+            Some(_) => IdRange::Between(1_000, 9_000),
+            None => IdRange::All,
         };
         let query = EntryFilter { limit, ..filter }.query(&span);
         assert_eq!(full.walk(query), plan);
@@ -245,7 +249,7 @@ fn entries_are_walked_along_an_index() {
         ..sandbox
     };
     check(then, "audit_sandbox (sandbox=? AND seq>? AND seq<?)");
-    let window = Window {
+    let window = TimeWindow {
         from: Some(1_000),
         to: None,
     };
@@ -266,7 +270,7 @@ fn entries_are_walked_along_an_index() {
 #[test]
 fn sessions_are_walked_along_an_index() {
     let full = Full::new();
-    let place = Cursor {
+    let place = PageCursor {
         rank: 0,
         time: 5_000,
         id: "s_05000".into(),

@@ -9,11 +9,11 @@ use rusqlite::{Connection, OptionalExtension, params};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::audit::{Body, Entry};
+use crate::audit::{Entry, EntryBody};
 use crate::bound::{self, BoundRows};
 use crate::head::Link;
 use crate::open::{Error, Store, all};
-use crate::verify::{Check, page};
+use crate::verify::{ChainCheck, page};
 
 /// The kind of the entry that tells of a removal.
 pub(crate) const CHECKPOINT: &str = "audit.checkpoint";
@@ -102,7 +102,7 @@ impl Store {
 }
 
 /// Where the chain is cut.
-struct Cut {
+struct ChainCut {
     /// The last entry that goes.
     link: Link,
     newest: String,
@@ -112,7 +112,7 @@ struct Cut {
 }
 
 /// Finds the last of the oldest entries that may go, and checks them all.
-fn cut(from: &Connection, before: i64) -> Result<Option<Cut>, Error> {
+fn cut(from: &Connection, before: i64) -> Result<Option<ChainCut>, Error> {
     let asked: Option<i64> = from.query_row(
         "SELECT min(created_at) FROM approvals WHERE state = 'pending'",
         [],
@@ -134,7 +134,7 @@ fn cut(from: &Connection, before: i64) -> Result<Option<Cut>, Error> {
     let in_use: Option<u64> = from.query_row(&sql, [last.seq], |row| row.get(0))?;
     let first = first.seq;
     rows.retain(|row| in_use.is_none_or(|in_use| row.seq < in_use));
-    let mut check = Check::default();
+    let mut check = ChainCheck::default();
     for row in &rows {
         check.row(row);
     }
@@ -144,7 +144,7 @@ fn cut(from: &Connection, before: i64) -> Result<Option<Cut>, Error> {
     }
     let newest = check.newest().to_owned();
     let tied = check.take_rows();
-    Ok(check.into_link().map(|link| Cut {
+    Ok(check.into_link().map(|link| ChainCut {
         entries: link.seq + 1 - first,
         link,
         newest,
@@ -159,7 +159,7 @@ fn last_removed(from: &Connection) -> Result<Link, Error> {
     let body: Option<String> = from
         .query_row(sql, [CHECKPOINT], |row| row.get(0))
         .optional()?;
-    let told = body.and_then(|body| serde_json::from_str::<Body>(&body).ok());
+    let told = body.and_then(|body| serde_json::from_str::<EntryBody>(&body).ok());
     let told = told.and_then(|body| serde_json::from_value::<Checkpoint>(body.detail).ok());
     Ok(told.map_or_else(Link::none, |told| Link {
         seq: told.removed_to,

@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 
 use crate::audit::Entry;
 use crate::command::Command;
-use crate::cursor::{Cursor, rows};
+use crate::cursor::{PageCursor, rows};
 use crate::open::{Error, Store, all};
 use crate::visible::{Lane, Visible};
 use crate::writer::only_if;
@@ -84,7 +84,9 @@ impl Store {
         cursor: Option<&str>,
         limit: usize,
     ) -> Result<(Vec<SessionRow>, Option<String>), Error> {
-        let after = cursor.map(|text| Cursor::parse(text, LIST)).transpose()?;
+        let after = cursor
+            .map(|text| PageCursor::parse(text, LIST))
+            .transpose()?;
         let reader = self.lock_reader();
         let mut found = vec![];
         for lane in visible.lanes(Lane::default()) {
@@ -165,7 +167,11 @@ fn insert(to: &Connection, row: &SessionRow) -> Result<(), Error> {
 }
 
 /// One more than a page is read, to know whether another follows.
-pub(crate) fn query(lane: Lane<'_>, after: Option<&Cursor>, limit: usize) -> (String, Vec<Sql>) {
+pub(crate) fn query(
+    lane: Lane<'_>,
+    after: Option<&PageCursor>,
+    limit: usize,
+) -> (String, Vec<Sql>) {
     let mut values: Vec<Sql> = vec![rows(limit.saturating_add(1)).into()];
     let (index, mine, name) = match (lane.who, lane.sandbox) {
         (Some(who), _) => ("principal", "AND principal_id = ?", Some(who)),
@@ -185,8 +191,8 @@ pub(crate) fn query(lane: Lane<'_>, after: Option<&Cursor>, limit: usize) -> (St
     (sql, values)
 }
 
-fn place(row: &SessionRow) -> Cursor {
-    Cursor {
+fn place(row: &SessionRow) -> PageCursor {
+    PageCursor {
         rank: 0,
         time: row.created_at,
         id: row.id.clone(),

@@ -15,14 +15,14 @@ const MANY: i64 = 10_000;
 
 /// A time: from the first, and before the second, in microseconds since 1970.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Window {
+pub(crate) struct TimeWindow {
     pub(crate) from: Option<i64>,
     pub(crate) to: Option<i64>,
 }
 
 /// Where to look.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Span<T> {
+pub(crate) enum IdRange<T> {
     /// Everywhere.
     All,
     /// Between two ids, these included.
@@ -32,36 +32,36 @@ pub(crate) enum Span<T> {
 }
 
 /// The times of a table.
-pub(crate) struct Times {
+pub(crate) struct TimeColumns {
     /// Selects the ids of a window, at most so many of them.
     pub(crate) ids: &'static str,
     /// The list begins with the newest.
     pub(crate) newest_first: bool,
 }
 
-impl Times {
+impl TimeColumns {
     /// Returns where to look for what is of a time.
     pub(crate) fn span<T: FromSql>(
         &self,
         from: &Connection,
-        window: Window,
-    ) -> Result<Span<T>, Error> {
+        window: TimeWindow,
+    ) -> Result<IdRange<T>, Error> {
         if window.from.is_none() && window.to.is_none() {
-            return Ok(Span::All);
+            return Ok(IdRange::All);
         }
         let (sql, values) = self.query(window);
         let mut query = from.prepare_cached(&sql)?;
         let span = query.query_row(values, |row| {
             Ok(match row.get(2)? {
-                0 => Span::Nothing,
-                MANY if !self.hidden(window) => Span::All,
-                _ => Span::Between(row.get(0)?, row.get(1)?),
+                0 => IdRange::Nothing,
+                MANY if !self.hidden(window) => IdRange::All,
+                _ => IdRange::Between(row.get(0)?, row.get(1)?),
             })
         });
         Ok(span?)
     }
 
-    pub(crate) fn query(&self, window: Window) -> (String, [i64; 3]) {
+    pub(crate) fn query(&self, window: TimeWindow) -> (String, [i64; 3]) {
         let sql = format!("SELECT min(id), max(id), count(*) FROM ({})", self.ids);
         let from = window.from.unwrap_or(i64::MIN);
         let to = window.to.unwrap_or(i64::MAX);
@@ -69,7 +69,7 @@ impl Times {
     }
 
     /// Returns whether the list may begin with much that is not of this time.
-    fn hidden(&self, window: Window) -> bool {
+    fn hidden(&self, window: TimeWindow) -> bool {
         if self.newest_first {
             window.to.is_some()
         } else {

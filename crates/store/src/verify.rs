@@ -6,7 +6,7 @@ use rusqlite::{Connection, params};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::audit::{Body, GENESIS, hash};
+use crate::audit::{EntryBody, GENESIS, hash};
 use crate::bound::{self, BoundRows};
 use crate::head::{HEAD, Link, read_head};
 use crate::open::{Error, Store, all, version};
@@ -64,7 +64,7 @@ impl Store {
         // One look at everything: a row that is written meanwhile must not
         // differ from an entry that was read before, nor may the beginning go.
         let reader = reader.unchecked_transaction()?;
-        let mut check = Check::default();
+        let mut check = ChainCheck::default();
         each_entry(&reader, |row| {
             check.row(row);
             check.fault.is_none()
@@ -88,7 +88,7 @@ impl Store {
         // takes the entries may take long.
         each_entry(
             &self.another_reader()?,
-            |Row {
+            |StoredEntry {
                  seq, body, hash, ..
              }| {
                 written = writeln!(to, r#"{{"hash":"{hash}","entry":{body}}}"#);
@@ -113,7 +113,10 @@ impl Store {
 }
 
 /// Calls `each` with every entry until it returns false.
-fn each_entry(reader: &Connection, mut each: impl FnMut(&Row) -> bool) -> Result<(), Error> {
+fn each_entry(
+    reader: &Connection,
+    mut each: impl FnMut(&StoredEntry) -> bool,
+) -> Result<(), Error> {
     let mut after = 0;
     loop {
         let page = page(reader, after)?;
@@ -136,7 +139,7 @@ fn first_seq(reader: &Connection) -> Result<u64, Error> {
 }
 
 /// An entry as it is stored.
-pub(crate) struct Row {
+pub(crate) struct StoredEntry {
     pub(crate) seq: u64,
     run: Option<String>,
     kind: String,
@@ -148,14 +151,14 @@ pub(crate) struct Row {
     owner: Option<String>,
 }
 
-impl Row {
+impl StoredEntry {
     pub(crate) fn is_before(&self, time: i64) -> bool {
         self.time.is_some_and(|at| at < time)
     }
 
     /// Returns whether the columns that help to find an entry say what it
     /// says.
-    fn is_filed_as(&self, body: &Body) -> bool {
+    fn is_filed_as(&self, body: &EntryBody) -> bool {
         self.kind == body.kind
             && self.run == body.run
             && self.time == body.micros()
@@ -165,11 +168,11 @@ impl Row {
     }
 }
 
-pub(crate) fn page(reader: &Connection, after: u64) -> Result<Vec<Row>, Error> {
+pub(crate) fn page(reader: &Connection, after: u64) -> Result<Vec<StoredEntry>, Error> {
     let sql = "SELECT seq, run, kind, body, hash, time, actor, sandbox, owner FROM audit \
                WHERE seq > ?1 ORDER BY seq LIMIT ?2";
     all(reader, sql, params![after, PAGE], |row| {
-        Ok(Row {
+        Ok(StoredEntry {
             seq: row.get(0)?,
             run: row.get(1)?,
             kind: row.get(2)?,
@@ -185,14 +188,14 @@ pub(crate) fn page(reader: &Connection, after: u64) -> Result<Vec<Row>, Error> {
 
 /// Checks an export, without any database.
 pub fn verify_export(from: impl BufRead) -> io::Result<Verified> {
-    let mut check = Check::default();
+    let mut check = ChainCheck::default();
     let mut head = None;
     for line in from.lines() {
         let line = line?;
         let next = check.entries + 1;
         // An export may begin after what was removed.
         let first =
-            |entry: &RawValue| serde_json::from_str::<Body>(entry.get()).map(|body| body.seq);
+            |entry: &RawValue| serde_json::from_str::<EntryBody>(entry.get()).map(|body| body.seq);
         if head.is_some() {
             check.fail(next, "there is something after the last line");
         } else if let Ok(line) = serde_json::from_str::<Exported>(&line) {
@@ -222,7 +225,7 @@ pub fn verify_export(from: impl BufRead) -> io::Result<Verified> {
 }
 
 /// A verification on its way.
-pub(crate) struct Check {
+pub(crate) struct ChainCheck {
     entries: u64,
     prev: String,
     /// The last entry that is not there, before the first that is.
@@ -237,7 +240,7 @@ pub(crate) struct Check {
     fault: Option<Fault>,
 }
 
-impl Default for Check {
+impl Default for ChainCheck {
     fn default() -> Self {
         Self {
             entries: 0,
@@ -252,8 +255,8 @@ impl Default for Check {
     }
 }
 
-impl Check {
-    pub(crate) fn row(&mut self, row: &Row) {
+impl ChainCheck {
+    pub(crate) fn row(&mut self, row: &StoredEntry) {
         self.entry(row.seq, &row.body, &row.hash);
         self.columns(row);
     }
@@ -283,7 +286,7 @@ impl Check {
     }
 
     fn entry(&mut self, seq: u64, body: &str, stored: &str) {
-        let Ok(parsed) = serde_json::from_str::<Body>(body) else {
+        let Ok(parsed) = serde_json::from_str::<EntryBody>(body) else {
             return self.fail(self.entries + 1, "it is not an entry");
         };
         if self.entries == 0 && seq == parsed.seq && seq > 1 {
@@ -331,7 +334,7 @@ impl Check {
         }
     }
 
-    fn columns(&mut self, row: &Row) {
+    fn columns(&mut self, row: &StoredEntry) {
         if self.fault.is_some() {
             return;
         }
@@ -403,8 +406,8 @@ impl Check {
     }
 }
 
-impl From<Check> for Verified {
-    fn from(check: Check) -> Self {
+impl From<ChainCheck> for Verified {
+    fn from(check: ChainCheck) -> Self {
         Self {
             entries: check.entries,
             head: check.prev,

@@ -17,7 +17,7 @@ pub enum Visible {
     },
 }
 
-/// A part of what may be seen that one index finds. A list is merged from the
+/// A part of the visible rows that one index finds. A list is merged from the
 /// first few of each, so that a reader who may see little does not read over
 /// all the rest.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -40,7 +40,7 @@ impl Visible {
         }
     }
 
-    /// Returns the parts of what is asked for that may be seen.
+    /// Returns the requested parts that may be seen.
     pub(crate) fn lanes<'a>(&'a self, asked: Lane<'a>) -> Vec<Lane<'a>> {
         match self {
             Self::All => vec![asked],

@@ -11,7 +11,7 @@ use tokio::sync::{broadcast, oneshot};
 
 use crate::audit::{Chain, Entry, Recorded};
 use crate::bound;
-use crate::head::Head;
+use crate::head::ChainHead;
 use crate::histogram::Histogram;
 use crate::open::Error;
 
@@ -29,7 +29,7 @@ const EVENTS: usize = 1024;
 /// What a caller wants done; gives the entries that must go along.
 type Deed = Box<dyn FnOnce(&Connection) -> Result<Vec<Entry>, Error> + Send>;
 
-struct Wish {
+struct WriteRequest {
     deed: Deed,
     answer: oneshot::Sender<Result<(), Error>>,
 }
@@ -39,15 +39,15 @@ pub(crate) struct Writer {
     pub(crate) dir: PathBuf,
     pub(crate) events: Events,
     pub(crate) commits: Arc<Histogram>,
-    wishes: Option<mpsc::Sender<Wish>>,
+    wishes: Option<mpsc::Sender<WriteRequest>>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// Where what was appended is told.
+/// The channel on which appended entries are published.
 type Events = broadcast::Sender<Arc<Recorded>>;
 
 impl Writer {
-    pub(crate) fn start(connection: Connection, head: Head, dir: &Path) -> Self {
+    pub(crate) fn start(connection: Connection, head: ChainHead, dir: &Path) -> Self {
         let (wishes, inbox) = mpsc::channel();
         let log = PathBuf::from(format!("{}-wal", connection.path().unwrap_or_default()));
         let events = broadcast::Sender::new(EVENTS);
@@ -106,7 +106,7 @@ impl Writer {
         });
         let wishes = self.wishes.as_ref().ok_or(Error::Closed)?;
         wishes
-            .send(Wish { deed, answer })
+            .send(WriteRequest { deed, answer })
             .map_err(|_| Error::Closed)?;
         done.await.map_err(|_| Error::Closed)??;
         take.await.map_err(|_| Error::Closed)
@@ -135,7 +135,7 @@ pub(crate) fn only_if(done: bool, entries: Vec<Entry>) -> (bool, Vec<Entry>) {
 /// What the writing thread owns.
 struct Scribe {
     connection: Connection,
-    head: Head,
+    head: ChainHead,
     events: Events,
     commits: Arc<Histogram>,
 }
@@ -143,7 +143,7 @@ struct Scribe {
 type Answers = Vec<(oneshot::Sender<Result<(), Error>>, Result<(), Error>)>;
 
 impl Scribe {
-    fn serve(mut self, inbox: &mpsc::Receiver<Wish>, log: PathBuf) {
+    fn serve(mut self, inbox: &mpsc::Receiver<WriteRequest>, log: PathBuf) {
         let (dirty, syncs) = mpsc::channel();
         let _ = std::thread::Builder::new()
             .name("store-sync".into())
@@ -162,7 +162,7 @@ impl Scribe {
 
     /// Writes a batch in one transaction. A wish that cannot be granted does
     /// not spoil the others.
-    fn commit(&mut self, batch: Vec<Wish>) {
+    fn commit(&mut self, batch: Vec<WriteRequest>) {
         let mut answers = vec![];
         let began = Instant::now();
         let written = self.attempt(batch, &mut answers);
@@ -176,7 +176,7 @@ impl Scribe {
         }
     }
 
-    fn attempt(&mut self, batch: Vec<Wish>, answers: &mut Answers) -> Result<(), Error> {
+    fn attempt(&mut self, batch: Vec<WriteRequest>, answers: &mut Answers) -> Result<(), Error> {
         let begun = self
             .connection
             .transaction_with_behavior(TransactionBehavior::Immediate);

@@ -37,8 +37,8 @@ impl GuardedDir {
         &self.dir
     }
 
-    /// Returns the relative paths of what the run created or replaced that
-    /// other programs will run.
+    /// Returns the relative paths of files that the run created or replaced and
+    /// that other programs will run.
     pub fn find_replaced(&self) -> Vec<PathBuf> {
         find_replaced(&self.dir, &self.surface)
     }

@@ -10,7 +10,7 @@ use weighlock_effects::{Layer, Root, Source};
 /// The name of the layer over the home directory, beside those with numbers.
 const HOME_LAYER: &str = "home";
 
-/// The owner of what is new in a directory of root's, which is lent to the run.
+/// The owner of new files in a directory of root's, which is lent to the run.
 const ROOT: Identity = Identity { uid: 0, gid: 0 };
 
 /// The undecided changes of one earlier run, which a later run sees below its

@@ -16,7 +16,7 @@ pub struct PasswdEntry {
 }
 
 impl PasswdEntry {
-    /// Returns the first user whom `is_wanted` accepts.
+    /// Returns the first user that `is_wanted` accepts.
     pub fn find_user(is_wanted: impl Fn(&Self) -> bool) -> Option<Self> {
         let users = std::fs::read_to_string("/etc/passwd").ok()?;
         users.lines().filter_map(Self::parse_line).find(is_wanted)

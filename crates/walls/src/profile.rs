@@ -149,8 +149,9 @@ fn file_access(sandbox: &Sandbox, dir: Option<&Path>, layers: &CopyLayers) -> Fi
     }
 }
 
-/// Returns the sandbox's limits; for the disk, at most half of what is free on
-/// the file systems of the directory and, for a copy, of the state directory.
+/// Returns the sandbox's limits; for the disk, at most half of the free space
+/// on the file systems of the directory and, for a copy, of the state
+/// directory.
 fn bound_limits(
     state: &WallState,
     sandbox: &Sandbox,

@@ -296,7 +296,7 @@ impl PathMark {
 }
 
 /// What a path is if no link in any part of it is followed.
-enum PathKind {
+enum UnfollowedKind {
     Absent,
     /// This part of the path is a link, or cannot be read.
     Link(PathBuf),
@@ -350,9 +350,9 @@ impl<'a> SurfaceWalk<'a> {
             return;
         }
         match self.look_at(path) {
-            PathKind::Absent => self.found.watched.push((path.to_path_buf(), None)),
-            PathKind::Link(at) => self.found.unprotectable.push(at),
-            PathKind::Plain(stat) => {
+            UnfollowedKind::Absent => self.found.watched.push((path.to_path_buf(), None)),
+            UnfollowedKind::Link(at) => self.found.unprotectable.push(at),
+            UnfollowedKind::Plain(stat) => {
                 let file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
                 if file && stat.st_nlink > 1 {
                     self.found.unprotectable.push(path.to_path_buf());
@@ -367,7 +367,7 @@ impl<'a> SurfaceWalk<'a> {
         if self.is_left_writable(path) || path.as_os_str().is_empty() {
             return;
         }
-        if let PathKind::Plain(stat) = self.look_at(path) {
+        if let UnfollowedKind::Plain(stat) = self.look_at(path) {
             self.add_mount(path, Protection::Pinned, HOLDS, &stat);
         }
     }
@@ -410,48 +410,50 @@ impl<'a> SurfaceWalk<'a> {
     /// it.
     fn watch_path(&mut self, path: &Path) {
         let mark = match self.look_at(path) {
-            PathKind::Absent => None,
-            PathKind::Link(at) => return self.found.unprotectable.push(at),
-            PathKind::Plain(stat) => Some(PathMark::from_stat(&stat)),
+            UnfollowedKind::Absent => None,
+            UnfollowedKind::Link(at) => return self.found.unprotectable.push(at),
+            UnfollowedKind::Plain(stat) => Some(PathMark::from_stat(&stat)),
         };
         self.found.watched.push((path.to_path_buf(), mark));
     }
 
     /// Returns what a path is, without following a link.
-    fn look_at(&self, path: &Path) -> PathKind {
+    fn look_at(&self, path: &Path) -> UnfollowedKind {
         if let (Some(top), Some(first)) = (&self.top, path.components().next())
             && !top.contains(first.as_os_str())
         {
-            return PathKind::Absent;
+            return UnfollowedKind::Absent;
         }
         let stat = |path: &Path| statat(&self.fd, path, AtFlags::SYMLINK_NOFOLLOW);
         let link = |s: &Stat| FileType::from_raw_mode(s.st_mode) == FileType::Symlink;
         let last = match stat(path) {
-            Ok(last) if link(&last) => return PathKind::Link(path.to_path_buf()),
+            Ok(last) if link(&last) => return UnfollowedKind::Link(path.to_path_buf()),
             Ok(last) => last,
-            Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => return PathKind::Absent,
-            Err(_) => return PathKind::Link(path.to_path_buf()),
+            Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => {
+                return UnfollowedKind::Absent;
+            }
+            Err(_) => return UnfollowedKind::Link(path.to_path_buf()),
         };
         let parent = path.parent().unwrap_or(path);
         if *self.plain.borrow() == parent {
-            return PathKind::Plain(last);
+            return UnfollowedKind::Plain(last);
         }
         let above = parent.ancestors().filter(|p| !p.as_os_str().is_empty());
         for part in above {
             if stat(part).map_or(true, |stat| link(&stat)) {
-                return PathKind::Link(part.to_path_buf());
+                return UnfollowedKind::Link(part.to_path_buf());
             }
         }
         self.plain.replace(parent.to_path_buf());
-        PathKind::Plain(last)
+        UnfollowedKind::Plain(last)
     }
 
     fn is_dir(&self, path: &Path) -> bool {
-        matches!(self.look_at(path), PathKind::Plain(s) if FileType::from_raw_mode(s.st_mode) == FileType::Directory)
+        matches!(self.look_at(path), UnfollowedKind::Plain(s) if FileType::from_raw_mode(s.st_mode) == FileType::Directory)
     }
 
     fn is_file(&self, path: &Path) -> bool {
-        matches!(self.look_at(path), PathKind::Plain(s) if FileType::from_raw_mode(s.st_mode) == FileType::RegularFile)
+        matches!(self.look_at(path), UnfollowedKind::Plain(s) if FileType::from_raw_mode(s.st_mode) == FileType::RegularFile)
     }
 
     /// Returns whether a path is in a hidden directory, or in a git directory

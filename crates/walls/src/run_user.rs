@@ -27,7 +27,7 @@ pub(crate) struct RunUser {
 
 impl RunUser {
     /// Finds the user for a sandbox. The server of an ordinary user runs
-    /// everything as that user. Root's server runs commands as the user whom
+    /// everything as that user. Root's server runs commands as the user that
     /// the sandbox names, or else as the owner of the directory, and as
     /// `nobody` where root owns it.
     pub(crate) fn find(

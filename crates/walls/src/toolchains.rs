@@ -1,7 +1,7 @@
 //! Finds the toolchains and settings in a home directory that a run may read.
 //!
 //! Everything else there is hidden: keys, tokens, histories, mail, browsers,
-//! other projects. A list of what to hide would always be incomplete.
+//! other projects. A list of paths to hide would always be incomplete.
 
 use std::path::{Path, PathBuf};
 

@@ -9,7 +9,7 @@ use crate::client::Failure;
 use crate::effect::has_colors;
 
 /// What the line below says.
-pub(super) struct Status {
+pub(super) struct StatusLine {
     /// No wider than the window.
     pub(super) text: String,
     /// The person's keys go to the program.
@@ -30,7 +30,7 @@ impl Canvas {
     pub(super) fn draw(
         &mut self,
         screen: &Screen,
-        status: &Status,
+        status: &StatusLine,
         window: (usize, usize),
     ) -> Result<(), Failure> {
         let mut out = String::from("\x1b[?2026h\x1b[?25l");
@@ -69,7 +69,7 @@ impl Canvas {
         written.map_err(|error| Failure::new(format!("cannot draw: {error}"), ""))
     }
 
-    fn bottom(&mut self, out: &mut String, status: &Status, height: usize) {
+    fn bottom(&mut self, out: &mut String, status: &StatusLine, height: usize) {
         let style = match (status.typing, has_colors(&io::stdout())) {
             // Violet, as everything that a person does by hand.
             (true, true) => "\x1b[0;1;97;48;5;55m",

@@ -20,10 +20,10 @@ use crate::text::safe;
 const LAST_WORD: Duration = Duration::from_secs(2);
 
 /// A line to the server.
-pub(super) struct Line(WebSocketStream<UnixStream>);
+pub(super) struct TerminalSocket(WebSocketStream<UnixStream>);
 
 /// What comes over it.
-pub(super) enum Heard {
+pub(super) enum ServerMessage {
     Output {
         offset: u64,
         bytes: Vec<u8>,
@@ -48,7 +48,7 @@ pub(super) enum Heard {
 /// A message as it is written.
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Written {
+enum WireMessage {
     Snapshot {
         offset: u64,
         columns: u16,
@@ -80,7 +80,7 @@ enum Written {
     },
 }
 
-impl Line {
+impl TerminalSocket {
     pub(super) async fn open(paths: &Paths, name: &str) -> Result<Self, Failure> {
         // It starts the server if none runs, and says best what is wrong.
         let mut client = Client::open(paths).await?;
@@ -116,7 +116,7 @@ impl Line {
     }
 
     /// Waits for the next thing that the server says.
-    pub(super) async fn next(&mut self) -> Result<Heard, Failure> {
+    pub(super) async fn next(&mut self) -> Result<ServerMessage, Failure> {
         loop {
             let message = self.0.next().await;
             let message = message.ok_or_else(gone)?.map_err(|error| broken(&error))?;
@@ -125,7 +125,7 @@ impl Line {
                     let (offset, bytes) = bytes.split_at(OFFSET_BYTES);
                     let offset = u64::from_be_bytes(offset.try_into().expect("8 bytes"));
                     let bytes = bytes.to_vec();
-                    return Ok(Heard::Output { offset, bytes });
+                    return Ok(ServerMessage::Output { offset, bytes });
                 }
                 Message::Text(text) => {
                     // What a newer server says besides does not concern us.
@@ -160,28 +160,28 @@ impl Line {
     }
 }
 
-fn heard(written: Written) -> Heard {
+fn heard(written: WireMessage) -> ServerMessage {
     match written {
-        Written::Snapshot {
+        WireMessage::Snapshot {
             offset,
             columns,
             rows,
             data,
             skipped,
-        } => Heard::Snapshot {
+        } => ServerMessage::Snapshot {
             offset,
             size: Size { columns, rows },
             data,
             skipped,
         },
-        Written::Gap { from, to } => {
-            Heard::Said(format!("{} bytes are not kept", to.saturating_sub(from)))
+        WireMessage::Gap { from, to } => {
+            ServerMessage::Said(format!("{} bytes are not kept", to.saturating_sub(from)))
         }
-        Written::Resize { columns, rows } => Heard::Resized(Size { columns, rows }),
-        Written::Control { yours, control } => Heard::Control { control, yours },
-        Written::Held { text } => Heard::Said(text),
-        Written::Error { detail } => Heard::Refused(detail),
-        Written::Exit { run } => Heard::Exit(match (run.exit_code, run.signal) {
+        WireMessage::Resize { columns, rows } => ServerMessage::Resized(Size { columns, rows }),
+        WireMessage::Control { yours, control } => ServerMessage::Control { control, yours },
+        WireMessage::Held { text } => ServerMessage::Said(text),
+        WireMessage::Error { detail } => ServerMessage::Refused(detail),
+        WireMessage::Exit { run } => ServerMessage::Exit(match (run.exit_code, run.signal) {
             (Some(code), _) => format!("exit {code}"),
             (None, Some(signal)) => format!("signal {signal}"),
             (None, None) => run.state.word().to_owned(),

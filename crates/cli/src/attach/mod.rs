@@ -18,11 +18,11 @@ use weighlock_engine::{ControlView, Size};
 use weighlock_screen::Screen;
 use weighlock_server::ViewerMessage;
 
-use self::draw::{Canvas, Status};
-use self::line::{Heard, Line};
-use self::mode::Mode;
+use self::draw::{Canvas, StatusLine};
+use self::line::{ServerMessage, TerminalSocket};
+use self::mode::RawMode;
 use crate::client::Failure;
-use crate::line::{Line as Note, Typed};
+use crate::line::{LineEditor as Note, LineState};
 use crate::paths::Paths;
 use crate::signals::{Signals, listen};
 use crate::term;
@@ -48,7 +48,7 @@ const NOTICE: Duration = Duration::from_secs(4);
 const SCROLLBACK: usize = 1000;
 
 /// How it was left.
-pub(crate) enum Left {
+pub(crate) enum AttachEnd {
     /// It goes on.
     Detached,
     /// It has ended.
@@ -59,13 +59,13 @@ pub(crate) enum Left {
 }
 
 /// Watches a terminal, or types at it, until the person leaves or it ends.
-pub(crate) async fn attach(paths: &Paths, name: &str, take: bool) -> Result<Left, Failure> {
-    let line = Line::open(paths, name).await?;
+pub(crate) async fn attach(paths: &Paths, name: &str, take: bool) -> Result<AttachEnd, Failure> {
+    let line = TerminalSocket::open(paths, name).await?;
     let mut signals = Signals::new()?;
     let mut resized = listen(SignalKind::window_change())?;
     let mut attached = Attached::new(line, name);
     let mut suspended = listen(SignalKind::from_raw(Signal::TSTP.as_raw()))?;
-    let mut mode = Mode::enter()?;
+    let mut mode = RawMode::enter()?;
     let mut keys = keys();
     if take {
         attached.take().await;
@@ -76,9 +76,9 @@ pub(crate) async fn attach(paths: &Paths, name: &str, take: bool) -> Result<Left
             heard = attached.line.next() => attached.hear(heard?).await?,
             bytes = keys.recv() => match bytes {
                 Some(bytes) => attached.press(&bytes).await?,
-                None => Some(Left::Detached),
+                None => Some(AttachEnd::Detached),
             },
-            _ = signals.next() => Some(Left::Detached),
+            _ = signals.next() => Some(AttachEnd::Detached),
             _ = suspended.recv() => {
                 mode = mode.stopped()?;
                 attached.window_changed().await?;
@@ -118,7 +118,7 @@ fn keys() -> mpsc::Receiver<Vec<u8>> {
 
 /// A person at a terminal.
 struct Attached {
-    line: Line,
+    line: TerminalSocket,
     name: String,
     screen: Screen,
     size: Size,
@@ -128,7 +128,7 @@ struct Attached {
     typing: bool,
     /// We have asked for the keyboard, and this was typed since.
     taking: Option<Vec<u8>>,
-    asked: Asked,
+    asked: AwaitedKey,
     /// Something that is said for a while.
     notice: Option<(String, Instant)>,
     /// Output came up to this offset, and the server knows of this one.
@@ -139,16 +139,16 @@ struct Attached {
 }
 
 /// What we wait for a key about.
-enum Asked {
+enum AwaitedKey {
     Nothing,
     /// The key after Ctrl ].
     Next(Instant),
-    /// A note for whoever types next.
+    /// A note for the next person who types.
     Note(Note),
 }
 
 impl Attached {
-    fn new(line: Line, name: &str) -> Self {
+    fn new(line: TerminalSocket, name: &str) -> Self {
         let size = Size {
             columns: 80,
             rows: 24,
@@ -162,7 +162,7 @@ impl Attached {
             control: ControlView::default(),
             typing: false,
             taking: None,
-            asked: Asked::Nothing,
+            asked: AwaitedKey::Nothing,
             notice: None,
             came: 0,
             told: 0,
@@ -171,9 +171,9 @@ impl Attached {
         }
     }
 
-    async fn hear(&mut self, heard: Heard) -> Result<Option<Left>, Failure> {
+    async fn hear(&mut self, heard: ServerMessage) -> Result<Option<AttachEnd>, Failure> {
         match heard {
-            Heard::Output { offset, bytes } => {
+            ServerMessage::Output { offset, bytes } => {
                 let _the_server_answers = self.screen.feed(&bytes);
                 self.came = offset + bytes.len() as u64;
                 if self.came.saturating_sub(self.told) >= ACK_EVERY {
@@ -183,7 +183,7 @@ impl Attached {
                         .await;
                 }
             }
-            Heard::Snapshot {
+            ServerMessage::Snapshot {
                 offset,
                 size,
                 data,
@@ -200,15 +200,15 @@ impl Attached {
                     ));
                 }
             }
-            Heard::Resized(size) => {
+            ServerMessage::Resized(size) => {
                 self.size = size;
                 if let Ok(size) = weighlock_screen::Size::new(size.columns, size.rows) {
                     self.screen.resize(size);
                 }
             }
-            Heard::Control { control, yours } => {
+            ServerMessage::Control { control, yours } => {
                 if self.typing && !yours {
-                    self.asked = Asked::Nothing;
+                    self.asked = AwaitedKey::Nothing;
                     self.say("you are not typing any more".into());
                 }
                 self.typing = yours;
@@ -217,57 +217,57 @@ impl Attached {
                     self.line.press(&keys).await;
                 }
             }
-            Heard::Said(text) => self.say(text),
-            Heard::Refused(text) => {
+            ServerMessage::Said(text) => self.say(text),
+            ServerMessage::Refused(text) => {
                 self.taking = None;
                 self.say(text);
             }
-            Heard::Exit(how) => return Ok(Some(Left::Ended { how })),
+            ServerMessage::Exit(how) => return Ok(Some(AttachEnd::Ended { how })),
         }
         self.changed().await?;
         Ok(None)
     }
 
     /// Takes keys: ours, or the program's.
-    async fn press(&mut self, bytes: &[u8]) -> Result<Option<Left>, Failure> {
+    async fn press(&mut self, bytes: &[u8]) -> Result<Option<AttachEnd>, Failure> {
         let mut rest = bytes;
         while let Some((&byte, after)) = rest.split_first() {
             let for_program = self.has_keys();
             rest = match &mut self.asked {
-                Asked::Note(note) => {
+                AwaitedKey::Note(note) => {
                     match note.take(rest) {
-                        Typed::More => {}
-                        Typed::Enter => {
+                        LineState::More => {}
+                        LineState::Enter => {
                             let note = note.text();
                             self.give(Some(note)).await;
                         }
                         // Goes on typing.
-                        Typed::GivenUp => self.asked = Asked::Nothing,
+                        LineState::GivenUp => self.asked = AwaitedKey::Nothing,
                     }
                     &[]
                 }
-                Asked::Next(_) => {
-                    self.asked = Asked::Nothing;
+                AwaitedKey::Next(_) => {
+                    self.asked = AwaitedKey::Nothing;
                     if let Some(left) = self.speak(byte).await {
                         return Ok(Some(left));
                     }
                     after
                 }
-                Asked::Nothing if byte == OURS => {
-                    self.asked = Asked::Next(Instant::now() + NEXT_KEY);
+                AwaitedKey::Nothing if byte == OURS => {
+                    self.asked = AwaitedKey::Next(Instant::now() + NEXT_KEY);
                     after
                 }
-                Asked::Nothing if for_program => {
+                AwaitedKey::Nothing if for_program => {
                     let ours = rest.iter().position(|&byte| byte == OURS);
                     let (keys, after) = rest.split_at(ours.unwrap_or(rest.len()));
                     self.type_in(keys).await;
                     after
                 }
-                Asked::Nothing => {
+                AwaitedKey::Nothing => {
                     match byte {
                         b't' | b'T' => self.take().await,
                         // Ctrl C.
-                        b'q' | 3 => return Ok(Some(Left::Detached)),
+                        b'q' | 3 => return Ok(Some(AttachEnd::Detached)),
                         _ => {}
                     }
                     after
@@ -279,10 +279,10 @@ impl Attached {
     }
 
     /// Does what the key after Ctrl ] means.
-    async fn speak(&mut self, byte: u8) -> Option<Left> {
+    async fn speak(&mut self, byte: u8) -> Option<AttachEnd> {
         match byte {
-            b'd' => return Some(Left::Detached),
-            b'n' if self.has_keys() => self.asked = Asked::Note(Note::new("")),
+            b'd' => return Some(AttachEnd::Detached),
+            b'n' if self.has_keys() => self.asked = AwaitedKey::Note(Note::new("")),
             b't' if !self.has_keys() => self.take().await,
             OURS if self.has_keys() => self.type_in(&[OURS]).await,
             _ => self.give(None).await,
@@ -313,7 +313,7 @@ impl Attached {
     }
 
     async fn give(&mut self, note: Option<String>) {
-        self.asked = Asked::Nothing;
+        self.asked = AwaitedKey::Nothing;
         if self.has_keys() {
             (self.typing, self.taking) = (false, None);
             let give = ViewerMessage::Give { note, drop: false };
@@ -340,7 +340,7 @@ impl Attached {
     fn next_moment(&self) -> Instant {
         let drawing = self.stale.then(|| self.drawn + DRAW_EVERY);
         let key = match self.asked {
-            Asked::Next(until) => Some(until),
+            AwaitedKey::Next(until) => Some(until),
             _ => None,
         };
         let notice = self.notice.as_ref().map(|(_, until)| *until);
@@ -350,8 +350,8 @@ impl Attached {
 
     async fn passed(&mut self) -> Result<(), Failure> {
         let now = Instant::now();
-        if matches!(self.asked, Asked::Next(until) if now >= until) {
-            self.asked = Asked::Nothing;
+        if matches!(self.asked, AwaitedKey::Next(until) if now >= until) {
+            self.asked = AwaitedKey::Nothing;
             self.give(None).await;
         }
         self.notice.take_if(|(_, until)| now >= *until);
@@ -370,27 +370,27 @@ impl Attached {
         self.canvas.draw(&self.screen, &status, window)
     }
 
-    fn status(&self, width: usize) -> Status {
+    fn status(&self, width: usize) -> StatusLine {
         let said = self.notice.as_ref().map(|(text, _)| text.clone());
         let text = match (&self.asked, said) {
-            (Asked::Note(note), _) => {
+            (AwaitedKey::Note(note), _) => {
                 let (before, after) = ("note: ", "  Enter hands back");
                 let room = width.saturating_sub(before.len() + after.len());
-                return Status {
+                return StatusLine {
                     text: format!("{before}{}{after}", note.drawn(room)),
                     typing: self.typing,
                 };
             }
-            (Asked::Next(_), _) if self.has_keys() => {
+            (AwaitedKey::Next(_), _) if self.has_keys() => {
                 "handing back — n adds a note · d detaches · Ctrl ] types Ctrl ]".into()
             }
-            (Asked::Next(_), _) => "d detaches · t takes over".into(),
+            (AwaitedKey::Next(_), _) => "d detaches · t takes over".into(),
             (_, Some(said)) => safe(&said),
             (_, None) => self.whose_turn(),
         };
         // What one can do is said first: there may be no room for a name.
         let text = format!("{text} · {}", safe(&self.name));
-        Status {
+        StatusLine {
             text: fit(&text, width),
             typing: self.typing,
         }

@@ -13,12 +13,12 @@ const LEAVE: &str = "\x1b[0m\x1b[?1l\x1b[?2004l";
 
 /// Every key comes at once and nothing is shown by itself, as long as this
 /// lives.
-pub(super) struct Mode {
+pub(super) struct RawMode {
     before: Termios,
     _screen: FullScreen,
 }
 
-impl Mode {
+impl RawMode {
     pub(super) fn enter() -> Result<Self, Failure> {
         let failed = |error: rustix::io::Errno| {
             Failure::new(format!("cannot use the terminal: {error}"), "")
@@ -33,8 +33,8 @@ impl Mode {
         })
     }
 
-    /// Stops us, as somebody wants, with the terminal as it was; goes on when
-    /// we are told to.
+    /// Stops this process with the terminal restored, and enters raw mode again
+    /// when it is continued.
     pub(super) fn stopped(self) -> Result<Self, Failure> {
         drop(self);
         let _ = kill_process(getpid(), Signal::STOP);
@@ -42,7 +42,7 @@ impl Mode {
     }
 }
 
-impl Drop for Mode {
+impl Drop for RawMode {
     fn drop(&mut self) {
         // Whoever has closed the window misses nothing.
         let mut out = io::stdout();

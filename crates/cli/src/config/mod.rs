@@ -10,26 +10,30 @@ use weighlock_engine::{
 };
 
 use crate::client::Failure;
-use raw::{Presets, Raw, RawApprovals, RawDurability, RawPolicy, RawSandbox, Time};
+use raw::{Presets, RawApprovals, RawConfig, RawDurability, RawDuration, RawPolicy, RawSandbox};
 
-/// What the server is told: the engine's part, and the doors'.
+/// The server's settings: those of the engine and those of its listeners.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Settings {
+pub(crate) struct ServerSettings {
     pub(crate) engine: Config,
     /// Where TCP listens, if anywhere was said.
     pub(crate) listen: Option<String>,
     /// Names by which a proxy reaches it.
     pub(crate) hosts: Vec<String>,
-    /// What links to the pages begin with, where people are told elsewhere.
+    /// The base address of links to the pages, in notifications.
     pub(crate) address: Option<String>,
-    /// Where spans are told.
+    /// Where trace spans are sent.
     pub(crate) traces: Option<String>,
     /// Certificates that are trusted beside the system's.
     pub(crate) ca_file: Option<PathBuf>,
 }
 
 /// Reads the file, if there is one.
-pub(crate) fn load(file: &Path, state_dir: &Path, base: PathBuf) -> Result<Settings, Failure> {
+pub(crate) fn load(
+    file: &Path,
+    state_dir: &Path,
+    base: PathBuf,
+) -> Result<ServerSettings, Failure> {
     let written = match std::fs::read_to_string(file) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
@@ -60,8 +64,8 @@ pub(crate) fn load(file: &Path, state_dir: &Path, base: PathBuf) -> Result<Setti
 /// What the older tool of preset `multi-user` was set by.
 const ALLOWED_COMMANDS: &str = "TERMINAL_ALLOWED_COMMANDS";
 
-fn parse(written: &str, state_dir: &Path, base: PathBuf) -> Result<Settings, String> {
-    let raw: Raw = toml::from_str(written).map_err(|error| error.to_string())?;
+fn parse(written: &str, state_dir: &Path, base: PathBuf) -> Result<ServerSettings, String> {
+    let raw: RawConfig = toml::from_str(written).map_err(|error| error.to_string())?;
     let said = raw.base.map(in_home).transpose()?;
     let mut engine = Config::new(state_dir.to_owned(), said.unwrap_or(base));
     if let Some(Presets(presets)) = raw.preset {
@@ -86,8 +90,8 @@ fn parse(written: &str, state_dir: &Path, base: PathBuf) -> Result<Settings, Str
         return Err("limits: timeout_default is above timeout_max".into());
     }
     engine.times = (times != preset).then_some(times);
-    let set = |to: &mut _, time: Option<Time>| {
-        if let Some(Time(time)) = time {
+    let set = |to: &mut _, time: Option<RawDuration>| {
+        if let Some(RawDuration(time)) = time {
             *to = time;
         }
     };
@@ -133,7 +137,7 @@ fn parse(written: &str, state_dir: &Path, base: PathBuf) -> Result<Settings, Str
         on: raw.traces.endpoint.is_some(),
         commands: raw.traces.commands,
     };
-    Ok(Settings {
+    Ok(ServerSettings {
         engine,
         listen: raw.listen,
         hosts: raw.hosts,
@@ -280,7 +284,7 @@ mod tests {
 
     use super::*;
 
-    fn read(written: &str) -> Result<Settings, String> {
+    fn read(written: &str) -> Result<ServerSettings, String> {
         parse(written, Path::new("/state"), "/base".into())
     }
 

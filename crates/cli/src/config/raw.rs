@@ -13,7 +13,7 @@ use crate::text;
 /// The file as it is written. Everything may be left out.
 #[derive(Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct Raw {
+pub(super) struct RawConfig {
     pub(super) base: Option<PathBuf>,
     pub(super) roots: Vec<PathBuf>,
     pub(super) secret_files: Vec<String>,
@@ -85,7 +85,7 @@ pub(super) struct RawPolicy {
 #[derive(Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct RawApprovals {
-    pub(super) expire: Option<Time>,
+    pub(super) expire: Option<RawDuration>,
     pub(super) four_eyes: Option<bool>,
     pub(super) two_for_high_risk: Option<bool>,
     pub(super) max_pending: Option<u64>,
@@ -100,9 +100,9 @@ pub(super) struct RawSessions {
 #[derive(Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct RawTerminals {
-    pub(super) max_age: Option<Time>,
-    pub(super) keyboard_idle: Option<Time>,
-    pub(super) keyboard_lost: Option<Time>,
+    pub(super) max_age: Option<RawDuration>,
+    pub(super) keyboard_idle: Option<RawDuration>,
+    pub(super) keyboard_lost: Option<RawDuration>,
 }
 
 #[derive(Debug, Default, PartialEq, Deserialize)]
@@ -133,17 +133,17 @@ pub(super) struct RawSandbox {
 pub(super) struct RawEffects {
     pub(super) review: Option<Review>,
     pub(super) undo_mib: Option<u64>,
-    pub(super) undo_age: Option<Time>,
-    pub(super) draft_age: Option<Time>,
+    pub(super) undo_age: Option<RawDuration>,
+    pub(super) draft_age: Option<RawDuration>,
 }
 
 #[derive(Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct RawLimits {
-    pub(super) timeout_default: Option<Time>,
-    pub(super) timeout_max: Option<Time>,
+    pub(super) timeout_default: Option<RawDuration>,
+    pub(super) timeout_max: Option<RawDuration>,
     pub(super) running_max: Option<usize>,
-    pub(super) keep: Option<Time>,
+    pub(super) keep: Option<RawDuration>,
 }
 
 #[derive(Debug, Default, PartialEq, Deserialize)]
@@ -158,7 +158,7 @@ pub(super) struct RawEnvironment {
 pub(super) struct RawOutput {
     pub(super) per_run_mib: Option<u64>,
     pub(super) total_mib: Option<u64>,
-    pub(super) age: Option<Time>,
+    pub(super) age: Option<RawDuration>,
 }
 
 #[derive(Debug, Default, PartialEq, Deserialize)]
@@ -166,16 +166,16 @@ pub(super) struct RawOutput {
 pub(super) struct RawNotify {
     pub(super) address: Option<String>,
     pub(super) ca_file: Option<PathBuf>,
-    pub(super) collapse: Option<Time>,
-    pub(super) retry: Option<Time>,
-    pub(super) give_up: Option<Time>,
+    pub(super) collapse: Option<RawDuration>,
+    pub(super) retry: Option<RawDuration>,
+    pub(super) give_up: Option<RawDuration>,
 }
 
 #[derive(Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct RawStore {
     pub(super) durability: Option<RawDurability>,
-    pub(super) age: Option<Time>,
+    pub(super) age: Option<RawDuration>,
     pub(super) quota_mib: Option<u64>,
 }
 
@@ -202,9 +202,9 @@ pub(super) enum RawDurability {
 /// A time such as `"2m"`.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(try_from = "String")]
-pub(super) struct Time(pub(super) std::time::Duration);
+pub(super) struct RawDuration(pub(super) std::time::Duration);
 
-impl TryFrom<String> for Time {
+impl TryFrom<String> for RawDuration {
     type Error = String;
 
     fn try_from(written: String) -> Result<Self, String> {

@@ -7,7 +7,7 @@ use crate::text::{safe, safe_prose};
 
 /// What a line of a diff is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Style {
+pub(crate) enum DiffLineKind {
     /// What the file is called, and what becomes of it.
     Head,
     /// Where the lines below it are.
@@ -18,7 +18,7 @@ pub(crate) enum Style {
 }
 
 /// One line of text without its newline, and what it is.
-pub(crate) type Styled = (Style, String);
+pub(crate) type Styled = (DiffLineKind, String);
 
 /// Returns a unified diff of one path. What could act on a terminal or deceive
 /// a reader is made harmless, so it is for reading: a patch is another thing.
@@ -39,15 +39,15 @@ pub(crate) fn lines(diff: &FileDiff) -> Vec<Styled> {
         }
         Shape::Link { before, after } => {
             let target = |sign, target: &String| format!("{sign}→ {}", safe(target));
-            lines.extend({ before.iter() }.map(|to| (Style::Removed, target('-', to))));
-            lines.extend({ after.iter() }.map(|to| (Style::Added, target('+', to))));
+            lines.extend({ before.iter() }.map(|to| (DiffLineKind::Removed, target('-', to))));
+            lines.extend({ after.iter() }.map(|to| (DiffLineKind::Added, target('+', to))));
         }
         Shape::Text | Shape::Directory | Shape::Nothing => {}
     }
     if !diff.diff.hunks.is_empty() {
         let (from, to) = sides(&diff.change);
-        lines.push((Style::Head, format!("--- {from}")));
-        lines.push((Style::Head, format!("+++ {to}")));
+        lines.push((DiffLineKind::Head, format!("--- {from}")));
+        lines.push((DiffLineKind::Head, format!("+++ {to}")));
     }
     lines.extend(diff.diff.hunks.iter().flat_map(hunk));
     lines
@@ -59,8 +59,8 @@ pub(crate) fn texts(name: &str, before: Option<&str>, after: Option<&str>) -> Ve
     let bytes = |text: Option<&str>| text.unwrap_or_default().as_bytes().to_vec();
     let hunks = compare_texts(&bytes(before), &bytes(after));
     let mut lines = vec![
-        (Style::Head, format!("--- {}", side(before))),
-        (Style::Head, format!("+++ {}", side(after))),
+        (DiffLineKind::Head, format!("--- {}", side(before))),
+        (DiffLineKind::Head, format!("+++ {}", side(after))),
     ];
     lines.extend(hunks.iter().flat_map(hunk));
     lines
@@ -85,7 +85,10 @@ fn head(change: &ChangeInfo) -> Vec<Styled> {
     }
     lines.extend(change.about.iter().map(|line| path(line)));
     lines.extend(other_names(change));
-    lines.into_iter().map(|line| (Style::Head, line)).collect()
+    lines
+        .into_iter()
+        .map(|line| (DiffLineKind::Head, line))
+        .collect()
 }
 
 /// That a change may reach further than the path says.
@@ -119,26 +122,29 @@ fn hunk(hunk: &Hunk) -> Vec<Styled> {
     };
     let old = range(hunk.old_start, hunk.old_lines);
     let new = range(hunk.new_start, hunk.new_lines);
-    let mut lines = vec![(Style::Hunk, format!("@@ -{old} +{new} @@"))];
+    let mut lines = vec![(DiffLineKind::Hunk, format!("@@ -{old} +{new} @@"))];
     lines.extend(hunk.lines.iter().flat_map(line));
     lines
 }
 
 fn line(line: &DiffLine) -> Vec<Styled> {
     let (style, sign) = match line.side {
-        Side::Context => (Style::Plain, ' '),
-        Side::Added => (Style::Added, '+'),
-        Side::Removed => (Style::Removed, '-'),
+        Side::Context => (DiffLineKind::Plain, ' '),
+        Side::Added => (DiffLineKind::Added, '+'),
+        Side::Removed => (DiffLineKind::Removed, '-'),
     };
     // Tabs are what they are in a file.
     let text: Vec<String> = line.text.split('\t').map(safe_prose).collect();
     let mut lines = vec![(style, format!("{sign}{}", text.join("\t")))];
     if line.no_newline {
-        lines.push((Style::Plain, "\\ No newline at end of file".into()));
+        lines.push((DiffLineKind::Plain, "\\ No newline at end of file".into()));
     }
     lines
 }
 
 fn note(what: &str) -> Styled {
-    (Style::Plain, format!("({})", what.trim_end_matches(", ")))
+    (
+        DiffLineKind::Plain,
+        format!("({})", what.trim_end_matches(", ")),
+    )
 }

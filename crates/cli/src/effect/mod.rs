@@ -10,7 +10,7 @@ use weighlock_engine::{ChangeInfo, ChangesInfo, ChangesView, FileDiff, Run, Shap
 
 use crate::client::{Client, Failure};
 use crate::text::{counted, one_line, safe, size};
-pub(crate) use diff::{Style, Styled, lines as unified, texts as unified_texts};
+pub(crate) use diff::{DiffLineKind, Styled, lines as unified, texts as unified_texts};
 pub(crate) use paint::{Paint, has_colors};
 
 /// How many paths are fetched at a time, and lines of a diff: the server's
@@ -20,12 +20,12 @@ const LINES: u64 = 5000;
 
 /// Where changes are found: those of a run, or of a session's draft.
 #[derive(Debug, Clone)]
-pub(crate) struct Place {
+pub(crate) struct ChangesUrls {
     changes: String,
     patch: String,
 }
 
-impl Place {
+impl ChangesUrls {
     /// The changes of a run.
     pub(crate) fn of_run(id: &str) -> Self {
         Self {
@@ -136,7 +136,7 @@ pub(crate) fn is(run: &Run, state: &str) -> bool {
     changes.is_some_and(|changes| changes.state == state)
 }
 
-/// What a requester is told when a person has applied what it changed.
+/// Returns the note that tells a requester that a person applied its changes.
 pub(crate) fn applied_note(run: &Run) -> Option<&String> {
     let mut warnings = run.detail.warnings.iter().rev();
     let note = warnings.find(|warning| warning.contains("The previewed changes were applied"));

@@ -2,7 +2,7 @@
 
 use std::io::IsTerminal;
 
-use super::Style;
+use super::DiffLineKind;
 
 /// Whether a stream is a terminal that has colours, and is to show them.
 pub(crate) fn has_colors(stream: &impl IsTerminal) -> bool {
@@ -21,13 +21,13 @@ impl Paint {
         Self(has_colors(stream))
     }
 
-    pub(crate) fn line(self, style: Style, text: &str) -> String {
+    pub(crate) fn line(self, style: DiffLineKind, text: &str) -> String {
         let code = match style {
-            Style::Head => "1",
-            Style::Hunk => "36",
-            Style::Added => "32",
-            Style::Removed => "31",
-            Style::Plain => "",
+            DiffLineKind::Head => "1",
+            DiffLineKind::Hunk => "36",
+            DiffLineKind::Added => "32",
+            DiffLineKind::Removed => "31",
+            DiffLineKind::Plain => "",
         };
         match self.0 && !code.is_empty() {
             true => format!("\x1b[{code}m{text}\x1b[0m"),

@@ -3,18 +3,18 @@
 use weighlock_engine::{RuleChoice, RuleGroup};
 use weighlock_server::NewGrant;
 
-use super::Asked;
+use super::ShownQuestion;
 use crate::keys::Keys;
 use crate::term::say;
 use crate::text::{command_line, safe};
-use crate::verb::policy::{Until, parse_until};
+use crate::verb::policy::{GrantExpiry, parse_until};
 
 /// How long a grant holds unless a person says otherwise: a day's work.
 const GRANT_FOR: &str = "8h";
 
 /// Asks for a pattern for each part, and for how long; none when it was given
 /// up, or nothing is left to save.
-pub(super) async fn compose(keys: &mut Keys<'_>, asked: &Asked) -> Option<Vec<NewGrant>> {
+pub(super) async fn compose(keys: &mut Keys<'_>, asked: &ShownQuestion) -> Option<Vec<NewGrant>> {
     let rules = asked.rules.as_ref()?;
     let mut patterns = vec![];
     for group in &rules.groups {
@@ -74,7 +74,7 @@ fn chosen(group: &RuleGroup, said: String) -> String {
     choice.map_or(said, |choice| choice.pattern.clone())
 }
 
-async fn until(keys: &mut Keys<'_>) -> Option<Until> {
+async fn until(keys: &mut Keys<'_>) -> Option<GrantExpiry> {
     loop {
         let question = "  for how long? (or revoked) ";
         match parse_until(&keys.line(question, GRANT_FOR).await?) {

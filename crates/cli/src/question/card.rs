@@ -2,7 +2,7 @@
 
 use weighlock_engine::{ApprovalView, Explanation, Risk, Situation, Tried};
 
-use super::{Asked, MAX_FILES, Put, is_stale};
+use super::{MAX_FILES, Put, ShownQuestion, is_stale};
 use crate::text::{aligned, one_line, prose_line, safe, safe_command};
 use crate::when::{counter, seconds_since};
 use crate::{effect, judged};
@@ -12,7 +12,7 @@ use crate::{effect, judged};
 const MAX_PARTS: usize = 12;
 
 /// Returns the whole card.
-pub(crate) fn lines(asked: &Asked, put: Put, width: usize) -> Vec<String> {
+pub(crate) fn lines(asked: &ShownQuestion, put: Put, width: usize) -> Vec<String> {
     let id = one_line(&asked.short_id, 20);
     if let Some(effect) = asked.effect.as_ref().filter(|_| put.own) {
         // Whoever has asked for it knows the rest.
@@ -50,8 +50,8 @@ pub(crate) fn lines(asked: &Asked, put: Put, width: usize) -> Vec<String> {
     lines
 }
 
-/// What is said of what it did on a copy, to whoever asked for it.
-pub(crate) fn effect(asked: &Asked) -> Vec<String> {
+/// Returns the lines that show the requester what the command did on a copy.
+pub(crate) fn effect(asked: &ShownQuestion) -> Vec<String> {
     let Some(effect) = &asked.effect else {
         return vec![];
     };
@@ -61,7 +61,7 @@ pub(crate) fn effect(asked: &Asked) -> Vec<String> {
 }
 
 /// What it did on a copy.
-fn tried(asked: &Asked, effect: &Tried, put: Put) -> Vec<String> {
+fn tried(asked: &ShownQuestion, effect: &Tried, put: Put) -> Vec<String> {
     let mut said = vec![match (is_stale(effect), effect.exit_code) {
         (true, _) => safe(&effect.header),
         (false, Some(0)) => "✓ tried in a copy, exit 0".into(),
@@ -82,7 +82,7 @@ fn tried(asked: &Asked, effect: &Tried, put: Put) -> Vec<String> {
 }
 
 /// What would be applied, and what hangs on it.
-fn files(asked: &Asked, effect: &Tried, put: Put) -> Vec<String> {
+fn files(asked: &ShownQuestion, effect: &Tried, put: Put) -> Vec<String> {
     let mut lines = match &asked.changes {
         Some(changes) => effect::lines(changes, &asked.links, MAX_FILES),
         None => { effect.changes.paths.iter() }

@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 use weighlock_engine::{ApprovalView, DecisionKind, Explanation, Risk};
 use weighlock_server::{DecisionRequest, ExplainRequest};
 
-use super::pager::{self, Read};
-use super::{Asked, Put, always, card, first, is_stale};
+use super::pager::{self, ReadPosition};
+use super::{Put, ShownQuestion, always, card, first, is_stale};
 use crate::client::{Client, Failure};
-use crate::effect::{Place, unified};
+use crate::effect::{ChangesUrls, unified};
 use crate::given;
 use crate::judged;
 use crate::keys::{Key, Keys};
@@ -20,7 +20,7 @@ use crate::text::{one_line, which_were};
 const READ_WITHIN: Duration = Duration::from_secs(1);
 
 /// What a person says.
-pub(super) enum Answer {
+pub(super) enum PersonReply {
     Decide(DecisionRequest),
     /// They want to see what it does first, or once more.
     Try,
@@ -34,26 +34,26 @@ pub(super) enum Answer {
 /// Shows a question and waits for the answer.
 pub(super) async fn ask(
     keys: &mut Keys<'_>,
-    asked: &Asked,
+    asked: &ShownQuestion,
     put: Put,
     card: bool,
     paths: &Paths,
-) -> Answer {
+) -> PersonReply {
     if card {
         match pager::page(keys, &card::lines(asked, put, width())).await {
-            Read::Whole => {}
-            Read::Left => return Answer::Quit,
-            Read::Interrupted => return Answer::Interrupt,
+            ReadPosition::Whole => {}
+            ReadPosition::Left => return PersonReply::Quit,
+            ReadPosition::Interrupted => return PersonReply::Interrupt,
         }
     }
     if put.reject
         && let Some(decision) = reject(keys, asked).await
     {
-        return Answer::Decide(decision);
+        return PersonReply::Decide(decision);
     }
     loop {
         let Some(letter) = letter(keys, asked, put).await else {
-            return Answer::Interrupt;
+            return PersonReply::Interrupt;
         };
         let decision = match letter {
             b'o' => once(keys, asked).await,
@@ -61,19 +61,19 @@ pub(super) async fn ask(
             b'e' => edit(keys, asked, paths).await,
             b'r' => reject(keys, asked).await,
             b'd' => diff(keys, asked, paths).await,
-            b't' => return Answer::Try,
-            b'n' => return Answer::Next,
-            b'q' => return Answer::Quit,
+            b't' => return PersonReply::Try,
+            b'n' => return PersonReply::Next,
+            b'q' => return PersonReply::Quit,
             _ => explain(keys, asked).await,
         };
         if let Some(decision) = decision {
-            return Answer::Decide(decision);
+            return PersonReply::Decide(decision);
         }
     }
 }
 
 /// Shows the letters, and waits for one of them; none after Ctrl C.
-async fn letter(keys: &mut Keys<'_>, asked: &Asked, put: Put) -> Option<u8> {
+async fn letter(keys: &mut Keys<'_>, asked: &ShownQuestion, put: Put) -> Option<u8> {
     let rows = offered(asked, put);
     say!("");
     for (at, row) in rows.iter().enumerate() {
@@ -102,7 +102,7 @@ async fn letter(keys: &mut Keys<'_>, asked: &Asked, put: Put) -> Option<u8> {
 
 /// The letters there are for a question, in two rows: what decides it, and what
 /// does not.
-fn offered(asked: &Asked, put: Put) -> [Vec<(u8, String)>; 2] {
+fn offered(asked: &ShownQuestion, put: Put) -> [Vec<(u8, String)>; 2] {
     let always = asked.rules.as_ref().is_some_and(|rules| rules.offered);
     let effect = asked.effect.as_ref();
     let stale = effect.is_some_and(is_stale);
@@ -144,7 +144,7 @@ fn offered(asked: &Asked, put: Put) -> [Vec<(u8, String)>; 2] {
     [there(&decide), there(&look)]
 }
 
-async fn once(keys: &mut Keys<'_>, asked: &Asked) -> Option<DecisionRequest> {
+async fn once(keys: &mut Keys<'_>, asked: &ShownQuestion) -> Option<DecisionRequest> {
     let (what, kind) = match &asked.effect {
         Some(effect) if effect.changes.count() == 0 => ("approve it?", DecisionKind::ApplyEffect),
         Some(_) => ("apply these changes?", DecisionKind::ApplyEffect),
@@ -154,7 +154,7 @@ async fn once(keys: &mut Keys<'_>, asked: &Asked) -> Option<DecisionRequest> {
     yes.then(|| decision(asked, kind))
 }
 
-async fn always(keys: &mut Keys<'_>, asked: &Asked) -> Option<DecisionRequest> {
+async fn always(keys: &mut Keys<'_>, asked: &ShownQuestion) -> Option<DecisionRequest> {
     let rules = always::compose(keys, asked).await?;
     let then = match asked.effect {
         Some(_) => "apply these changes",
@@ -171,7 +171,7 @@ async fn always(keys: &mut Keys<'_>, asked: &Asked) -> Option<DecisionRequest> {
     })
 }
 
-async fn reject(keys: &mut Keys<'_>, asked: &Asked) -> Option<DecisionRequest> {
+async fn reject(keys: &mut Keys<'_>, asked: &ShownQuestion) -> Option<DecisionRequest> {
     if let Some(effect) = &asked.effect
         && !effect.needed_by.is_empty()
     {
@@ -187,7 +187,11 @@ async fn reject(keys: &mut Keys<'_>, asked: &Asked) -> Option<DecisionRequest> {
 }
 
 /// Takes another text, and shows what the policy makes of it.
-async fn edit(keys: &mut Keys<'_>, asked: &Asked, paths: &Paths) -> Option<DecisionRequest> {
+async fn edit(
+    keys: &mut Keys<'_>,
+    asked: &ShownQuestion,
+    paths: &Paths,
+) -> Option<DecisionRequest> {
     let text = keys.line("  $ ", &asked.command).await?;
     if text.is_empty() || text == asked.command {
         say!("  It is the same as before.");
@@ -202,7 +206,7 @@ async fn edit(keys: &mut Keys<'_>, asked: &Asked, paths: &Paths) -> Option<Decis
     lines.push(format!("  {mark} {label}"));
     lines.extend(judged::why("Why    ", &judged.reasons, width()));
     let seen = pager::page(keys, &lines).await;
-    let yes = seen == Read::Whole && sure(keys, asked, "run the edited command?").await;
+    let yes = seen == ReadPosition::Whole && sure(keys, asked, "run the edited command?").await;
     yes.then(|| DecisionRequest {
         command: Some(text),
         ..decision(asked, DecisionKind::ApproveEdited)
@@ -222,7 +226,7 @@ async fn judge(asked: &ApprovalView, text: &str, paths: &Paths) -> Result<Explan
     client.post("/policies/explain", &request).await
 }
 
-async fn explain(keys: &mut Keys<'_>, asked: &Asked) -> Option<DecisionRequest> {
+async fn explain(keys: &mut Keys<'_>, asked: &ShownQuestion) -> Option<DecisionRequest> {
     if let Some(explanation) = &asked.explanation {
         let page = judged::page(explanation, width());
         let lines: Vec<String> = page.lines().map(str::to_owned).collect();
@@ -232,9 +236,13 @@ async fn explain(keys: &mut Keys<'_>, asked: &Asked) -> Option<DecisionRequest> 
 }
 
 /// Shows what would be applied, line by line.
-async fn diff(keys: &mut Keys<'_>, asked: &Asked, paths: &Paths) -> Option<DecisionRequest> {
+async fn diff(
+    keys: &mut Keys<'_>,
+    asked: &ShownQuestion,
+    paths: &Paths,
+) -> Option<DecisionRequest> {
     let run = asked.command_ids.first()?;
-    let place = Place::of_run(run);
+    let place = ChangesUrls::of_run(run);
     let lines = async {
         let mut client = Client::open(paths).await?;
         let mut lines = vec![];
@@ -254,7 +262,7 @@ async fn diff(keys: &mut Keys<'_>, asked: &Asked, paths: &Paths) -> Option<Decis
 
 /// Asks once more. Of high risk, everything that matters is repeated first,
 /// and an Enter that comes at once was meant for something else.
-async fn sure(keys: &mut Keys<'_>, asked: &Asked, what: &str) -> bool {
+async fn sure(keys: &mut Keys<'_>, asked: &ShownQuestion, what: &str) -> bool {
     let high = asked.risk == Risk::High;
     if high {
         let mut lines = vec![format!("  High risk, in {}:", one_line(&asked.sandbox, 30))];
@@ -262,7 +270,7 @@ async fn sure(keys: &mut Keys<'_>, asked: &Asked, what: &str) -> bool {
         let effect = card::effect(asked).into_iter();
         lines.extend(effect.map(|line| format!("  {line}")));
         lines.extend(judged::why("  Why  ", &asked.reasons, width()));
-        if pager::page(keys, &lines).await != Read::Whole {
+        if pager::page(keys, &lines).await != ReadPosition::Whole {
             return false;
         }
     }

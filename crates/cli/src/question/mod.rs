@@ -1,4 +1,4 @@
-//! A question, put to whoever sits at the terminal.
+//! Shows a question to the person at the terminal.
 
 mod always;
 mod card;
@@ -13,32 +13,32 @@ use weighlock_engine::{
 use weighlock_server::{CommandView, DecisionRequest};
 
 use crate::client::{Client, Failure, escape};
-use crate::effect::{Links, Place};
-use crate::events::News;
+use crate::effect::{ChangesUrls, Links};
+use crate::events::EventFeed;
 use crate::keys::Keys;
 use crate::paths::Paths;
 use crate::signals::Signals;
 use crate::term::say;
 use crate::text::one_line;
 pub(crate) use card::{effect, lines};
-use letters::Answer;
+use letters::PersonReply;
 pub(crate) use letters::{agreed, confirmed, decision};
-pub(crate) use pager::{Read, page};
+pub(crate) use pager::{ReadPosition, page};
 
 /// Files that a card names; a terminal has room for about twice as many.
 const MAX_FILES: usize = 20;
 
 /// A question with all that is shown of it.
-pub(crate) struct Asked {
+pub(crate) struct ShownQuestion {
     view: ApprovalView,
     /// What would be applied: the first files of it.
     changes: Option<ChangesInfo>,
     links: Links,
-    /// What could be allowed from now on, for whoever may.
+    /// Rules that this person could allow from now on, if they may.
     rules: Option<RuleProposals>,
 }
 
-impl Deref for Asked {
+impl Deref for ShownQuestion {
     type Target = ApprovalView;
 
     fn deref(&self) -> &ApprovalView {
@@ -47,7 +47,7 @@ impl Deref for Asked {
 }
 
 /// What became of it.
-pub(crate) enum Outcome {
+pub(crate) enum QuestionOutcome {
     /// The person here has answered.
     Answered(Box<ApprovalView>),
     /// It was over before.
@@ -67,7 +67,7 @@ pub(crate) struct Put {
     pub(crate) place: Option<(usize, usize)>,
     /// Begin with the rejection.
     pub(crate) reject: bool,
-    /// Whoever is asked has asked for it.
+    /// The person who is asked is the requester.
     pub(crate) own: bool,
 }
 
@@ -77,14 +77,14 @@ pub(crate) async fn put(
     signals: &mut Signals,
     id: &str,
     put: Put,
-) -> Result<Outcome, Failure> {
+) -> Result<QuestionOutcome, Failure> {
     // First, so that nothing falls between looking and waiting.
-    let mut news = News::open(paths).await?;
+    let mut news = EventFeed::open(paths).await?;
     let mut shown = look(paths, id).await?;
     let mut card = true;
     loop {
         if shown.state != ApprovalState::Pending {
-            return Ok(Outcome::Over(Box::new(shown.view)));
+            return Ok(QuestionOutcome::Over(Box::new(shown.view)));
         }
         let blocked = !first(&shown).is_empty();
         let answer = {
@@ -103,10 +103,10 @@ pub(crate) async fn put(
                 say!("\nWhat it was built on is applied; this is the question now.");
             }
             None => say!("\n{}", what_changed(&shown)),
-            Some(Answer::Next) => return Ok(Outcome::Next),
-            Some(Answer::Quit) => return Ok(Outcome::Quit),
-            Some(Answer::Interrupt) => return Ok(Outcome::Interrupted),
-            Some(Answer::Try) => match try_out(paths, &shown, &mut news, signals).await {
+            Some(PersonReply::Next) => return Ok(QuestionOutcome::Next),
+            Some(PersonReply::Quit) => return Ok(QuestionOutcome::Quit),
+            Some(PersonReply::Interrupt) => return Ok(QuestionOutcome::Interrupted),
+            Some(PersonReply::Try) => match try_out(paths, &shown, &mut news, signals).await {
                 Ok(now) => shown = now,
                 Err(failure) if failure.problem.is_some() => {
                     say!("{}", failure.to_string().trim_end());
@@ -114,10 +114,10 @@ pub(crate) async fn put(
                 }
                 Err(failure) => return Err(failure),
             },
-            Some(Answer::Decide(decision)) => match send(paths, &shown, &decision).await? {
-                Sent::Answered(now) => return Ok(Outcome::Answered(now)),
-                Sent::Over(now) => shown = *now,
-                Sent::Wrong(failure) => {
+            Some(PersonReply::Decide(decision)) => match send(paths, &shown, &decision).await? {
+                AnswerResult::Answered(now) => return Ok(QuestionOutcome::Answered(now)),
+                AnswerResult::Over(now) => shown = *now,
+                AnswerResult::Wrong(failure) => {
                     say!("{}", failure.to_string().trim_end());
                     card = false;
                 }
@@ -126,14 +126,14 @@ pub(crate) async fn put(
     }
 }
 
-/// Tries what is asked about on a copy, and returns the question that follows:
-/// or the one there is, for whoever does not wait for the end.
+/// Tries the command on a copy and returns the question about its effects. If
+/// the person interrupts the wait, returns the question as it is now.
 async fn try_out(
     paths: &Paths,
-    shown: &Asked,
-    news: &mut News,
+    shown: &ShownQuestion,
+    news: &mut EventFeed,
     signals: &mut Signals,
-) -> Result<Asked, Failure> {
+) -> Result<ShownQuestion, Failure> {
     let mut client = Client::open(paths).await?;
     let path = format!("/approvals/{}/preview", escape(&shown.approval_id));
     let _: ApprovalView = client.post(&path, &serde_json::json!({})).await?;
@@ -200,28 +200,32 @@ fn is_stale(effect: &Tried) -> bool {
 }
 
 /// What became of an answer.
-enum Sent {
+enum AnswerResult {
     Answered(Box<ApprovalView>),
-    Over(Box<Asked>),
+    Over(Box<ShownQuestion>),
     /// It was no answer to this.
     Wrong(Failure),
 }
 
-async fn send(paths: &Paths, shown: &Asked, decision: &DecisionRequest) -> Result<Sent, Failure> {
+async fn send(
+    paths: &Paths,
+    shown: &ShownQuestion,
+    decision: &DecisionRequest,
+) -> Result<AnswerResult, Failure> {
     match decide(paths, &shown.approval_id, decision).await {
-        Ok(now) => Ok(Sent::Answered(Box::new(now))),
+        Ok(now) => Ok(AnswerResult::Answered(Box::new(now))),
         Err(failure) => match failure.code() {
             Some("already_decided" | "payload_changed" | "conflict") => {
                 let now = look(paths, &shown.approval_id).await?;
                 say!("{}", what_changed(&now));
-                Ok(Sent::Over(Box::new(now)))
+                Ok(AnswerResult::Over(Box::new(now)))
             }
             Some("earlier_first") => {
                 say!("{}", failure.to_string().trim_end());
                 let now = look(paths, &shown.approval_id).await?;
-                Ok(Sent::Over(Box::new(now)))
+                Ok(AnswerResult::Over(Box::new(now)))
             }
-            Some(code) if NOT_YET.contains(&code) => Ok(Sent::Wrong(failure)),
+            Some(code) if NOT_YET.contains(&code) => Ok(AnswerResult::Wrong(failure)),
             _ => Err(failure),
         },
     }
@@ -256,13 +260,13 @@ pub(crate) async fn fetch(paths: &Paths, id: &str) -> Result<ApprovalView, Failu
 }
 
 /// The same, with what would be applied.
-pub(crate) async fn look(paths: &Paths, id: &str) -> Result<Asked, Failure> {
+pub(crate) async fn look(paths: &Paths, id: &str) -> Result<ShownQuestion, Failure> {
     let view = fetch(paths, id).await?;
     let (mut changes, mut links) = (None, Links::default());
     if let (Some(_), Some(run)) = (&view.effect, view.command_ids.first()) {
         let mut client = Client::open(paths).await?;
         // What cannot be read can still be rejected.
-        let place = Place::of_run(run);
+        let place = ChangesUrls::of_run(run);
         changes = place.fetch(&mut client, MAX_FILES).await.ok();
         if let Some(changes) = &changes {
             links = place.links(&mut client, changes).await.unwrap_or_default();
@@ -272,7 +276,7 @@ pub(crate) async fn look(paths: &Paths, id: &str) -> Result<Asked, Failure> {
         ApprovalState::Pending => proposals(paths, &view.approval_id).await.ok(),
         _ => None,
     };
-    Ok(Asked {
+    Ok(ShownQuestion {
         view,
         changes,
         links,
@@ -286,8 +290,9 @@ async fn proposals(paths: &Paths, id: &str) -> Result<RuleProposals, Failure> {
     client.get(&path).await
 }
 
-/// Returns whether something is told of what a question's changes were built on.
-fn is_below(event: &Event, shown: &Asked) -> bool {
+/// Returns whether an event is about a run that the question's changes build
+/// on.
+fn is_below(event: &Event, shown: &ShownQuestion) -> bool {
     let built_on = { shown.effect.iter() }.flat_map(|effect| &effect.changes.built_on);
     built_on
         .into_iter()
@@ -295,7 +300,11 @@ fn is_below(event: &Event, shown: &Asked) -> bool {
 }
 
 /// Waits until a question is not what it was.
-async fn changed(news: &mut News, shown: &Asked, paths: &Paths) -> Result<Asked, Failure> {
+async fn changed(
+    news: &mut EventFeed,
+    shown: &ShownQuestion,
+    paths: &Paths,
+) -> Result<ShownQuestion, Failure> {
     loop {
         let event = news.next().await?;
         let ours = event.approval_id.as_deref() == Some(&shown.approval_id);

@@ -1,13 +1,13 @@
 //! Text that is shown whole, however long it is.
 
-use crate::effect::{Paint, Style, Styled};
+use crate::effect::{DiffLineKind, Paint, Styled};
 use crate::keys::{Key, Keys};
 use crate::term::{self, prompt, say};
 use crate::text::broken;
 
 /// How far somebody has read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Read {
+pub(crate) enum ReadPosition {
     Whole,
     /// They have seen enough.
     Left,
@@ -17,13 +17,13 @@ pub(crate) enum Read {
 
 /// Shows lines, page by page where they are more than the terminal has room
 /// for.
-pub(crate) async fn page(keys: &mut Keys<'_>, lines: &[String]) -> Read {
-    let lines = { lines.iter() }.map(|line| (Style::Plain, line.clone()));
+pub(crate) async fn page(keys: &mut Keys<'_>, lines: &[String]) -> ReadPosition {
+    let lines = { lines.iter() }.map(|line| (DiffLineKind::Plain, line.clone()));
     page_styled(keys, &lines.collect::<Vec<_>>()).await
 }
 
 /// The same for lines that may have colours.
-pub(crate) async fn page_styled(keys: &mut Keys<'_>, lines: &[Styled]) -> Read {
+pub(crate) async fn page_styled(keys: &mut Keys<'_>, lines: &[Styled]) -> ReadPosition {
     let paint = Paint::on(&std::io::stderr());
     let (rows, columns) = term::size();
     let pieces = |(style, line): &Styled| {
@@ -44,18 +44,18 @@ pub(crate) async fn page_styled(keys: &mut Keys<'_>, lines: &[Styled]) -> Read {
             return stopped;
         }
     }
-    Read::Whole
+    ReadPosition::Whole
 }
 
 /// Waits until the reader goes on, or does not.
-async fn stopped(keys: &mut Keys<'_>, shown: usize, of: usize) -> Option<Read> {
+async fn stopped(keys: &mut Keys<'_>, shown: usize, of: usize) -> Option<ReadPosition> {
     prompt(&format!(
         "  — {shown} of {of} lines: Space goes on, q quits — "
     ));
     let stopped = loop {
         match keys.press().await.key {
-            Key::Quit => break Some(Read::Interrupted),
-            Key::Char(b'q') => break Some(Read::Left),
+            Key::Quit => break Some(ReadPosition::Interrupted),
+            Key::Char(b'q') => break Some(ReadPosition::Left),
             Key::Char(b' ') | Key::Enter | Key::Down => break None,
             _ => {}
         }

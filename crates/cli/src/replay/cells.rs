@@ -11,14 +11,14 @@ use crate::text::safe;
 
 /// Cuts columns out of a row. One of them is shown as the cursor.
 pub(super) fn cut(row: &str, columns: Range<usize>, cursor: Option<usize>) -> String {
-    let mut line = Line::new(columns, cursor);
+    let mut line = RowPainter::new(columns, cursor);
     for letter in row.chars() {
         line.put(letter);
     }
     line.finish()
 }
 
-struct Line {
+struct RowPainter {
     columns: Range<usize>,
     cursor: Option<usize>,
     /// Where the next character goes.
@@ -31,7 +31,7 @@ struct Line {
 const REVERSE: &str = "\x1b[7m";
 const ORDINARY: &str = "\x1b[27m";
 
-impl Line {
+impl RowPainter {
     fn new(columns: Range<usize>, cursor: Option<usize>) -> Self {
         Self {
             columns,

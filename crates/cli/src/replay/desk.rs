@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use super::clock;
-use super::draw::{Scroll, Window, picture, status};
-use super::find::{Hit, Search};
+use super::draw::{ReplayWindow, Scroll, picture, status};
+use super::find::{Hit, RecordingSearch};
 use super::hits::Hits;
-use super::keys::{Key, first};
+use super::keys::{ReplayKey, first};
 use super::player::Player;
 use crate::client::Failure;
-use crate::line::{Line, Typed};
+use crate::line::{LineEditor, LineState};
 use crate::text::{fit, one_line};
 
 /// What the arrow keys skip.
@@ -28,39 +28,40 @@ const KEYS: &str = "q leave · space pause · ← → 5 s · [ ] marks · < > sp
     g go to · n N hits · hjkl ↑ ↓ scroll, c follows";
 
 /// The player, and what a person is doing with it.
-pub(crate) struct Desk {
+pub(crate) struct ReplayDesk {
     player: Player,
-    mode: Mode,
+    mode: DeskMode,
     scroll: Scroll,
-    window: Window,
+    window: ReplayWindow,
     hits: Option<Hits>,
-    /// What stands in the place of the status line, until the next key.
+    /// A message shown instead of the status line until the next key is
+    /// pressed.
     note: Option<String>,
     /// The screen shows what it should.
     is_there: bool,
 }
 
-enum Mode {
+enum DeskMode {
     Watching,
-    Asking(Question, Line),
-    Searching(Box<Search>),
+    Asking(DeskPrompt, LineEditor),
+    Searching(Box<RecordingSearch>),
     /// One of the hits.
     Choosing,
 }
 
 #[derive(Clone, Copy)]
-enum Question {
+enum DeskPrompt {
     Text,
     Time,
 }
 
-impl Desk {
+impl ReplayDesk {
     pub(crate) fn new(player: Player) -> Self {
         Self {
             player,
-            mode: Mode::Watching,
+            mode: DeskMode::Watching,
             scroll: Scroll::default(),
-            window: Window {
+            window: ReplayWindow {
                 rows: 1,
                 columns: 1,
             },
@@ -73,24 +74,24 @@ impl Desk {
     /// Takes rows and columns of the terminal.
     pub(super) fn fit(&mut self, (rows, columns): (usize, usize)) {
         let rows = rows.saturating_sub(1).max(1);
-        self.window = Window { rows, columns };
+        self.window = ReplayWindow { rows, columns };
     }
 
     /// Lets time go by, unless somebody looks at something else.
     pub(super) fn advance(&mut self, elapsed: Duration) {
-        if matches!(self.mode, Mode::Watching) && self.is_there {
+        if matches!(self.mode, DeskMode::Watching) && self.is_there {
             self.player.advance(elapsed);
         }
     }
 
-    /// Does a part of what is to be done.
+    /// Does the next piece of pending work: catching up or searching.
     pub(super) fn work(&mut self) -> Result<(), Failure> {
         self.is_there = self.player.catch_up()?;
-        if let Mode::Searching(search) = &mut self.mode
+        if let DeskMode::Searching(search) = &mut self.mode
             && let Some(list) = search.step(self.player.recording())?
         {
             let query = std::mem::take(&mut search.query);
-            self.mode = Mode::Watching;
+            self.mode = DeskMode::Watching;
             self.found(query, list)?;
         }
         Ok(())
@@ -100,9 +101,9 @@ impl Desk {
     pub(super) fn patience(&self) -> Duration {
         let stands = self.player.is_paused() || self.player.is_over();
         match &self.mode {
-            Mode::Searching(_) => BUSY,
+            DeskMode::Searching(_) => BUSY,
             _ if !self.is_there => BUSY,
-            Mode::Watching if !stands => PLAYING,
+            DeskMode::Watching if !stands => PLAYING,
             _ => WAITING,
         }
     }
@@ -111,7 +112,7 @@ impl Desk {
     pub(super) fn typed(&mut self, bytes: &[u8]) -> Result<bool, Failure> {
         let mut bytes = bytes;
         loop {
-            if let Mode::Asking(..) = self.mode {
+            if let DeskMode::Asking(..) = self.mode {
                 return self.written(bytes);
             }
             let Some((key, rest)) = first(bytes) else {
@@ -124,23 +125,23 @@ impl Desk {
         }
     }
 
-    fn pressed(&mut self, key: Key) -> Result<bool, Failure> {
+    fn pressed(&mut self, key: ReplayKey) -> Result<bool, Failure> {
         self.note = None;
         match self.mode {
-            Mode::Choosing => self.choose(key),
-            Mode::Searching(_) => Ok(self.give_up(key)),
-            Mode::Watching | Mode::Asking(..) => self.watch(key),
+            DeskMode::Choosing => self.choose(key),
+            DeskMode::Searching(_) => Ok(self.give_up(key)),
+            DeskMode::Watching | DeskMode::Asking(..) => self.watch(key),
         }
     }
 
     /// Takes what was typed as an answer; giving it up does not leave.
     fn written(&mut self, bytes: &[u8]) -> Result<bool, Failure> {
-        if let Mode::Asking(question, line) = &mut self.mode {
+        if let DeskMode::Asking(question, line) = &mut self.mode {
             let (question, typed, text) = (*question, line.take(bytes), line.text());
             match typed {
-                Typed::More => {}
-                Typed::GivenUp => self.mode = Mode::Watching,
-                Typed::Enter => self.answered(question, &text)?,
+                LineState::More => {}
+                LineState::GivenUp => self.mode = DeskMode::Watching,
+                LineState::Enter => self.answered(question, &text)?,
             }
         }
         Ok(false)
@@ -150,7 +151,7 @@ impl Desk {
     pub(super) fn lines(&self) -> Vec<String> {
         let window = self.window;
         let mut lines = match (&self.mode, &self.hits) {
-            (Mode::Choosing, Some(hits)) => hits.lines(window.rows, window.columns),
+            (DeskMode::Choosing, Some(hits)) => hits.lines(window.rows, window.columns),
             _ => picture(&self.player.view(), window, self.scroll),
         };
         lines.push(self.last_line());
@@ -160,19 +161,19 @@ impl Desk {
     fn last_line(&self) -> String {
         let columns = self.window.columns;
         let line = match (&self.mode, &self.hits) {
-            (Mode::Asking(question, line), _) => {
+            (DeskMode::Asking(question, line), _) => {
                 let asked = match question {
-                    Question::Text => "find: ",
-                    Question::Time => "go to (8:31, 1:02:03 or 83): ",
+                    DeskPrompt::Text => "find: ",
+                    DeskPrompt::Time => "go to (8:31, 1:02:03 or 83): ",
                 };
                 let room = columns.saturating_sub(asked.chars().count()).max(1);
                 return format!("{asked}{}", line.drawn(room));
             }
-            (Mode::Searching(search), _) => {
+            (DeskMode::Searching(search), _) => {
                 let (time, total) = (clock::shown(search.time), clock::shown(self.player.total()));
                 format!("searching {time} / {total} · Esc gives up")
             }
-            (Mode::Choosing, Some(hits)) => {
+            (DeskMode::Choosing, Some(hits)) => {
                 format!(
                     "{} found · ↑ ↓ choose · Enter goes there · Esc goes back",
                     hits.count()
@@ -186,61 +187,65 @@ impl Desk {
         fit(&line, columns)
     }
 
-    fn watch(&mut self, key: Key) -> Result<bool, Failure> {
+    fn watch(&mut self, key: ReplayKey) -> Result<bool, Failure> {
         let time = self.player.time();
         match key {
-            Key::Quit | Key::Char('q') => return Ok(true),
-            Key::Char(' ') => self.player.toggle()?,
-            Key::Left => self.player.seek(time.saturating_sub(SKIP))?,
-            Key::Right => self.player.seek(time.saturating_add(SKIP))?,
-            Key::Home => self.player.seek(Duration::ZERO)?,
-            Key::End => self.player.seek(Duration::MAX)?,
-            Key::Char('[') => self.go_to_mark(false)?,
-            Key::Char(']') => self.go_to_mark(true)?,
-            Key::Char('<') => self.player.slower(),
-            Key::Char('>') => self.player.faster(),
-            Key::Char('n') => self.turn(1)?,
-            Key::Char('N') => self.turn(-1)?,
-            Key::Char('/') => self.mode = Mode::Asking(Question::Text, Line::new("")),
-            Key::Char('g') => self.mode = Mode::Asking(Question::Time, Line::new("")),
-            Key::Char('?') => self.note = Some(KEYS.into()),
-            Key::Char('c') => self.scroll = Scroll::default(),
+            ReplayKey::Quit | ReplayKey::Char('q') => return Ok(true),
+            ReplayKey::Char(' ') => self.player.toggle()?,
+            ReplayKey::Left => self.player.seek(time.saturating_sub(SKIP))?,
+            ReplayKey::Right => self.player.seek(time.saturating_add(SKIP))?,
+            ReplayKey::Home => self.player.seek(Duration::ZERO)?,
+            ReplayKey::End => self.player.seek(Duration::MAX)?,
+            ReplayKey::Char('[') => self.go_to_mark(false)?,
+            ReplayKey::Char(']') => self.go_to_mark(true)?,
+            ReplayKey::Char('<') => self.player.slower(),
+            ReplayKey::Char('>') => self.player.faster(),
+            ReplayKey::Char('n') => self.turn(1)?,
+            ReplayKey::Char('N') => self.turn(-1)?,
+            ReplayKey::Char('/') => {
+                self.mode = DeskMode::Asking(DeskPrompt::Text, LineEditor::new(""))
+            }
+            ReplayKey::Char('g') => {
+                self.mode = DeskMode::Asking(DeskPrompt::Time, LineEditor::new(""))
+            }
+            ReplayKey::Char('?') => self.note = Some(KEYS.into()),
+            ReplayKey::Char('c') => self.scroll = Scroll::default(),
             key => self.scrolled(key),
         }
         Ok(false)
     }
 
-    fn scrolled(&mut self, key: Key) {
+    fn scrolled(&mut self, key: ReplayKey) {
         let page = self.window.rows.cast_signed();
         let by = match key {
-            Key::Up | Key::Char('k') => (-1, 0),
-            Key::Down | Key::Char('j') => (1, 0),
-            Key::PageUp => (-page, 0),
-            Key::PageDown => (page, 0),
-            Key::Char('h') => (0, -8),
-            Key::Char('l') => (0, 8),
+            ReplayKey::Up | ReplayKey::Char('k') => (-1, 0),
+            ReplayKey::Down | ReplayKey::Char('j') => (1, 0),
+            ReplayKey::PageUp => (-page, 0),
+            ReplayKey::PageDown => (page, 0),
+            ReplayKey::Char('h') => (0, -8),
+            ReplayKey::Char('l') => (0, 8),
             _ => return,
         };
         self.scroll.step(&self.player.view(), self.window, by);
     }
 
-    fn choose(&mut self, key: Key) -> Result<bool, Failure> {
+    fn choose(&mut self, key: ReplayKey) -> Result<bool, Failure> {
         let page = self.window.rows.cast_signed();
         let by = match key {
-            Key::Quit => return Ok(true),
-            Key::Enter => {
-                self.mode = Mode::Watching;
+            ReplayKey::Quit => return Ok(true),
+            ReplayKey::Enter => {
+                self.mode = DeskMode::Watching;
                 self.go_to_hit()?;
                 return Ok(false);
             }
-            Key::Escape | Key::Char('q') => {
-                self.mode = Mode::Watching;
+            ReplayKey::Escape | ReplayKey::Char('q') => {
+                self.mode = DeskMode::Watching;
                 return Ok(false);
             }
-            Key::Up | Key::Char('k') => -1,
-            Key::Down | Key::Char('j') => 1,
-            Key::PageUp => -page,
-            Key::PageDown => page,
+            ReplayKey::Up | ReplayKey::Char('k') => -1,
+            ReplayKey::Down | ReplayKey::Char('j') => 1,
+            ReplayKey::PageUp => -page,
+            ReplayKey::PageDown => page,
             _ => 0,
         };
         if let Some(hits) = &mut self.hits {
@@ -249,29 +254,29 @@ impl Desk {
         Ok(false)
     }
 
-    fn give_up(&mut self, key: Key) -> bool {
-        if matches!(key, Key::Escape | Key::Char('q')) {
-            self.mode = Mode::Watching;
+    fn give_up(&mut self, key: ReplayKey) -> bool {
+        if matches!(key, ReplayKey::Escape | ReplayKey::Char('q')) {
+            self.mode = DeskMode::Watching;
         }
-        key == Key::Quit
+        key == ReplayKey::Quit
     }
 
-    fn answered(&mut self, question: Question, text: &str) -> Result<(), Failure> {
-        self.mode = Mode::Watching;
+    fn answered(&mut self, question: DeskPrompt, text: &str) -> Result<(), Failure> {
+        self.mode = DeskMode::Watching;
         match question {
-            Question::Time => match clock::parse(text) {
+            DeskPrompt::Time => match clock::parse(text) {
                 Ok(time) => self.player.seek(time)?,
                 Err(why) => self.note = Some(one_line(&why, 200)),
             },
             // As before.
-            Question::Text if text.is_empty() => {
+            DeskPrompt::Text if text.is_empty() => {
                 if self.hits.is_some() {
-                    self.mode = Mode::Choosing;
+                    self.mode = DeskMode::Choosing;
                 }
             }
-            Question::Text => {
-                let search = Search::new(self.player.recording(), text)?;
-                self.mode = Mode::Searching(Box::new(search));
+            DeskPrompt::Text => {
+                let search = RecordingSearch::new(self.player.recording(), text)?;
+                self.mode = DeskMode::Searching(Box::new(search));
             }
         }
         Ok(())
@@ -284,7 +289,7 @@ impl Desk {
         self.hits = Hits::new(query, list, self.player.time());
         match &self.hits {
             Some(hits) if hits.is_single() => self.go_to_hit()?,
-            Some(_) => self.mode = Mode::Choosing,
+            Some(_) => self.mode = DeskMode::Choosing,
             None => {}
         }
         Ok(())
@@ -336,8 +341,8 @@ mod tests {
     use super::super::player::tests::{player, seconds};
     use super::*;
 
-    fn desk() -> Desk {
-        let mut desk = Desk::new(player(&[
+    fn desk() -> ReplayDesk {
+        let mut desk = ReplayDesk::new(player(&[
             r#"1, "o", "alpha\r\n""#,
             r#"2, "m", "$ beta""#,
             r#"3, "o", "Beta\r\n""#,
@@ -348,7 +353,7 @@ mod tests {
     }
 
     /// Types, does what is to be done, and returns the lines without blanks.
-    fn after(desk: &mut Desk, typed: &str) -> Vec<String> {
+    fn after(desk: &mut ReplayDesk, typed: &str) -> Vec<String> {
         assert!(!desk.typed(typed.as_bytes()).expect("readable"));
         loop {
             desk.work().expect("readable");
@@ -438,7 +443,7 @@ mod tests {
         desk.player.pause();
         after(&mut desk, "\x1b[F");
         desk.fit((3, 12));
-        let lines = |desk: &mut Desk, typed: &str| {
+        let lines = |desk: &mut ReplayDesk, typed: &str| {
             desk.typed(typed.as_bytes()).expect("readable");
             desk.lines()
         };

@@ -9,7 +9,7 @@ use crate::text::{fit, one_line};
 
 /// The part of a terminal in which a recording is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Window {
+pub(super) struct ReplayWindow {
     pub(super) rows: usize,
     pub(super) columns: usize,
 }
@@ -24,7 +24,7 @@ pub(super) struct Scroll {
 
 impl Scroll {
     /// Returns the first row and the first column that are shown.
-    pub(super) fn first(self, view: &View, window: Window) -> (usize, usize) {
+    pub(super) fn first(self, view: &View, window: ReplayWindow) -> (usize, usize) {
         let cursor = (
             usize::from(view.cursor.row),
             usize::from(view.cursor.column),
@@ -44,7 +44,7 @@ impl Scroll {
         )
     }
 
-    pub(super) fn step(&mut self, view: &View, window: Window, by: (isize, isize)) {
+    pub(super) fn step(&mut self, view: &View, window: ReplayWindow, by: (isize, isize)) {
         let (row, column) = self.first(view, window);
         let moved = Self {
             by_hand: Some((
@@ -57,13 +57,13 @@ impl Scroll {
 }
 
 /// Tells whether a recorded screen does not fit.
-pub(super) fn is_larger(view: &View, window: Window) -> bool {
+pub(super) fn is_larger(view: &View, window: ReplayWindow) -> bool {
     let (rows, columns) = extent(view);
     rows > window.rows || columns > window.columns
 }
 
 /// Returns as many lines as the window has rows.
-pub(super) fn picture(view: &View, window: Window, scroll: Scroll) -> Vec<String> {
+pub(super) fn picture(view: &View, window: ReplayWindow, scroll: Scroll) -> Vec<String> {
     let (top, left) = scroll.first(view, window);
     let cursor = |row: usize| {
         let is_here = view.cursor.visible && usize::from(view.cursor.row) == row;
@@ -79,7 +79,7 @@ pub(super) fn picture(view: &View, window: Window, scroll: Scroll) -> Vec<String
 }
 
 /// `playing 8:31 / 41:10 · 2× · next 9:40 $ git push`
-pub(super) fn status(player: &Player, window: Window, is_there: bool) -> String {
+pub(super) fn status(player: &Player, window: ReplayWindow, is_there: bool) -> String {
     let (view, speed) = (player.view(), player.speed());
     let state = match (is_there, player.is_over(), player.is_paused()) {
         (false, ..) => "seeking",

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use weighlock_marks::Reader;
+use weighlock_marks::EventReader;
 
-use super::recording::Recording;
-use super::transcript::{Entry, Transcript};
+use super::recording::ScannedRecording;
+use super::transcript::{Transcript, TranscriptLine};
 use crate::client::Failure;
 
 /// Nobody reads a longer list.
@@ -28,9 +28,9 @@ pub(super) struct Hit {
 }
 
 /// A search that is under way.
-pub(super) struct Search {
+pub(super) struct RecordingSearch {
     pub(super) query: String,
-    reader: Reader,
+    reader: EventReader,
     /// None when everything was searched.
     transcript: Option<Transcript>,
     hits: Vec<Hit>,
@@ -38,8 +38,8 @@ pub(super) struct Search {
     pub(super) time: Duration,
 }
 
-impl Search {
-    pub(super) fn new(recording: &Recording, query: &str) -> Result<Self, Failure> {
+impl RecordingSearch {
+    pub(super) fn new(recording: &ScannedRecording, query: &str) -> Result<Self, Failure> {
         Ok(Self {
             query: query.to_owned(),
             reader: recording.reader()?,
@@ -51,7 +51,10 @@ impl Search {
 
     /// Searches a part. Returns all that was found, by time, when that was
     /// the last one.
-    pub(super) fn step(&mut self, recording: &Recording) -> Result<Option<Vec<Hit>>, Failure> {
+    pub(super) fn step(
+        &mut self,
+        recording: &ScannedRecording,
+    ) -> Result<Option<Vec<Hit>>, Failure> {
         for _ in 0..STEP_EVENTS {
             let event = self.reader.next().transpose();
             let event = event.map_err(|error| recording.failure(error))?;
@@ -70,7 +73,7 @@ impl Search {
         Ok(None)
     }
 
-    fn take(&mut self, entries: Vec<Entry>) {
+    fn take(&mut self, entries: Vec<TranscriptLine>) {
         let lower = self.query.to_lowercase();
         for entry in entries {
             let found = entry.text.to_lowercase().find(&lower);

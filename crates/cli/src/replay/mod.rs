@@ -16,9 +16,9 @@ mod stage;
 mod transcript;
 
 pub(crate) use clock::{parse as parse_clock, shown as clock};
-pub(crate) use desk::Desk;
+pub(crate) use desk::ReplayDesk;
 pub(crate) use player::{FASTEST, Player, SLOWEST};
-pub(crate) use recording::Recording;
-pub(crate) use source::Source;
+pub(crate) use recording::ScannedRecording;
+pub(crate) use source::RecordingFile;
 pub(crate) use stage::play;
-pub(crate) use transcript::{Entry, Transcript};
+pub(crate) use transcript::{Transcript, TranscriptLine};

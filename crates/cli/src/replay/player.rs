@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use weighlock_screen::View;
 
-use super::recording::{Mark, Recording};
+use super::recording::{Marker, ScannedRecording};
 use super::reel::Reel;
 use crate::client::Failure;
 
@@ -21,7 +21,7 @@ const JUST: Duration = Duration::from_secs(1);
 
 /// A recording at some time.
 pub(crate) struct Player {
-    recording: Recording,
+    recording: ScannedRecording,
     reel: Reel,
     /// What is to be shown; the reel may have to catch up.
     time: Duration,
@@ -35,7 +35,7 @@ pub(crate) struct Player {
 
 impl Player {
     pub(crate) fn new(
-        recording: Recording,
+        recording: ScannedRecording,
         speed: f64,
         idle: Option<Duration>,
     ) -> Result<Self, Failure> {
@@ -51,7 +51,7 @@ impl Player {
         })
     }
 
-    pub(super) fn recording(&self) -> &Recording {
+    pub(super) fn recording(&self) -> &ScannedRecording {
         &self.recording
     }
 
@@ -126,12 +126,12 @@ impl Player {
         self.speed = (self.speed / 2.0).max(SLOWEST);
     }
 
-    pub(super) fn next_mark(&self) -> Option<&Mark> {
+    pub(super) fn next_mark(&self) -> Option<&Marker> {
         let marks = &self.recording.marks;
         marks.get(marks.partition_point(|mark| mark.time <= self.time))
     }
 
-    pub(super) fn previous_mark(&self) -> Option<&Mark> {
+    pub(super) fn previous_mark(&self) -> Option<&Marker> {
         let just = if self.is_paused { Duration::ZERO } else { JUST };
         let before = self.time.saturating_sub(just);
         let marks = &self.recording.marks;
@@ -150,7 +150,7 @@ impl Player {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::super::source::Source;
+    use super::super::source::RecordingFile;
     use super::*;
 
     /// Makes a player of lines without their brackets.
@@ -160,8 +160,8 @@ pub(super) mod tests {
             text += &format!("\n[{event}]");
         }
         text.push('\n');
-        let source = Source::kept("made".into(), &mut text.as_bytes()).expect("a place");
-        let recording = Recording::open(source).expect("a recording");
+        let source = RecordingFile::kept("made".into(), &mut text.as_bytes()).expect("a place");
+        let recording = ScannedRecording::open(source).expect("a recording");
         Player::new(recording, 1.0, Some(seconds(2.0))).expect("a player")
     }
 
@@ -238,7 +238,7 @@ pub(super) mod tests {
     #[test]
     fn marks_are_found_from_anywhere() {
         let mut player = player(&STORY);
-        let label = |mark: Option<&Mark>| mark.map(|mark| mark.label.clone());
+        let label = |mark: Option<&Marker>| mark.map(|mark| mark.label.clone());
         assert_eq!(label(player.next_mark()), Some("$ two".into()));
         assert_eq!(label(player.previous_mark()), None);
         player.seek(seconds(2.0)).expect("readable");

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use weighlock_marks::{Error, Event, Header, Kind, Reader};
+use weighlock_marks::{Error, Event, EventKind, EventReader, Header};
 use weighlock_screen::Size;
 
-use super::source::Source;
+use super::source::RecordingFile;
 use crate::client::Failure;
 
 /// Nobody jumps through more; a file of nothing but marks must not fill the
@@ -16,22 +16,22 @@ const MOST_MARKS: usize = 100_000;
 const LABEL_CHARS: usize = 300;
 
 /// A recording, looked through once.
-pub(crate) struct Recording {
-    source: Source,
+pub(crate) struct ScannedRecording {
+    source: RecordingFile,
     pub(super) size: Size,
     pub(super) total: Duration,
-    pub(super) marks: Vec<Mark>,
+    pub(super) marks: Vec<Marker>,
 }
 
 /// A place worth finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Mark {
+pub(crate) struct Marker {
     pub(super) time: Duration,
     pub(super) label: String,
 }
 
-impl Recording {
-    pub(crate) fn open(source: Source) -> Result<Self, Failure> {
+impl ScannedRecording {
+    pub(crate) fn open(source: RecordingFile) -> Result<Self, Failure> {
         let mut recording = Self {
             size: size(0, 0),
             total: Duration::ZERO,
@@ -49,8 +49,8 @@ impl Recording {
     }
 
     /// Begins to read from the start.
-    pub(crate) fn reader(&self) -> Result<Reader, Failure> {
-        Reader::open(&self.source.path).map_err(|error| self.failure(error))
+    pub(crate) fn reader(&self) -> Result<EventReader, Failure> {
+        EventReader::open(&self.source.path).map_err(|error| self.failure(error))
     }
 
     pub(crate) fn size(&self) -> Size {
@@ -68,18 +68,18 @@ impl Recording {
             && let Some(label) = label(&event.kind)
         {
             let time = self.total;
-            self.marks.push(Mark { time, label });
+            self.marks.push(Marker { time, label });
         }
     }
 }
 
 /// Returns what a mark says, if the event is one.
-pub(super) fn label(kind: &Kind) -> Option<String> {
+pub(super) fn label(kind: &EventKind) -> Option<String> {
     match kind {
-        Kind::Marker(label) => Some(label.chars().take(LABEL_CHARS).collect()),
-        Kind::Resize(size) => Some(format!("size {}×{}", size.width, size.height)),
-        Kind::Exit(code) => Some(format!("exit {code}")),
-        Kind::Output(_) | Kind::Input(_) | Kind::Other { .. } => None,
+        EventKind::Marker(label) => Some(label.chars().take(LABEL_CHARS).collect()),
+        EventKind::Resize(size) => Some(format!("size {}×{}", size.width, size.height)),
+        EventKind::Exit(code) => Some(format!("exit {code}")),
+        EventKind::Output(_) | EventKind::Input(_) | EventKind::Other { .. } => None,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use weighlock_marks::{Error, Event, Frame, Kind, Reader};
+use weighlock_marks::{Error, Event, EventKind, EventReader, Frame};
 use weighlock_screen::{Screen, Size, View};
 
 use super::frames::{KeyFrame, KeyFrames};
@@ -13,7 +13,7 @@ const SCROLLBACK: usize = 200;
 
 /// Reads events and shows them, and can be wound back.
 pub(super) struct Reel {
-    reader: Reader,
+    reader: EventReader,
     /// Read and not yet shown.
     next: Option<Event>,
     /// Where that begins in the file.
@@ -26,7 +26,7 @@ pub(super) struct Reel {
 }
 
 impl Reel {
-    pub(super) fn new(reader: Reader, size: Size) -> Result<Self, Error> {
+    pub(super) fn new(reader: EventReader, size: Size) -> Result<Self, Error> {
         let first = KeyFrame {
             frame: Frame {
                 time: Duration::ZERO,
@@ -96,11 +96,11 @@ impl Reel {
     fn apply(&mut self, event: Event) -> usize {
         self.time = event.time;
         match event.kind {
-            Kind::Output(text) => {
+            EventKind::Output(text) => {
                 let _ = self.screen.feed(text.as_bytes());
                 text.len()
             }
-            Kind::Resize(new) => {
+            EventKind::Resize(new) => {
                 self.size = size(new.width, new.height);
                 self.screen.resize(self.size);
                 1

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
-use weighlock_marks::{Reader, first_line};
+use weighlock_marks::{EventReader, first_line};
 
 use super::recording::failure;
 use crate::client::{Client, Failure, block_on, escape};
@@ -17,7 +17,7 @@ use crate::paths::Paths;
 use crate::verb::show::resolve;
 
 /// A file that can be read more than once.
-pub(crate) struct Source {
+pub(crate) struct RecordingFile {
     pub(super) path: PathBuf,
     /// What a person calls it.
     pub(super) name: String,
@@ -25,7 +25,7 @@ pub(crate) struct Source {
     _file: Option<File>,
 }
 
-impl Source {
+impl RecordingFile {
     /// Finds what a person named: a file, and otherwise what the server has.
     pub(crate) fn find(what: &OsStr, paths: Result<Paths, Failure>) -> Result<Self, Failure> {
         let path = Path::new(what);
@@ -45,7 +45,7 @@ impl Source {
     /// Opens it, if it begins as a recording does.
     pub(crate) fn open(&self) -> Result<File, Failure> {
         let path = &self.path;
-        Reader::open(path).map_err(|error| failure(&self.name, error))?;
+        EventReader::open(path).map_err(|error| failure(&self.name, error))?;
         File::open(path)
             .map_err(|error| Failure::new(format!("cannot read {}: {error}", self.name), ""))
     }

@@ -4,17 +4,18 @@ use std::time::{Duration, Instant};
 
 use tokio::signal::unix::SignalKind;
 
-use super::desk::Desk;
+use super::desk::ReplayDesk;
 use crate::client::Failure;
 use crate::full_screen::FullScreen;
 use crate::keys::Keys;
 use crate::signals::{Signals, listen};
 
-/// Whoever stopped us, or put the machine to sleep, has seen nothing since.
+/// The most that playback advances in one step. After a stop or a suspended
+/// machine it goes on where the viewer stopped watching.
 const LONGEST: Duration = Duration::from_secs(1);
 
 /// Plays until somebody leaves, or wants us to end.
-pub(crate) async fn play(mut desk: Desk) -> Result<(), Failure> {
+pub(crate) async fn play(mut desk: ReplayDesk) -> Result<(), Failure> {
     let mut signals = Signals::new()?;
     let mut resized = listen(SignalKind::window_change())?;
     let mut continued = listen(SignalKind::from_raw(rustix::process::Signal::CONT.as_raw()))?;

@@ -6,7 +6,7 @@
 use std::collections::{HashSet, VecDeque};
 use std::time::Duration;
 
-use weighlock_marks::{Event, Kind};
+use weighlock_marks::{Event, EventKind};
 use weighlock_screen::{Plain, Screen, Size};
 
 use super::recording::{label, size};
@@ -22,7 +22,7 @@ const SWITCH: &str = "\x1b[?";
 
 /// A line of a transcript.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub(crate) struct TranscriptLine {
     pub(crate) time: Duration,
     pub(crate) text: String,
     /// It is a mark and was not on the screen.
@@ -36,8 +36,8 @@ pub(crate) struct Transcript {
     /// The rows of a full-screen program that are already told.
     told: HashSet<String>,
     last: Duration,
-    marks: VecDeque<Entry>,
-    done: Vec<Entry>,
+    marks: VecDeque<TranscriptLine>,
+    done: Vec<TranscriptLine>,
 }
 
 impl Transcript {
@@ -53,15 +53,15 @@ impl Transcript {
     }
 
     /// Takes the next event. Returns the lines that no more can change.
-    pub(crate) fn feed(&mut self, event: &Event) -> Vec<Entry> {
+    pub(crate) fn feed(&mut self, event: &Event) -> Vec<TranscriptLine> {
         let time = event.time.max(self.last);
         if self.screen.is_alternate() && time - self.last >= STILL {
             self.look(self.last);
         }
         self.last = time;
         match &event.kind {
-            Kind::Output(text) => pieces(text).for_each(|piece| self.output(piece)),
-            Kind::Resize(new) => self.screen.resize(size(new.width, new.height)),
+            EventKind::Output(text) => pieces(text).for_each(|piece| self.output(piece)),
+            EventKind::Resize(new) => self.screen.resize(size(new.width, new.height)),
             _ => {}
         }
         if let Some(text) = label(&event.kind) {
@@ -71,7 +71,7 @@ impl Transcript {
     }
 
     /// Returns the rest.
-    pub(crate) fn finish(mut self) -> Vec<Entry> {
+    pub(crate) fn finish(mut self) -> Vec<TranscriptLine> {
         if self.screen.is_alternate() {
             self.look(self.last);
         }
@@ -128,7 +128,7 @@ impl Transcript {
             self.done.push(mark);
         }
         let is_mark = false;
-        self.done.push(Entry {
+        self.done.push(TranscriptLine {
             time,
             text,
             is_mark,
@@ -137,7 +137,7 @@ impl Transcript {
 
     fn mark(&mut self, text: String) {
         let (time, is_mark) = (self.last, true);
-        self.marks.push_back(Entry {
+        self.marks.push_back(TranscriptLine {
             time,
             text,
             is_mark,
@@ -173,7 +173,7 @@ fn leaves(piece: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn transcript(events: &[(u64, Kind)]) -> Vec<String> {
+    fn transcript(events: &[(u64, EventKind)]) -> Vec<String> {
         let mut transcript = Transcript::new(size(40, 5));
         let mut entries = vec![];
         for (seconds, kind) in events {
@@ -182,15 +182,15 @@ mod tests {
             entries.extend(transcript.feed(&Event { time, kind }));
         }
         entries.extend(transcript.finish());
-        let shown = |entry: Entry| {
+        let shown = |entry: TranscriptLine| {
             let sign = if entry.is_mark { "* " } else { "" };
             format!("{} {sign}{}", entry.time.as_secs(), entry.text)
         };
         entries.into_iter().map(shown).collect()
     }
 
-    fn output(seconds: u64, text: &str) -> (u64, Kind) {
-        (seconds, Kind::Output(text.into()))
+    fn output(seconds: u64, text: &str) -> (u64, EventKind) {
+        (seconds, EventKind::Output(text.into()))
     }
 
     #[test]
@@ -198,10 +198,10 @@ mod tests {
         let found = transcript(&[
             output(1, "$ "),
             output(3, "make\r\n"),
-            (3, Kind::Marker("$ make".into())),
+            (3, EventKind::Marker("$ make".into())),
             output(4, "10 %\r"),
             output(9, "\x1b[32m100 %\x1b[m\r\n"),
-            (9, Kind::Exit(0)),
+            (9, EventKind::Exit(0)),
         ]);
         assert_eq!(found, ["3 * $ make", "3 $ make", "9 * exit 0", "9 100 %"]);
     }

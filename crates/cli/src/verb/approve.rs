@@ -9,14 +9,14 @@ use weighlock_server::{CommandView, DecisionRequest, Me};
 use super::show::ending;
 use crate::client::{Client, Failure, block_on};
 use crate::paths::Paths;
-use crate::question::{self, Outcome, Put};
+use crate::question::{self, Put, QuestionOutcome};
 use crate::signals::Signals;
 use crate::term::{self, say};
 use crate::text::{self, aligned, print_json};
 use crate::{effect, judged, ourselves};
 
-/// How long the end of what was approved is waited for: most commands are over
-/// by then, and nobody sits before one that is not.
+/// How long `approve` waits for the approved command to end. Most commands have
+/// ended by then, and a person should not sit waiting for a longer one.
 const END_MS: u64 = 2000;
 
 /// Decide what waits for a person
@@ -169,12 +169,12 @@ async fn may_decide(paths: &Paths) -> Result<(), Failure> {
 }
 
 /// Says what became of a question; returns whether to go on.
-pub(crate) async fn told(outcome: Outcome, paths: &Paths) -> Result<bool, Failure> {
+pub(crate) async fn told(outcome: QuestionOutcome, paths: &Paths) -> Result<bool, Failure> {
     match outcome {
-        Outcome::Quit | Outcome::Interrupted => return Ok(false),
-        Outcome::Next => {}
-        Outcome::Over(approval) => say!("{}", question::how_it_ended(&approval)),
-        Outcome::Answered(approval) => report(&approval, paths).await?,
+        QuestionOutcome::Quit | QuestionOutcome::Interrupted => return Ok(false),
+        QuestionOutcome::Next => {}
+        QuestionOutcome::Over(approval) => say!("{}", question::how_it_ended(&approval)),
+        QuestionOutcome::Answered(approval) => report(&approval, paths).await?,
     }
     Ok(true)
 }

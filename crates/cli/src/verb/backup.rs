@@ -24,7 +24,7 @@ use crate::text;
 )]
 pub(crate) struct Args {
     #[command(subcommand)]
-    deed: Option<Deed>,
+    deed: Option<BackupCommand>,
     /// Where to: a directory that is new or empty, and that no command can look
     /// into [default: backups/TIME in the state directory]
     #[arg(value_name = "DIR")]
@@ -35,7 +35,7 @@ pub(crate) struct Args {
 }
 
 #[derive(clap::Subcommand)]
-enum Deed {
+enum BackupCommand {
     /// Check every file, the database and the audit of a backup, without a server
     Verify {
         /// The backup
@@ -53,7 +53,7 @@ enum Deed {
 pub(crate) fn backup(args: Args, paths: &Paths) -> Result<ExitCode, Failure> {
     match args.deed {
         None => make(args.directory, args.json, paths),
-        Some(Deed::Verify {
+        Some(BackupCommand::Verify {
             directory,
             sha256,
             json,

@@ -19,14 +19,14 @@ use crate::text;
   weighlock blacklist remove 'format '")]
 pub(crate) struct Args {
     #[command(subcommand)]
-    deed: Option<Deed>,
+    deed: Option<BlacklistCommand>,
     /// Print one JSON object
     #[arg(long, global = true)]
     json: bool,
 }
 
 #[derive(clap::Subcommand)]
-enum Deed {
+enum BlacklistCommand {
     /// Add a text
     Add { entry: String },
     /// Take a text out
@@ -44,7 +44,7 @@ pub(crate) fn blacklist(args: Args, paths: &Paths) -> Result<ExitCode, Failure> 
         let mut view: BlacklistView = client.get("/blacklist").await?;
         match args.deed {
             None => {}
-            Some(Deed::Reset) => view = client.delete("/blacklist").await?,
+            Some(BlacklistCommand::Reset) => view = client.delete("/blacklist").await?,
             Some(deed) => {
                 let list = changed(&view, deed)?;
                 let body = json!({ "commandBlacklist": list.entries() });
@@ -61,7 +61,7 @@ pub(crate) fn blacklist(args: Args, paths: &Paths) -> Result<ExitCode, Failure> 
     })
 }
 
-fn changed(view: &BlacklistView, deed: Deed) -> Result<Blacklist, Failure> {
+fn changed(view: &BlacklistView, deed: BlacklistCommand) -> Result<Blacklist, Failure> {
     let unchanged = |why: String| Failure::new(format!("{why}; the list was not changed"), "");
     if let Some(warning) = &view.warning {
         return Err(Failure::new(
@@ -74,13 +74,15 @@ fn changed(view: &BlacklistView, deed: Deed) -> Result<Blacklist, Failure> {
     let text = json!({ "commandBlacklist": entries }).to_string();
     let mut list = Blacklist::from_json(&text).map_err(|error| unchanged(error.to_string()))?;
     match deed {
-        Deed::Add { entry } => list.add(&entry).map_err(|why| unchanged(why.to_string()))?,
-        Deed::Remove { entry } => {
+        BlacklistCommand::Add { entry } => {
+            list.add(&entry).map_err(|why| unchanged(why.to_string()))?
+        }
+        BlacklistCommand::Remove { entry } => {
             if !list.remove(&entry) {
                 return Err(unchanged(format!("`{entry}` is not in the list")));
             }
         }
-        Deed::Reset => {}
+        BlacklistCommand::Reset => {}
     }
     Ok(list)
 }

@@ -56,7 +56,7 @@ pub(crate) struct Args {
 
 /// One line of a batch. Other keys are somebody else's.
 #[derive(Deserialize)]
-struct Line {
+struct BatchLine {
     #[serde(default)]
     id: Value,
     command: String,
@@ -67,7 +67,7 @@ struct Line {
 
 /// What is said to one.
 #[derive(Serialize)]
-struct Answer {
+struct BatchAnswer {
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -96,7 +96,7 @@ pub(crate) fn check(args: &Args) -> Result<ExitCode, Failure> {
     let (verdict, reasons) = judge.verdict(&request(args, command, None)?)?;
     if args.json {
         let reasons = reasons.into_iter().map(|reason| reason.text).collect();
-        text::print_json(&Answer::of(None, verdict, reasons));
+        text::print_json(&BatchAnswer::of(None, verdict, reasons));
     } else {
         let why = reasons.first().map(|reason| reason.text.as_str());
         let why = why.map_or(String::new(), |why| format!(": {}", text::safe(why)));
@@ -188,14 +188,14 @@ fn has_more(input: &mut std::io::StdinLock<'_>) -> bool {
     rustix::event::poll(&mut [ready], Some(&now)).is_ok_and(|ready| ready > 0)
 }
 
-fn answer(args: &Args, judge: &Judge, line: &[u8], number: u64) -> Answer {
-    let wrong = |id, what: String| Answer {
+fn answer(args: &Args, judge: &Judge, line: &[u8], number: u64) -> BatchAnswer {
+    let wrong = |id, what: String| BatchAnswer {
         id,
         verdict: None,
         reasons: None,
         error: Some(what),
     };
-    let line: Line = match serde_json::from_slice(line) {
+    let line: BatchLine = match serde_json::from_slice(line) {
         Ok(line) => line,
         Err(error) => {
             // Whatever is wrong with the rest, its name may be readable.
@@ -213,13 +213,13 @@ fn answer(args: &Args, judge: &Judge, line: &[u8], number: u64) -> Answer {
     match judged {
         Ok((verdict, reasons)) => {
             let reasons = reasons.into_iter().map(|reason| reason.text).collect();
-            Answer::of(Some(line.id), verdict, reasons)
+            BatchAnswer::of(Some(line.id), verdict, reasons)
         }
         Err(failure) => wrong(Some(line.id), format!("line {number}: {}", failure.what)),
     }
 }
 
-impl Answer {
+impl BatchAnswer {
     fn of(id: Option<Value>, verdict: Verdict, reasons: Vec<String>) -> Self {
         Self {
             id,

@@ -9,9 +9,9 @@ use weighlock_engine::{ChangesInfo, FileDiff};
 
 use super::show::resolve;
 use crate::client::{Client, Failure, block_on};
-use crate::effect::{self, Links, Paint, Place, unified};
+use crate::effect::{self, ChangesUrls, Links, Paint, unified};
 use crate::paths::Paths;
-use crate::progress::Progress;
+use crate::progress::ProgressLine;
 use crate::text::{counted, print_json, safe};
 
 /// Show what a run changed, applied or not
@@ -26,12 +26,12 @@ pub(crate) struct Args {
     /// The run: an id, a unique beginning of one, or @last
     id: String,
     #[command(flatten)]
-    form: Form,
+    form: DiffForm,
 }
 
 /// How changes are shown.
 #[derive(clap::Args)]
-pub(crate) struct Form {
+pub(crate) struct DiffForm {
     /// Only which files change, and how much
     #[arg(long, conflicts_with = "patch")]
     stat: bool,
@@ -50,13 +50,13 @@ pub(crate) fn diff(args: &Args, paths: &Paths) -> Result<ExitCode, Failure> {
     block_on(async {
         let mut client = Client::open(paths).await?;
         let id = resolve(&mut client, &args.id).await?;
-        print(&mut client, &Place::of_run(&id), &args.form).await
+        print(&mut client, &ChangesUrls::of_run(&id), &args.form).await
     })
 }
 
 /// Everything about changes.
 #[derive(Serialize)]
-struct Whole {
+struct WholeDiff {
     #[serde(flatten)]
     info: ChangesInfo,
     diffs: Vec<FileDiff>,
@@ -65,15 +65,15 @@ struct Whole {
 /// Prints changes in the form that was asked for.
 pub(crate) async fn print(
     client: &mut Client,
-    place: &Place,
-    form: &Form,
+    place: &ChangesUrls,
+    form: &DiffForm,
 ) -> Result<ExitCode, Failure> {
     if form.patch {
         return write_patch(&place.patch(client).await?, None);
     }
     // What is printed as it comes needs no line beside it.
     let streams = !form.json && !form.stat && std::io::stdout().is_terminal();
-    let mut progress = Progress::new(!streams);
+    let mut progress = ProgressLine::new(!streams);
     let listing = place.fetch(client, usize::MAX);
     let info = progress.during("listing files", listing).await?;
     let of = counted(info.changes.len() as u64, "file");
@@ -93,7 +93,7 @@ pub(crate) async fn print(
                 diffs.push(progress.during(&format!("{at} of {of}"), diff).await?);
             }
             drop(progress);
-            print_json(&Whole { info, diffs });
+            print_json(&WholeDiff { info, diffs });
         }
         (false, false) => {
             let paint = Paint::on(&std::io::stdout());

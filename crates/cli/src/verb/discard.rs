@@ -8,7 +8,7 @@ use weighlock_server::{CommandView, FinalizeRequest, Settle};
 
 use super::show::resolve_here;
 use crate::client::{Client, Failure, block_on};
-use crate::effect::{self, Links, Place};
+use crate::effect::{self, ChangesUrls, Links};
 use crate::keys::Keys;
 use crate::paths::Paths;
 use crate::signals::Signals;
@@ -28,7 +28,7 @@ pub(crate) const NAMED: usize = 20;
 pub(crate) struct Args {
     /// The run: an id, a unique beginning of one, or @last
     id: String,
-    /// What the requester is told, word for word
+    /// The reason that the requester sees, word for word
     #[arg(short = 'm', long = "message", value_name = "WHY")]
     why: Option<String>,
     /// Do not ask, whatever else goes with it
@@ -44,7 +44,7 @@ pub(crate) fn discard(args: &Args, paths: &Paths) -> Result<ExitCode, Failure> {
     block_on(async {
         let mut client = Client::open(paths).await?;
         let id = resolve_here(&mut client, &args.id).await?;
-        let info = Place::of_run(&id).fetch(&mut client, NAMED).await?;
+        let info = ChangesUrls::of_run(&id).fetch(&mut client, NAMED).await?;
         if info.view.state == "held" && !args.yes && !agreed(&info).await? {
             say!("Nothing was discarded.");
             return Ok(ExitCode::FAILURE);

@@ -8,11 +8,11 @@ use weighlock_engine::{Draft, Run};
 use weighlock_server::{DraftList, RunList, Settle, SettleDraft};
 
 use super::commit;
-use super::diff::{self, Form};
+use super::diff::{self, DiffForm};
 use super::discard::{NAMED, confirm};
 use crate::client::{Client, Failure, block_on};
-use crate::effect::{self, Place};
-use crate::names::Names;
+use crate::effect::{self, ChangesUrls};
+use crate::names::SandboxNames;
 use crate::ourselves;
 use crate::paths::Paths;
 use crate::term::{self, say};
@@ -31,7 +31,7 @@ use crate::when::minute;
   weighlock draft -s webshop commit          of the latest session there")]
 pub(crate) struct Args {
     #[command(subcommand)]
-    what: Option<What>,
+    what: Option<DraftCommand>,
     /// The latest session in this sandbox
     #[arg(short, long, value_name = "NAME", global = true)]
     sandbox: Option<String>,
@@ -41,7 +41,7 @@ pub(crate) struct Args {
 }
 
 #[derive(clap::Subcommand)]
-enum What {
+enum DraftCommand {
     /// List what is undecided, session by session
     #[command(before_help = "Examples:
   weighlock draft list
@@ -60,7 +60,7 @@ enum What {
   weighlock draft show --json                with the hash that `draft commit` takes")]
     Show {
         #[command(flatten)]
-        of: Of,
+        of: DraftSession,
         /// Print one JSON object
         #[arg(long)]
         json: bool,
@@ -72,9 +72,9 @@ enum What {
   weighlock draft diff --patch | git apply")]
     Diff {
         #[command(flatten)]
-        of: Of,
+        of: DraftSession,
         #[command(flatten)]
-        form: Form,
+        form: DiffForm,
     },
     /// Apply a session's whole draft, in order
     #[command(before_help = "Examples:
@@ -85,7 +85,7 @@ enum What {
   weighlock draft commit --yes               apply it whatever it is")]
     Commit {
         #[command(flatten)]
-        of: Of,
+        of: DraftSession,
         /// Apply exactly what this names, from `weighlock draft show --json`
         #[arg(long, value_name = "H")]
         hash: Option<String>,
@@ -103,8 +103,8 @@ enum What {
   weighlock draft discard --yes                           without being asked")]
     Discard {
         #[command(flatten)]
-        of: Of,
-        /// What the requester is told, word for word
+        of: DraftSession,
+        /// The reason that the requester sees, word for word
         #[arg(short = 'm', long = "message", value_name = "WHY")]
         why: Option<String>,
         /// Do not ask; without a terminal, this is needed
@@ -121,7 +121,7 @@ enum What {
   weighlock draft export | git apply")]
     Export {
         #[command(flatten)]
-        of: Of,
+        of: DraftSession,
         /// To this file [default: standard output]
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
@@ -129,38 +129,41 @@ enum What {
 }
 
 #[derive(clap::Args)]
-struct Of {
+struct DraftSession {
     /// The session: an id, or a unique beginning or end of one [default: the
     /// only one, or the latest of --sandbox]
     session: Option<String>,
 }
 
 pub(crate) fn draft(args: Args, paths: &Paths) -> Result<ExitCode, Failure> {
-    let what = args.what.unwrap_or(What::List { json: args.json });
-    if matches!(what, What::Commit { .. } | What::Discard { .. }) {
+    let what = args.what.unwrap_or(DraftCommand::List { json: args.json });
+    if matches!(
+        what,
+        DraftCommand::Commit { .. } | DraftCommand::Discard { .. }
+    ) {
         ourselves::may_decide()?;
     }
     block_on(async {
         let mut client = Client::open(paths).await?;
-        let names = Names::fetch(&mut client).await?;
+        let names = SandboxNames::fetch(&mut client).await?;
         let sandbox = args.sandbox.as_deref().map(|name| names.id(name));
         let drafts: DraftList = client.get("/drafts").await?;
-        let find = |of: &Of| find(&drafts, of.session.as_deref(), sandbox);
+        let find = |of: &DraftSession| find(&drafts, of.session.as_deref(), sandbox);
         match what {
-            What::List { json } => list(drafts, sandbox, &names, json),
-            What::Show { of, json } => {
-                let place = Place::of_draft(&find(&of)?.session_id);
+            DraftCommand::List { json } => list(drafts, sandbox, &names, json),
+            DraftCommand::Show { of, json } => {
+                let place = ChangesUrls::of_draft(&find(&of)?.session_id);
                 let info = place.fetch(&mut client, usize::MAX).await?;
                 match json {
                     true => print_json(&info),
                     false => diff::stat(&info),
                 }
             }
-            What::Diff { of, form } => {
-                let place = Place::of_draft(&find(&of)?.session_id);
+            DraftCommand::Diff { of, form } => {
+                let place = ChangesUrls::of_draft(&find(&of)?.session_id);
                 return diff::print(&mut client, &place, &form).await;
             }
-            What::Commit {
+            DraftCommand::Commit {
                 of,
                 hash,
                 yes,
@@ -195,7 +198,7 @@ pub(crate) fn draft(args: Args, paths: &Paths) -> Result<ExitCode, Failure> {
                 let left = |run: &Run| !effect::is(run, "applied");
                 return Ok(ExitCode::from(u8::from(done.commands.iter().any(left))));
             }
-            What::Discard { of, why, yes, json } => {
+            DraftCommand::Discard { of, why, yes, json } => {
                 let draft = find(&of)?;
                 if !yes && !agreed(draft).await? {
                     say!("Nothing was discarded.");
@@ -214,8 +217,8 @@ pub(crate) fn draft(args: Args, paths: &Paths) -> Result<ExitCode, Failure> {
                         .for_each(|run| eprintln!("⊘ discarded  {}", run.short_id)),
                 }
             }
-            What::Export { of, output } => {
-                let place = Place::of_draft(&find(&of)?.session_id);
+            DraftCommand::Export { of, output } => {
+                let place = ChangesUrls::of_draft(&find(&of)?.session_id);
                 let patch = place.patch(&mut client).await?;
                 return diff::write_patch(&patch, output.as_deref());
             }
@@ -272,7 +275,7 @@ fn is_called(session: &str, named: &str) -> bool {
     !bare.is_empty() && (session.starts_with(named) || session.ends_with(bare))
 }
 
-fn list(mut drafts: DraftList, sandbox: Option<&str>, names: &Names, json: bool) {
+fn list(mut drafts: DraftList, sandbox: Option<&str>, names: &SandboxNames, json: bool) {
     let is_there = |draft: &Draft| sandbox.is_none_or(|id| draft.sandbox_id.as_deref() == Some(id));
     drafts.drafts.retain(is_there);
     if json {
@@ -306,7 +309,7 @@ fn list(mut drafts: DraftList, sandbox: Option<&str>, names: &Names, json: bool)
 /// Shows all that would be applied, and asks; returns what names exactly that,
 /// if the answer is yes.
 async fn seen(client: &mut Client, draft: &Draft) -> Result<Option<String>, Failure> {
-    let place = Place::of_draft(&draft.session_id);
+    let place = ChangesUrls::of_draft(&draft.session_id);
     let info = place.fetch(client, NAMED).await?;
     let links = place.links(client, &info).await?;
     tell(draft);

@@ -69,7 +69,8 @@ pub(crate) fn explain(args: &Args, paths: &Paths) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Whoever names a sandbox need not be there: then it is its directory.
+/// Returns `cwd` if it is inside the named sandbox. Otherwise returns none, and
+/// the server judges in the sandbox's own directory.
 pub(crate) async fn place(
     client: &mut Client,
     sandbox: Option<&str>,

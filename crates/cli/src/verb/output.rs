@@ -7,7 +7,7 @@ use weighlock_server::{CommandView, FoundLines, Frame, LineView, LinesView};
 
 use super::show::resolve;
 use crate::client::{Client, Failure, block_on, escape};
-use crate::frames::Frames;
+use crate::frames::FrameDecoder;
 use crate::paths::Paths;
 use crate::text;
 
@@ -62,7 +62,7 @@ pub(crate) fn output(args: &Args, paths: &Paths) -> Result<ExitCode, Failure> {
 async fn all(client: &mut Client, id: &str, args: &Args) -> Result<ExitCode, Failure> {
     let follow = if args.follow { "closed" } else { "no" };
     let address = format!("/commands/{id}/output/raw?frames=true&follow={follow}");
-    let mut frames = Frames::new(client.stream(&address).await?);
+    let mut frames = FrameDecoder::new(client.stream(&address).await?);
     let mut printer = Printer::new(args.raw);
     while let Some((kind, bytes)) = frames.next().await? {
         if printer.print(kind, &bytes).is_err() {

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use super::run::{self, Asks, Options};
+use super::run::{self, Asks, RunOptions};
 use crate::client::Failure;
 use crate::paths::Paths;
 
@@ -19,7 +19,7 @@ the command does elsewhere than in files, such as on the network, is not on the 
 )]
 pub(crate) struct Args {
     #[command(flatten)]
-    options: Options,
+    options: RunOptions,
     /// The command: one word of shell text, or a program and its arguments
     #[arg(required = true, value_name = "CMD")]
     command: Vec<OsString>,

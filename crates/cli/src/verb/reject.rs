@@ -19,7 +19,7 @@ use crate::text::{one_line, print_json, were};
 pub(crate) struct Args {
     /// The approval: an id, or a unique beginning of one
     id: String,
-    /// What the requester is told, word for word
+    /// The reason that the requester sees, word for word
     #[arg(short = 'm', long = "message", value_name = "WHY")]
     why: Option<String>,
     /// Print the approval as one JSON object

@@ -11,7 +11,8 @@ use std::time::Duration;
 use crate::client::{Failure, block_on};
 use crate::paths::Paths;
 use crate::replay::{
-    Desk, Entry, FASTEST, Player, Recording, SLOWEST, Source, Transcript, clock, parse_clock, play,
+    FASTEST, Player, RecordingFile, ReplayDesk, SLOWEST, ScannedRecording, Transcript,
+    TranscriptLine, clock, parse_clock, play,
 };
 use crate::term::say;
 use crate::text;
@@ -73,25 +74,28 @@ pub(crate) fn replay(args: &Args, paths: Result<Paths, Failure>) -> Result<ExitC
         eprint!("{none}");
         return Ok(ExitCode::from(2));
     }
-    let source = Source::find(&args.what, paths)?;
+    let source = RecordingFile::find(&args.what, paths)?;
     match &args.export {
         Some(target) => export(&source, target, args.force)?,
-        None if args.text => print(&Recording::open(source)?, args.at.unwrap_or_default())?,
-        None => watch(args, Recording::open(source)?)?,
+        None if args.text => print(
+            &ScannedRecording::open(source)?,
+            args.at.unwrap_or_default(),
+        )?,
+        None => watch(args, ScannedRecording::open(source)?)?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn watch(args: &Args, recording: Recording) -> Result<(), Failure> {
+fn watch(args: &Args, recording: ScannedRecording) -> Result<(), Failure> {
     let mut player = Player::new(recording, args.speed, args.idle.0)?;
     player.seek(args.at.unwrap_or_default())?;
-    block_on(play(Desk::new(player)))
+    block_on(play(ReplayDesk::new(player)))
 }
 
 /// Prints what is not before a time.
-fn print(recording: &Recording, from: Duration) -> Result<(), Failure> {
+fn print(recording: &ScannedRecording, from: Duration) -> Result<(), Failure> {
     let mut out = io::BufWriter::new(io::stdout().lock());
-    let mut put = |entries: Vec<Entry>| {
+    let mut put = |entries: Vec<TranscriptLine>| {
         let mut entries = entries.iter().filter(|entry| entry.time >= from);
         entries.try_for_each(|entry| writeln!(out, "{}", line(entry)))
     };
@@ -109,7 +113,7 @@ fn print(recording: &Recording, from: Duration) -> Result<(), Failure> {
 }
 
 /// `8:31  text`, and `8:31  ── $ npm test` for a mark.
-fn line(entry: &Entry) -> String {
+fn line(entry: &TranscriptLine) -> String {
     let parts: Vec<String> = entry.text.split('\t').map(text::safe).collect();
     let sign = if entry.is_mark { "── " } else { "" };
     let time = clock(entry.time);
@@ -117,7 +121,7 @@ fn line(entry: &Entry) -> String {
     line.trim_end().to_owned()
 }
 
-fn export(source: &Source, target: &Path, force: bool) -> Result<(), Failure> {
+fn export(source: &RecordingFile, target: &Path, force: bool) -> Result<(), Failure> {
     let mut from = source.open()?;
     let done = match force {
         // The old one stays until the new one is whole; it may be the same.

@@ -67,8 +67,8 @@ pub(crate) async fn resolve(client: &mut Client, id: &str) -> Result<String, Fai
     }
 }
 
-/// The same for whoever changes something: the last run is only meant where its
-/// files are.
+/// Resolves an id for a verb that changes files: `@last` is accepted only in
+/// the directory where the last run's files are.
 pub(crate) async fn resolve_here(client: &mut Client, id: &str) -> Result<String, Failure> {
     let resolved = resolve(client, id).await?;
     if id == "@last" {

@@ -25,7 +25,7 @@ use crate::when;
   weighlock stop r_7f3k                  end one")]
 pub(crate) struct Args {
     #[command(subcommand)]
-    what: Option<What>,
+    what: Option<TasksCommand>,
     /// Only those that run
     #[arg(long)]
     running: bool,
@@ -35,7 +35,7 @@ pub(crate) struct Args {
 }
 
 #[derive(clap::Subcommand)]
-enum What {
+enum TasksCommand {
     /// Show one, with its processes
     Show {
         /// The task, by its id or its run's
@@ -68,7 +68,7 @@ pub(crate) fn tasks(args: Args, paths: &Paths) -> Result<ExitCode, Failure> {
         let mut client = Client::open(paths).await?;
         match args.what {
             None => list(&mut client, args.running, args.json).await?,
-            Some(What::Show { id, json }) => {
+            Some(TasksCommand::Show { id, json }) => {
                 let id = resolve(&mut client, &id).await?;
                 let task: TaskView = client.get(&format!("/tasks/{id}")).await?;
                 match json {
@@ -76,7 +76,7 @@ pub(crate) fn tasks(args: Args, paths: &Paths) -> Result<ExitCode, Failure> {
                     false => show(&task),
                 }
             }
-            Some(What::Output {
+            Some(TasksCommand::Output {
                 id,
                 block,
                 timeout,

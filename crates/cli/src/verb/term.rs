@@ -12,12 +12,12 @@ use weighlock_server::{
     TerminalSize, WaitRequest, WaitView,
 };
 
-use crate::attach::{self, Left};
+use crate::attach::{self, AttachEnd};
 use crate::client::{Client, Failure, block_on, escape};
 use crate::given;
-use crate::names::Names;
+use crate::names::SandboxNames;
 use crate::paths::Paths;
-use crate::progress::Progress;
+use crate::progress::ProgressLine;
 use crate::term::{self, say};
 use crate::text::{self, columns, command_line, duration, print_json, safe};
 use crate::verb::show::is_queued;
@@ -38,14 +38,14 @@ use crate::verb::show::is_queued;
   weighlock term close dev-server")]
 pub(crate) struct Args {
     #[command(subcommand)]
-    what: Option<What>,
+    what: Option<TermCommand>,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
 
 #[derive(clap::Subcommand)]
-enum What {
+enum TermCommand {
     /// List open terminals
     List {
         /// Print one JSON object
@@ -53,7 +53,7 @@ enum What {
         json: bool,
     },
     /// Open one for a command
-    Open(Open),
+    Open(OpenTerminal),
     /// Print what one shows
     Screen {
         /// The terminal: its name, or its id
@@ -76,7 +76,7 @@ enum What {
     /// Run a command in the shell of one, and wait for its end
     Exec(Exec),
     /// Type at one
-    Send(Send),
+    Send(SendInput),
     /// Make one larger or smaller
     Size {
         /// The terminal: its name, or its id
@@ -122,7 +122,7 @@ struct Exec {
   weighlock term open shell -- bash
   weighlock term open dev-server -d 'The site' -- npm run dev
   weighlock term open shell --size 120x40 --env LANG=C.UTF-8 -- bash")]
-struct Open {
+struct OpenTerminal {
     /// What it is called
     name: String,
     /// What it is for
@@ -153,7 +153,7 @@ struct Open {
   weighlock term send shell 'ls -l' --enter
   weighlock term send editor --key Esc --key C-c
   weighlock term send cat --eof")]
-struct Send {
+struct SendInput {
     /// The terminal: its name, or its id
     name: String,
     /// What is typed
@@ -173,13 +173,13 @@ struct Send {
 }
 
 pub(crate) fn term(args: Args, paths: &Paths) -> Result<ExitCode, Failure> {
-    let what = args.what.unwrap_or(What::List { json: args.json });
+    let what = args.what.unwrap_or(TermCommand::List { json: args.json });
     block_on(async {
         let mut client = Client::open(paths).await?;
         match what {
-            What::List { json } => list(&mut client, json).await?,
-            What::Open(args) => open(&mut client, args).await?,
-            What::Screen { name, lines, json } => {
+            TermCommand::List { json } => list(&mut client, json).await?,
+            TermCommand::Open(args) => open(&mut client, args).await?,
+            TermCommand::Screen { name, lines, json } => {
                 let path = format!("{}/screen?lines={lines}", address(&name));
                 let screen: ScreenView = client.get(&path).await?;
                 match json {
@@ -187,9 +187,9 @@ pub(crate) fn term(args: Args, paths: &Paths) -> Result<ExitCode, Failure> {
                     false => print(&screen, lines > 0),
                 }
             }
-            What::Attach { name, take } => attach(paths, &name, take).await?,
-            What::Exec(args) => return exec(&mut client, args).await,
-            What::Send(args) => {
+            TermCommand::Attach { name, take } => attach(paths, &name, take).await?,
+            TermCommand::Exec(args) => return exec(&mut client, args).await,
+            TermCommand::Send(args) => {
                 let path = format!("{}/input", address(&args.name));
                 let sent: Option<SentView> = client.post_for(&path, &input(args)).await?;
                 if let Some(sent) = sent {
@@ -199,15 +199,15 @@ pub(crate) fn term(args: Args, paths: &Paths) -> Result<ExitCode, Failure> {
                         .for_each(|line| say!("{sign} {}", safe(line)));
                 }
             }
-            What::Size { name, size } => {
+            TermCommand::Size { name, size } => {
                 let path = format!("{}/size", address(&name));
                 client.tell(&path, &size).await?;
             }
-            What::Signal { name, signal } => {
+            TermCommand::Signal { name, signal } => {
                 let path = format!("{}/signal", address(&name));
                 client.tell(&path, &TerminalSignal { signal }).await?;
             }
-            What::Close { name } => close(&mut client, &name).await?,
+            TermCommand::Close { name } => close(&mut client, &name).await?,
         }
         Ok(ExitCode::SUCCESS)
     })
@@ -227,7 +227,7 @@ async fn list(client: &mut Client, json: bool) -> Result<(), Failure> {
         println!("No terminal is open. `weighlock term open NAME -- COMMAND` opens one.");
         return Ok(());
     }
-    let names = Names::fetch(client).await?;
+    let names = SandboxNames::fetch(client).await?;
     let headings = HEADINGS.map(str::to_owned).to_vec();
     let rows = list.terminals.iter().map(|terminal| row(terminal, &names));
     let rows: Vec<Vec<String>> = std::iter::once(headings).chain(rows).collect();
@@ -242,7 +242,7 @@ const HEADINGS: [&str; 7] = [
     "name", "state", "open for", "owner", "sandbox", "command", "what for",
 ];
 
-fn row(terminal: &TerminalView, names: &Names) -> Vec<String> {
+fn row(terminal: &TerminalView, names: &SandboxNames) -> Vec<String> {
     let sign = match terminal.status.as_str() {
         "busy" => "●",
         "waiting" => "◔",
@@ -278,7 +278,7 @@ fn age(seconds: u64) -> String {
     }
 }
 
-async fn open(client: &mut Client, args: Open) -> Result<(), Failure> {
+async fn open(client: &mut Client, args: OpenTerminal) -> Result<(), Failure> {
     let command = match args.command.is_empty() {
         true => "sh".to_owned(),
         false => given::command(&args.command)?,
@@ -345,8 +345,8 @@ async fn attach(paths: &Paths, name: &str, take: bool) -> Result<(), Failure> {
         ));
     }
     match attach::attach(paths, name, take).await? {
-        Left::Detached => say!("{} goes on. weighlock term attach {0}", safe(name)),
-        Left::Ended { how } => say!("{} has ended ({}).", safe(name), safe(&how)),
+        AttachEnd::Detached => say!("{} goes on. weighlock term attach {0}", safe(name)),
+        AttachEnd::Ended { how } => say!("{} has ended ({}).", safe(name), safe(&how)),
     }
     Ok(())
 }
@@ -376,7 +376,7 @@ async fn exec(client: &mut Client, args: Exec) -> Result<ExitCode, Failure> {
     };
     let path = format!("{}/exec", address(&args.name));
     let mut view: CommandView = client.post(&path, &new).await?;
-    let mut progress = Progress::new(!args.json);
+    let mut progress = ProgressLine::new(!args.json);
     while goes_on(&view.run) && until.is_none_or(|until| !left(until).is_zero()) {
         let id = view.run.command_id.clone();
         let waits = progress.during(waits_for(&view.run), async {
@@ -396,7 +396,7 @@ async fn exec(client: &mut Client, args: Exec) -> Result<ExitCode, Failure> {
     Ok(super::run::exit_code(&view.run))
 }
 
-/// What takes longer is told about while it is waited for.
+/// After this time, the verb says what it is waiting for.
 const SOON: Duration = Duration::from_secs(1);
 
 /// How often is looked what something waits for.
@@ -470,7 +470,7 @@ fn size(text: &str) -> Result<TerminalSize, String> {
     Ok(TerminalSize { columns, rows })
 }
 
-fn input(args: Send) -> TerminalInput {
+fn input(args: SendInput) -> TerminalInput {
     let (text, paste) = match args.paste {
         true => (None, args.text),
         false => (args.text, None),

@@ -38,7 +38,7 @@ pub(crate) struct Args {
     /// What to wait for: exit, output:REGEX, port or port:N, idle or idle:TIME,
     /// stable or stable:TIME, input, keyboard
     #[arg(long, value_name = "WHAT", default_value = "exit", value_parser = parse)]
-    until: Vec<Until>,
+    until: Vec<WaitCondition>,
     /// Wait for all of it; the first is enough otherwise
     #[arg(long)]
     all: bool,
@@ -52,9 +52,9 @@ pub(crate) struct Args {
 
 /// What is waited for, of every run that is named.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Until(Wanted);
+struct WaitCondition(Wanted);
 
-fn parse(written: &str) -> Result<Until, String> {
+fn parse(written: &str) -> Result<WaitCondition, String> {
     let (what, rest) = match written.split_once(':') {
         Some((what, rest)) => (what, Some(rest)),
         None => (written, None),
@@ -89,7 +89,7 @@ fn parse(written: &str) -> Result<Until, String> {
             );
         }
     };
-    Ok(Until(wanted))
+    Ok(WaitCondition(wanted))
 }
 
 pub(crate) fn wait(args: &Args, paths: &Paths) -> Result<ExitCode, Failure> {

@@ -11,12 +11,12 @@ use rustix::fs::{Access, access};
 use rustix::io::Errno;
 
 use super::sweep::Name;
-use super::{Each, Version, number, put};
+use super::{PerController, Version, number, put};
 
 /// What there is on this machine for us.
 pub(super) struct Places {
     /// Where each bound can be had, or why it cannot.
-    pub(super) each: Each<Result<Place, Errno>>,
+    pub(super) each: PerController<Result<CgroupParent, Errno>>,
     /// What a run gets at most; see [`Ceiling`].
     pub(super) ceiling: Ceiling,
     /// The PID namespace that our pids are numbers of.
@@ -25,7 +25,7 @@ pub(super) struct Places {
 
 /// A directory in which groups can be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct CgroupParent {
     pub(super) version: Version,
     pub(super) dir: PathBuf,
     /// Where its hierarchy is mounted.
@@ -62,7 +62,7 @@ impl Places {
     /// Processes come first: with their number bounded, they can be ended.
     pub(super) fn roots(&self) -> Vec<&Path> {
         let mut roots: Vec<&Path> = vec![];
-        let Each {
+        let PerController {
             memory,
             processes,
             cpu,
@@ -77,14 +77,14 @@ impl Places {
 }
 
 /// What the kernel calls the controllers, in both versions.
-const NAMES: Each<&str> = Each {
+const NAMES: PerController<&str> = PerController {
     memory: "memory",
     processes: "pids",
     cpu: "cpu",
 };
 
 impl Ceiling {
-    fn of(base: Option<&Base>) -> Self {
+    fn of(base: Option<&CgroupBase>) -> Self {
         let own = base.and_then(|base| base.own.as_deref());
         let bound = |file| own.and_then(|own| number(&own.join(file)));
         Self {
@@ -96,13 +96,13 @@ impl Ceiling {
 
 /// The mounts of this machine, and where we are in them.
 struct Hierarchies {
-    mounts: Vec<Mount>,
+    mounts: Vec<MountInfo>,
     /// As in `/proc/self/cgroup`.
     own: String,
 }
 
 /// A group of v2 that has those of runs.
-struct Base {
+struct CgroupBase {
     dir: PathBuf,
     root: PathBuf,
     /// Our own group, where that is another.
@@ -111,21 +111,22 @@ struct Base {
 
 impl Hierarchies {
     /// A controller is in one hierarchy only, so at most one of the two works.
-    fn place(&self, name: &str, base: Result<&Base, &Errno>) -> Result<Place, Errno> {
+    fn place(&self, name: &str, base: Result<&CgroupBase, &Errno>) -> Result<CgroupParent, Errno> {
         let unified = base.map_err(|errno| *errno).and_then(|base| {
             enable(&base.dir, name)?;
-            Place::writable(Version::V2, &base.dir, &base.root)
+            CgroupParent::writable(Version::V2, &base.dir, &base.root)
         });
         unified.or_else(|v2| {
             let own = self.own_dir(Some(name));
-            let place = own.and_then(|own| Place::writable(Version::V1, &own.dir, &own.root));
+            let place =
+                own.and_then(|own| CgroupParent::writable(Version::V1, &own.dir, &own.root));
             place.map_err(|v1| if v1 == Errno::NODEV { v2 } else { v1 })
         })
     }
 
     /// Returns the directory of our own group for a controller of v1, or for
     /// all of v2. Of several mounts that show it, one that can be written to.
-    fn own_dir(&self, controller: Option<&str>) -> Result<Own, Errno> {
+    fn own_dir(&self, controller: Option<&str>) -> Result<OwnCgroup, Errno> {
         let path = own_path(&self.own, controller).ok_or(Errno::NODEV)?;
         let mut shown: Vec<_> = self
             .mounts
@@ -144,12 +145,12 @@ impl Hierarchies {
 
 /// The group that we are in.
 #[derive(Debug, PartialEq, Eq)]
-struct Own {
+struct OwnCgroup {
     dir: PathBuf,
     root: PathBuf,
 }
 
-impl Place {
+impl CgroupParent {
     fn writable(version: Version, dir: &Path, root: &Path) -> Result<Self, Errno> {
         writable(dir)?;
         Ok(Self {
@@ -168,12 +169,12 @@ fn writable(dir: &Path) -> Result<(), Errno> {
 /// as our own is, can have none but for the root of all; so it is the one
 /// above. (Enabling `pids` or `cpu` in a group with processes may succeed, but
 /// makes it one of threads, and no process can enter what is below it.)
-fn base(own: &Own) -> Result<Base, Errno> {
+fn base(own: &OwnCgroup) -> Result<CgroupBase, Errno> {
     let root = own.root.clone();
     // Only the root of all has no type.
     if !own.dir.join("cgroup.type").exists() {
         let dir = own.dir.clone();
-        return Ok(Base {
+        return Ok(CgroupBase {
             dir,
             root,
             own: None,
@@ -182,7 +183,7 @@ fn base(own: &Own) -> Result<Base, Errno> {
     // Out of the group of a run there would be no bounds any more.
     let in_a_run = Name::of(&own.dir).is_some();
     match own.dir.parent() {
-        Some(above) if own.dir != own.root && !in_a_run => Ok(Base {
+        Some(above) if own.dir != own.root && !in_a_run => Ok(CgroupBase {
             dir: above.to_owned(),
             root,
             own: Some(own.dir.clone()),
@@ -221,7 +222,7 @@ fn own_path<'a>(own: &'a str, controller: Option<&str>) -> Option<&'a str> {
 
 /// One line of `/proc/self/mountinfo`.
 #[derive(Debug, PartialEq, Eq)]
-struct Mount {
+struct MountInfo {
     /// Which part of its file system is shown: in a container, our own group.
     root: PathBuf,
     point: PathBuf,
@@ -230,11 +231,11 @@ struct Mount {
     version: Version,
 }
 
-fn mounts(mountinfo: &str) -> Vec<Mount> {
-    mountinfo.lines().filter_map(Mount::parse).collect()
+fn mounts(mountinfo: &str) -> Vec<MountInfo> {
+    mountinfo.lines().filter_map(MountInfo::parse).collect()
 }
 
-impl Mount {
+impl MountInfo {
     fn parse(line: &str) -> Option<Self> {
         // The number of fields before the dash varies.
         let (place, kind) = line.split_once(" - ")?;
@@ -263,12 +264,12 @@ impl Mount {
 
     /// Returns where a group is seen in this mount, if it is. One outside of
     /// our cgroup namespace has a path with `..`, which leads nowhere good.
-    fn show(&self, path: &str) -> Option<Own> {
+    fn show(&self, path: &str) -> Option<OwnCgroup> {
         let below = Path::new(path).strip_prefix(&self.root).ok()?;
         if path.split('/').any(|part| part == "..") {
             return None;
         }
-        Some(Own {
+        Some(OwnCgroup {
             // Collected: joining an empty path would leave a slash.
             dir: self.point.iter().chain(below).collect(),
             root: self.point.clone(),
@@ -307,13 +308,13 @@ fn read(file: &str) -> String {
 mod tests {
     use super::*;
 
-    fn own(dir: &str, root: &str) -> Option<Own> {
+    fn own(dir: &str, root: &str) -> Option<OwnCgroup> {
         let (dir, root) = (dir.into(), root.into());
-        Some(Own { dir, root })
+        Some(OwnCgroup { dir, root })
     }
 
-    fn shown(mount: &str, path: &str) -> Option<Own> {
-        Mount::parse(mount)?.show(path)
+    fn shown(mount: &str, path: &str) -> Option<OwnCgroup> {
+        MountInfo::parse(mount)?.show(path)
     }
 
     #[test]
@@ -348,7 +349,7 @@ mod tests {
     #[test]
     fn controllers_are_told_apart() {
         let line = "33 31 0:30 / /c rw - cgroup cgroup rw,cpu,cpuacct";
-        let mount = Mount::parse(line).unwrap();
+        let mount = MountInfo::parse(line).unwrap();
         assert!(mount.has(Some("cpu")) && mount.has(Some("cpuacct")));
         assert!(!mount.has(Some("cpuset")) && !mount.has(None));
         let groups = "4:memory:/a:b\n2:cpu,cpuacct:/c\n1:name=systemd:/d\n0::/e\n";
@@ -359,12 +360,12 @@ mod tests {
     }
 
     /// Makes the files that a group of v2 has, as far as we look at them.
-    fn group(dir: &Path, controllers: &str, enabled: &str) -> Own {
+    fn group(dir: &Path, controllers: &str, enabled: &str) -> OwnCgroup {
         fs::create_dir_all(dir).unwrap();
         fs::write(dir.join("cgroup.controllers"), controllers).unwrap();
         fs::write(dir.join("cgroup.subtree_control"), enabled).unwrap();
         fs::write(dir.join("cgroup.type"), "domain\n").unwrap();
-        Own {
+        OwnCgroup {
             dir: dir.to_owned(),
             root: dir.ancestors().nth(2).unwrap().to_owned(),
         }
@@ -394,7 +395,7 @@ mod tests {
         let run = group(&slice.dir.join("weighlock-1-2-3-0"), "memory\n", "");
         assert_eq!(base(&run).err(), Some(Errno::BUSY));
         // At the top of what a container sees.
-        let seen = Own {
+        let seen = OwnCgroup {
             dir: leaf.dir.clone(),
             root: leaf.dir.clone(),
         };

@@ -66,12 +66,12 @@ fn rings(cgroup: &Cgroup, within: Duration) -> bool {
 fn what_takes_too_much_memory_is_killed_and_we_hear_of_it() {
     let Some(mut cgroup) = bounded() else { return };
     assert!(!rings(&cgroup, Duration::ZERO));
-    assert_eq!(cgroup.exceeded(), Exceeded::default());
+    assert_eq!(cgroup.exceeded(), ExceededBounds::default());
     let much = "head -c 300000000 /dev/zero | tail -c 300000000 > /dev/null";
     let mut child = start(&mut cgroup, much);
     assert!(rings(&cgroup, Duration::from_secs(20)));
     child.wait().unwrap();
-    let exceeded = Exceeded {
+    let exceeded = ExceededBounds {
         memory: true,
         processes: false,
     };
@@ -88,7 +88,7 @@ fn a_loop_of_forks_meets_its_bound_and_is_found_out() {
     let Some(mut cgroup) = bounded() else { return };
     let many = "for i in 1 2 3 4 5 6; do for j in 1 2 3 4 5 6; do sleep 60 & done; done";
     let mut child = start(&mut cgroup, many);
-    let exceeded = Exceeded {
+    let exceeded = ExceededBounds {
         memory: false,
         processes: true,
     };
@@ -114,12 +114,12 @@ fn a_loop_of_forks_meets_its_bound_and_is_found_out() {
 #[test]
 fn bounds_are_what_was_asked_for() {
     let Some(cgroup) = bounded() else { return };
-    let value = |group: &Result<Group, Errno>, v1: &str, v2: &str| {
+    let value = |group: &Result<ControlGroup, Errno>, v1: &str, v2: &str| {
         let group = group.as_ref().unwrap();
         let file = if group.version == Version::V1 { v1 } else { v2 };
         number(&group.dir.join(file))
     };
-    let Each {
+    let PerController {
         memory,
         processes,
         cpu,
@@ -216,7 +216,7 @@ fn what_cannot_be_had_is_said_with_its_reason() {
         not_as_this_user("a subtree is delegated to this user");
     } else {
         assert_eq!(cgroup.enter(std::process::id()), prepared);
-        assert_eq!(cgroup.exceeded(), Exceeded::default());
+        assert_eq!(cgroup.exceeded(), ExceededBounds::default());
     }
     cgroup.remove();
     sweep_cgroups();
@@ -227,7 +227,7 @@ fn a_group_that_cannot_be_entered_holds_nothing() {
     let Some(mut cgroup) = bounded() else { return };
     let gone = cgroup.enter(i32::MAX.cast_unsigned());
     let missing = Err(Errno::SRCH);
-    let expected = Each {
+    let expected = PerController {
         memory: missing,
         processes: missing,
         cpu: missing,
@@ -286,7 +286,7 @@ fn cost_of_all(rounds: u32, pause: Duration) {
     );
 }
 
-fn cost_of(place: &Place, rounds: u32) {
+fn cost_of(place: &CgroupParent, rounds: u32) {
     let mut total = [Duration::ZERO; 3];
     for _ in 0..rounds {
         let mut child = Command::new("sleep").arg("60").spawn().unwrap();

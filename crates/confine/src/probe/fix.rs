@@ -4,19 +4,19 @@ use std::fs;
 
 use rustix::fs::Access;
 
-use super::{Refusal, Step};
+use super::{ProbeFailure, ProbeStep};
 use crate::privilege::{is_root, own};
 
 /// What a host says about itself, as far as it explains a refusal.
 #[derive(Default)]
-pub(super) struct Host {
+pub(super) struct HostFacts {
     root: bool,
     uid: u32,
     /// Of this very program, for profiles that name it.
     program: String,
     /// `/.dockerenv` and the like.
     container: bool,
-    /// Whoever started us put a seccomp filter on us.
+    /// Our parent process put a seccomp filter on us.
     filtered: bool,
     /// We may administer the system, in this user namespace.
     admin: bool,
@@ -45,7 +45,7 @@ pub(super) struct Host {
 const ADMIN: u64 = 1 << 21;
 const NET_ADMIN: u64 = 1 << 12;
 
-impl Host {
+impl HostFacts {
     pub(super) fn look() -> Self {
         let status = read("/proc/self/status");
         let field = |name: &str| {
@@ -101,20 +101,20 @@ impl Host {
 
     /// Returns the way to have what was refused, if one is known. It follows
     /// from the step that failed, and from the error there.
-    pub(super) fn fix(&self, name: &str, refusal: &Refusal) -> Option<String> {
+    pub(super) fn fix(&self, name: &str, refusal: &ProbeFailure) -> Option<String> {
         let errno = refusal.errno.unwrap_or(0);
         if errno == libc::ETIMEDOUT {
             return Some("the machine may be too busy: try again when it is not".into());
         }
         match refusal.step {
-            Step::UserNamespace => self.user_namespaces(errno),
-            Step::Namespace => self.namespaces(errno),
-            Step::Mount => self.mounts(errno),
-            Step::PivotRoot => self.pivot_root(errno),
-            Step::Proc => Some(self.proc(errno)),
-            Step::MapOwners => Some(self.map_owners()),
-            Step::Loopback => self.loopback(errno),
-            Step::Only => self.only(name, errno),
+            ProbeStep::UserNamespace => self.user_namespaces(errno),
+            ProbeStep::Namespace => self.namespaces(errno),
+            ProbeStep::Mount => self.mounts(errno),
+            ProbeStep::PivotRoot => self.pivot_root(errno),
+            ProbeStep::Proc => Some(self.proc(errno)),
+            ProbeStep::MapOwners => Some(self.map_owners()),
+            ProbeStep::Loopback => self.loopback(errno),
+            ProbeStep::Only => self.only(name, errno),
         }
     }
 
@@ -407,61 +407,96 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(host: &Host, step: Step, errno: i32, want: &str) {
-        let refusal = Refusal {
+    fn check(host: &HostFacts, step: ProbeStep, errno: i32, want: &str) {
+        let refusal = ProbeFailure {
             step,
             errno: Some(errno),
-            ..Refusal::other("")
+            ..ProbeFailure::other("")
         };
         let fix = host.fix("own-mounts", &refusal).unwrap_or_default();
         assert!(fix.contains(want), "{step:?} {errno}: {fix}");
-        let of_users = step == Step::UserNamespace;
+        let of_users = step == ProbeStep::UserNamespace;
         assert!(of_users || !fix.contains("CONFIG_USER_NS"), "{fix}");
     }
 
     #[test]
     fn the_same_error_means_something_else_in_each_step() {
-        let user = Host::default();
-        check(&user, Step::UserNamespace, libc::EINVAL, "CONFIG_USER_NS");
-        check(&user, Step::UserNamespace, libc::ENOSPC, "max_user_names");
-        check(&user, Step::PivotRoot, libc::EINVAL, "no mount that can");
-        check(&user, Step::PivotRoot, libc::EPERM, "security module");
-        check(&user, Step::Mount, libc::ENOSYS, "5.12");
-        check(&user, Step::Proc, libc::EPERM, "systempaths");
+        let user = HostFacts::default();
+        check(
+            &user,
+            ProbeStep::UserNamespace,
+            libc::EINVAL,
+            "CONFIG_USER_NS",
+        );
+        check(
+            &user,
+            ProbeStep::UserNamespace,
+            libc::ENOSPC,
+            "max_user_names",
+        );
+        check(
+            &user,
+            ProbeStep::PivotRoot,
+            libc::EINVAL,
+            "no mount that can",
+        );
+        check(&user, ProbeStep::PivotRoot, libc::EPERM, "security module");
+        check(&user, ProbeStep::Mount, libc::ENOSYS, "5.12");
+        check(&user, ProbeStep::Proc, libc::EPERM, "systempaths");
 
-        let initial = Host {
+        let initial = HostFacts {
             initial: true,
-            ..Host::default()
+            ..HostFacts::default()
         };
-        check(&initial, Step::PivotRoot, libc::EINVAL, "initramfs");
-        let ubuntu = Host {
+        check(&initial, ProbeStep::PivotRoot, libc::EINVAL, "initramfs");
+        let ubuntu = HostFacts {
             apparmor: true,
-            ..Host::default()
+            ..HostFacts::default()
         };
-        check(&ubuntu, Step::Mount, libc::EACCES, "apparmor_restrict");
-        check(&ubuntu, Step::PivotRoot, libc::EINVAL, "no mount that can");
-        let filtered = Host {
+        check(&ubuntu, ProbeStep::Mount, libc::EACCES, "apparmor_restrict");
+        check(
+            &ubuntu,
+            ProbeStep::PivotRoot,
+            libc::EINVAL,
+            "no mount that can",
+        );
+        let filtered = HostFacts {
             filtered: true,
-            ..Host::default()
+            ..HostFacts::default()
         };
-        check(&filtered, Step::PivotRoot, libc::EPERM, "seccomp=");
-        check(&filtered, Step::Namespace, libc::ENOSYS, "RestrictNames");
+        check(&filtered, ProbeStep::PivotRoot, libc::EPERM, "seccomp=");
+        check(
+            &filtered,
+            ProbeStep::Namespace,
+            libc::ENOSYS,
+            "RestrictNames",
+        );
 
-        let root = Host {
+        let root = HostFacts {
             root: true,
-            ..Host::default()
+            ..HostFacts::default()
         };
-        check(&root, Step::Namespace, libc::EPERM, "CAP_SYS_ADMIN");
-        let admin = Host {
+        check(&root, ProbeStep::Namespace, libc::EPERM, "CAP_SYS_ADMIN");
+        let admin = HostFacts {
             admin: true,
             ..root
         };
-        check(&admin, Step::Loopback, libc::EPERM, "CAP_NET_ADMIN");
-        check(&admin, Step::Namespace, libc::EINVAL, "CONFIG_NAMESPACES");
-        let in_memory = Host {
+        check(&admin, ProbeStep::Loopback, libc::EPERM, "CAP_NET_ADMIN");
+        check(
+            &admin,
+            ProbeStep::Namespace,
+            libc::EINVAL,
+            "CONFIG_NAMESPACES",
+        );
+        let in_memory = HostFacts {
             memory: true,
             ..admin
         };
-        check(&in_memory, Step::MapOwners, libc::EINVAL, "since Linux 6.3");
+        check(
+            &in_memory,
+            ProbeStep::MapOwners,
+            libc::EINVAL,
+            "since Linux 6.3",
+        );
     }
 }

@@ -11,9 +11,9 @@ use rustix::mount::{MountAttrFlags, OpenTreeFlags, open_tree};
 use rustix::process::{Signal, getppid, kill_process, test_kill_process};
 use rustix::thread::{UnshareFlags, capabilities, set_no_new_privs};
 
-use super::{Refusal, Step, at};
+use super::{ProbeFailure, ProbeStep, at};
 use crate::cgroup::{Bounds, Cgroup, Held, Version};
-use crate::fence::{self, Fence, Open};
+use crate::fence::{self, Fence, OpenPaths};
 use crate::fork::{Cloned, clone};
 use crate::limits;
 use crate::network::{name_host, raise_loopback};
@@ -25,30 +25,30 @@ use crate::profile::{Access, Limits, Rung};
 use crate::root::{
     clone_tree, failed, fresh_devpts, fresh_proc, lend, mount_memory, open_pid_max, pivot, restrict,
 };
-use crate::seccomp::{Filter, Sockets};
+use crate::seccomp::{SeccompFilter, Sockets};
 use crate::tree::{Spare, wait};
 
 /// One thing to try.
 pub(super) struct Try {
     pub(super) name: &'static str,
-    pub(super) who: Who,
+    pub(super) who: AppliesTo,
     /// Made together with the process, beside a user namespace for an ordinary
     /// user; 0 where the deed itself does what it takes.
     pub(super) namespaces: libc::c_int,
-    pub(super) deed: fn() -> Result<String, Refusal>,
+    pub(super) deed: fn() -> Result<String, ProbeFailure>,
     /// What does not hold without it.
     pub(super) means: &'static str,
 }
 
 /// For which servers it matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Who {
+pub(super) enum AppliesTo {
     Root,
     User,
     Both,
 }
 
-use Who::{Both, Root, User};
+use AppliesTo::{Both, Root, User};
 
 pub(super) const TRIES: &[Try] = &[
     Try {
@@ -71,7 +71,7 @@ pub(super) const TRIES: &[Try] = &[
         name: "other-user",
         who: Root,
         namespaces: 0,
-        deed: || done(Step::Only, "become another user", become_user(NOBODY)),
+        deed: || done(ProbeStep::Only, "become another user", become_user(NOBODY)),
         means: "commands would be root; nothing runs",
     },
     Try {
@@ -113,7 +113,7 @@ pub(super) const TRIES: &[Try] = &[
         name: "hostname",
         who: Both,
         namespaces: libc::CLONE_NEWUTS,
-        deed: || done(Step::Only, "name the machine", name_host()),
+        deed: || done(ProbeStep::Only, "name the machine", name_host()),
         means: "commands see the host's name",
     },
     Try {
@@ -142,7 +142,13 @@ pub(super) const TRIES: &[Try] = &[
         name: "fresh-proc",
         who: Both,
         namespaces: libc::CLONE_NEWNS | libc::CLONE_NEWPID,
-        deed: || done(Step::Proc, "mount a fresh /proc", fresh_proc().map(drop)),
+        deed: || {
+            done(
+                ProbeStep::Proc,
+                "mount a fresh /proc",
+                fresh_proc().map(drop),
+            )
+        },
         means: "commands see the host's /proc: command lines of other processes can be read",
     },
     Try {
@@ -151,7 +157,7 @@ pub(super) const TRIES: &[Try] = &[
         namespaces: libc::CLONE_NEWNS,
         deed: || {
             done(
-                Step::Mount,
+                ProbeStep::Mount,
                 "mount a fresh /dev/pts",
                 fresh_devpts().map(drop),
             )
@@ -162,14 +168,20 @@ pub(super) const TRIES: &[Try] = &[
         name: "loopback",
         who: Both,
         namespaces: libc::CLONE_NEWNET,
-        deed: || done(Step::Loopback, "raise the loopback", raise_loopback()),
+        deed: || done(ProbeStep::Loopback, "raise the loopback", raise_loopback()),
         means: "a network of its own would be dead, so there are no walls but Landlock",
     },
     Try {
         name: "no-new-privs",
         who: Both,
         namespaces: 0,
-        deed: || done(Step::Only, "give up new privileges", set_no_new_privs(true)),
+        deed: || {
+            done(
+                ProbeStep::Only,
+                "give up new privileges",
+                set_no_new_privs(true),
+            )
+        },
         means: "set-id programs could raise privileges; nothing runs",
     },
     Try {
@@ -233,7 +245,7 @@ pub(super) const TRIES: &[Try] = &[
         name: "rlimits",
         who: Both,
         namespaces: 0,
-        deed: || done(Step::Only, "set limits", limits::bound(&SOME)),
+        deed: || done(ProbeStep::Only, "set limits", limits::bound(&SOME)),
         means: "open files, file sizes and memory of a process have no bound; nothing runs",
     },
     Try {
@@ -248,7 +260,7 @@ pub(super) const TRIES: &[Try] = &[
         name: "keyring",
         who: Both,
         namespaces: 0,
-        deed: || done(Step::Only, "leave the keyring", join_new_keyring()),
+        deed: || done(ProbeStep::Only, "leave the keyring", join_new_keyring()),
         means: "commands have the session keyring of whoever started the server",
     },
     Try {
@@ -272,103 +284,108 @@ const SOME: Limits = Limits {
 };
 
 fn done<E: Into<io::Error>>(
-    step: Step,
+    step: ProbeStep,
     what: &str,
     done: Result<(), E>,
-) -> Result<String, Refusal> {
+) -> Result<String, ProbeFailure> {
     done.map_err(at(step, what))?;
     Ok(String::new())
 }
 
-fn user_namespace() -> Result<String, Refusal> {
+fn user_namespace() -> Result<String, ProbeFailure> {
     done(
-        Step::UserNamespace,
+        ProbeStep::UserNamespace,
         "enter a user namespace",
         enter_user_namespace().and_then(map),
     )
 }
 
 /// Root makes it as the user that a run is.
-fn user_namespace_of_another() -> Result<String, Refusal> {
+fn user_namespace_of_another() -> Result<String, ProbeFailure> {
     become_user(NOBODY).map_err(failed("become another user"))?;
     user_namespace()
 }
 
-fn unshare(what: UnshareFlags) -> Result<String, Refusal> {
+fn unshare(what: UnshareFlags) -> Result<String, ProbeFailure> {
     if !is_root() {
-        enter_user_namespace().map_err(at(Step::UserNamespace, "enter a user namespace"))?;
+        enter_user_namespace().map_err(at(ProbeStep::UserNamespace, "enter a user namespace"))?;
     }
     // SAFETY: we have one thread, and share no files or memory with another.
     let made = unsafe { rustix::thread::unshare_unsafe(what) };
-    done(Step::Namespace, "make one", made)
+    done(ProbeStep::Namespace, "make one", made)
 }
 
 /// The file system of `/` stands for those of sandboxes; `tmpfs` has them
 /// since Linux 6.3.
-fn idmapped_mounts() -> Result<String, Refusal> {
+fn idmapped_mounts() -> Result<String, ProbeFailure> {
     let lender = make_lender();
-    let lender = lender.map_err(at(Step::UserNamespace, "make a user namespace for them"))?;
+    let lender = lender.map_err(at(
+        ProbeStep::UserNamespace,
+        "make a user namespace for them",
+    ))?;
     unshare(UnshareFlags::NEWNS)?;
     let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
-    let root = open_tree(CWD, "/", flags).map_err(at(Step::Mount, "copy a mount"))?;
+    let root = open_tree(CWD, "/", flags).map_err(at(ProbeStep::Mount, "copy a mount"))?;
     let lent = lend(&root, &lender);
-    done(Step::MapOwners, "map the owners of a mount of /", lent)
+    done(ProbeStep::MapOwners, "map the owners of a mount of /", lent)
 }
 
-fn own_mounts() -> Result<String, Refusal> {
-    mount_memory().map_err(at(Step::Mount, "mount a memory file system"))?;
-    let old = pivot().map_err(at(Step::PivotRoot, "make it the root (pivot_root)"))?;
-    let usr = clone_tree(&old, Path::new("usr")).map_err(at(Step::Mount, "copy a mount"))?;
+fn own_mounts() -> Result<String, ProbeFailure> {
+    mount_memory().map_err(at(ProbeStep::Mount, "mount a memory file system"))?;
+    let old = pivot().map_err(at(ProbeStep::PivotRoot, "make it the root (pivot_root)"))?;
+    let usr = clone_tree(&old, Path::new("usr")).map_err(at(ProbeStep::Mount, "copy a mount"))?;
     let no_devices = MountAttrFlags::MOUNT_ATTR_NODEV;
     done(
-        Step::Mount,
+        ProbeStep::Mount,
         "make a mount read-only",
         restrict(&usr, Access::Read, no_devices, true),
     )
 }
 
-fn no_capabilities() -> Result<String, Refusal> {
+fn no_capabilities() -> Result<String, ProbeFailure> {
     drop_all().map_err(failed("give up capabilities"))?;
     let left = capabilities(None).map_err(failed("see which are left"))?;
     if left.effective.is_empty() && left.permitted.is_empty() {
         Ok(String::new())
     } else {
-        Err(Refusal::other("some capabilities are left"))
+        Err(ProbeFailure::other("some capabilities are left"))
     }
 }
 
-fn seccomp() -> Result<String, Refusal> {
+fn seccomp() -> Result<String, ProbeFailure> {
     set_no_new_privs(true).map_err(failed("give up new privileges"))?;
-    let filter = Filter::get(Sockets::Local);
+    let filter = SeccompFilter::get(Sockets::Local);
     filter.install().map_err(failed("filter system calls"))?;
     match std::net::UdpSocket::bind("127.0.0.1:0") {
         Err(error) if error.raw_os_error() == Some(libc::EACCES) => Ok(String::new()),
-        _ => Err(Refusal::other("the filter is there and filters nothing")),
+        _ => Err(ProbeFailure::other(
+            "the filter is there and filters nothing",
+        )),
     }
 }
 
 /// Shuts us in and looks whether that holds.
-fn landlock(since: i32, holds: fn() -> bool) -> Result<String, Refusal> {
+fn landlock(since: i32, holds: fn() -> bool) -> Result<String, ProbeFailure> {
     let version = fence::find_version().map_err(failed("use Landlock"))?;
     let found = format!("version {version}");
     if version < since {
         let text = format!("Landlock has it since version {since}; here is {version}");
-        return Err(Refusal {
+        return Err(ProbeFailure {
             found: Some(found),
-            ..Refusal::other(text)
+            ..ProbeFailure::other(text)
         });
     }
     set_no_new_privs(true).map_err(failed("give up new privileges"))?;
-    let open = Open {
+    let open = OpenPaths {
         read: vec![Path::new("/usr")],
-        ..Open::default()
+        ..OpenPaths::default()
     };
     let fence = Fence::new(false).and_then(|fence| fence.open(&open));
     let shut = fence.and_then(Fence::shut).map_err(failed("shut us in"))?;
     if shut && holds() {
         Ok(found)
     } else {
-        Err(Refusal::other("Landlock is there and shuts nothing"))
+        Err(ProbeFailure::other("Landlock is there and shuts nothing"))
     }
 }
 
@@ -388,7 +405,7 @@ fn signals_are_shut() -> bool {
 }
 
 /// Bounds a process for real, which waits meanwhile.
-fn cgroup(which: fn(Held) -> Result<Version, Errno>) -> Result<String, Refusal> {
+fn cgroup(which: fn(Held) -> Result<Version, Errno>) -> Result<String, ProbeFailure> {
     let mut group = Cgroup::prepare();
     let Some(Cloned { pid, .. }) = clone(0)? else {
         loop {
@@ -410,30 +427,30 @@ fn cgroup(which: fn(Held) -> Result<Version, Errno>) -> Result<String, Refusal> 
     }
 }
 
-fn pid_max() -> Result<String, Refusal> {
+fn pid_max() -> Result<String, ProbeFailure> {
     if !crate::kernel::is_at_least(6, 14) {
-        return Err(Refusal::other(
+        return Err(ProbeFailure::other(
             "each PID namespace has one since Linux 6.14",
         ));
     }
-    let proc = fresh_proc().map_err(at(Step::Proc, "mount a fresh /proc"))?;
+    let proc = fresh_proc().map_err(at(ProbeStep::Proc, "mount a fresh /proc"))?;
     let mut file = open_pid_max(&proc).map_err(failed("open pid_max"))?;
-    done(Step::Only, "set pid_max", file.write_all(b"4096"))
+    done(ProbeStep::Only, "set pid_max", file.write_all(b"4096"))
 }
 
 /// Builds the walls that a run would have.
-fn walls() -> Result<String, Refusal> {
-    let spare = Spare::prepare().map_err(|error| Refusal::other(error.to_string()))?;
+fn walls() -> Result<String, ProbeFailure> {
+    let spare = Spare::prepare().map_err(|error| ProbeFailure::other(error.to_string()))?;
     let fenced = fence::version() > 0;
     match spare.rung() {
         Rung::Full => Ok(Rung::Full.word().into()),
-        Rung::Landlock if !fenced => Err(Refusal {
+        Rung::Landlock if !fenced => Err(ProbeFailure {
             found: Some("none".into()),
-            ..Refusal::other(spare.why())
+            ..ProbeFailure::other(spare.why())
         }),
-        rung => Err(Refusal {
+        rung => Err(ProbeFailure {
             found: Some(rung.word().into()),
-            ..Refusal::other(spare.why())
+            ..ProbeFailure::other(spare.why())
         }),
     }
 }

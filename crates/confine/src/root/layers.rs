@@ -15,7 +15,7 @@ use rustix::mount::{
 };
 
 use super::mounts::{clone_tree, graft, lend};
-use super::{ROOT, Root, find, not_lent, open_dir, place};
+use super::{NewRoot, ROOT, find, not_lent, open_dir, place};
 use crate::privilege::{NOBODY, on_files_as};
 use crate::profile::{Access, FileId, Identity, Mount};
 
@@ -25,7 +25,7 @@ const SEVERAL: usize = 20;
 /// Where layers are while they are put together; with a number.
 const BENCH: &str = "/.l";
 
-impl Root {
+impl NewRoot {
     /// Shows a directory of the host through layers. What they are made of is
     /// mounted for a moment, below a directory of ours: the kernel takes
     /// layers by their paths.
@@ -130,9 +130,10 @@ fn forget_mark(own: &Path) {
 /// Mounts layers over each other, the newest first; `own`, which holds `upper`
 /// and `work`, takes what is written.
 ///
-/// Marks are in attributes that an ordinary user may set, whoever mounts it:
-/// so there is one kind to be read later. `volatile`: what a run wrote is of no
-/// worth after the machine crashed, and syncing it takes a quarter of a second.
+/// Marks are always in attributes that an ordinary user may set, even when root
+/// mounts: so there is one kind to be read later. `volatile`: what a run wrote
+/// is of no worth after the machine crashed, and syncing it takes a quarter of
+/// a second.
 pub(crate) fn overlay(lower: &[PathBuf], own: Option<&Path>) -> io::Result<OwnedFd> {
     let fs = fsopen("overlay", FsOpenFlags::FSOPEN_CLOEXEC)?;
     let lower: Vec<_> = lower.iter().map(|dir| dir.to_string_lossy()).collect();

@@ -10,10 +10,10 @@ use sha2::{Digest, Sha256};
 
 use super::error::{CommitError, cannot};
 use super::handle::{Handle, Traits};
-use super::journal::{Anchor, Dir, Line, Look, Step};
+use super::journal::{Anchor, Dir, DirTraits, JournalLine, JournalStep};
 use super::refuse::OWN;
 use super::stage::Stager;
-use super::tree::Tree;
+use super::tree::OpenDirs;
 use crate::changes::Change;
 use crate::node::Time;
 
@@ -29,7 +29,9 @@ impl Stager<'_> {
     }
 
     fn find_anchor(&mut self, root: usize, parent: &Path) -> io::Result<usize> {
-        let device = Tree::at(self.work.trees[root].dir(parent)?).id()?.device;
+        let device = OpenDirs::at(self.work.trees[root].dir(parent)?)
+            .id()?
+            .device;
         if let Some(anchor) = self.try_anchor(root, Path::new(""), device)? {
             return Ok(anchor);
         }
@@ -49,7 +51,7 @@ impl Stager<'_> {
             return Ok(known.filter(|_| *of == device));
         }
         let dir = self.work.trees[root].dir(path)?;
-        let own = Tree::at(dir).id()?.device;
+        let own = OpenDirs::at(dir).id()?.device;
         if own != device {
             return Ok(None);
         }
@@ -74,11 +76,12 @@ impl Stager<'_> {
                 .transpose()?
                 .map_or_else(Time::default, |node| node.mtime),
         };
-        self.journal.write(&Line::Anchor(anchor.clone()))?;
+        self.journal.write(&JournalLine::Anchor(anchor.clone()))?;
         self.journal.flush(self.work.durable)?;
         mkdirat(&dir, &anchor.name, Mode::RWXU)?;
-        self.stages
-            .push(Tree::at(Tree::at(dir).dir(Path::new(&anchor.name))?));
+        self.stages.push(OpenDirs::at(
+            OpenDirs::at(dir).dir(Path::new(&anchor.name))?,
+        ));
         self.work.anchors.push(anchor);
         Ok(self.work.anchors.len() - 1)
     }
@@ -108,14 +111,14 @@ impl Stager<'_> {
             return Ok(());
         }
         let node = self.work.trees[root].spot(path)?.hold()?.node()?;
-        let before = Look {
+        let before = DirTraits {
             mode: node.mode,
             mtime: node.mtime,
         };
         let mtime = self.origins[root].dir_time(root, path)?;
         let adjusted = self.plan.adjusted.get(&(root, path));
         let adjusted = adjusted.and_then(|index| self.changes.entries[*index].after.as_ref());
-        let after = Look {
+        let after = DirTraits {
             mode: adjusted.map_or(node.mode, |after| after.mode),
             mtime: mtime.unwrap_or(node.mtime),
         };
@@ -134,13 +137,13 @@ impl Stager<'_> {
     }
 
     /// Adds a step, under the next number.
-    pub(crate) fn add(&mut self, step: Step) -> Done {
-        self.write(&Line::Step(Box::new(step.clone())))?;
+    pub(crate) fn add(&mut self, step: JournalStep) -> Done {
+        self.write(&JournalLine::Step(Box::new(step.clone())))?;
         self.work.steps.push(step);
         Ok(())
     }
 
-    pub(crate) fn write(&mut self, line: &Line) -> Done {
+    pub(crate) fn write(&mut self, line: &JournalLine) -> Done {
         let written = self.journal.write(line);
         written.map_err(cannot("write the journal in", &self.work.place))
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::images::{self, Index};
+use super::images::{self, ImageIndex};
 use super::journal;
 use super::work::{Work, gone_ok};
 use crate::changes::{Change, Changes, Kind, Root, Source};
@@ -78,7 +78,7 @@ impl Applied {
     }
 
     pub(crate) fn of(work: &mut Work) -> io::Result<Self> {
-        let index = Index::load(&images::dir_of(&work.place))?;
+        let index = ImageIndex::load(&images::dir_of(&work.place))?;
         let changes = work.changes.clone();
         let mut entries = changes.entries;
         for (number, change) in entries.iter_mut().enumerate() {
@@ -118,8 +118,8 @@ pub fn is_applied(dir: &Path) -> bool {
     dir.join(RECORD).exists()
 }
 
-/// Keeps room for the record of what a journal of so many bytes describes. It
-/// says the same once more, and of each file which one it has become.
+/// Reserves disk space for the record of a journal of so many bytes. The record
+/// repeats the journal, and says which file each one has become.
 pub(crate) fn reserve(dir: &Path, journal: u64) -> io::Result<()> {
     journal::reserve(&open_new(&dir.join(NEW))?, 2 * journal)
 }

@@ -17,9 +17,9 @@ use super::check::reached;
 use super::error::{CommitError, cannot};
 use super::handle::Handle;
 use super::images::write_back;
-use super::journal::{Deed, Mark};
+use super::journal::{ExpectedFile, StepAction};
 use super::tree::Spot;
-use super::work::{End, Work, shift, swap};
+use super::work::{DirSide, Work, shift, swap};
 
 /// With a promise to outlive a loss of power each sign takes milliseconds, so
 /// that many share one.
@@ -48,18 +48,18 @@ impl Work {
             self.set_some(some)?;
         }
         self.verify()?;
-        self.settle_dirs(End::After)
+        self.settle_dirs(DirSide::After)
             .map_err(cannot("finish directories for", &place))
     }
 
     fn step(&mut self, step: usize, resumed: bool) -> Done {
         let path = self.steps[step].path.clone();
         let done = match self.steps[step].deed.clone() {
-            Deed::Put { is } => self.put(step, &is),
-            Deed::Replace { is, was } => self.replace(step, &is, &was, resumed),
-            Deed::Remove { was } => self.remove(step, &was, resumed),
-            Deed::RemoveDir { was, .. } => self.remove_dir(step, was, resumed),
-            Deed::Rewrite { .. } | Deed::Adjust { .. } => Ok(Ok(())),
+            StepAction::Put { is } => self.put(step, &is),
+            StepAction::Replace { is, was } => self.replace(step, &is, &was, resumed),
+            StepAction::Remove { was } => self.remove(step, &was, resumed),
+            StepAction::RemoveDir { was, .. } => self.remove_dir(step, was, resumed),
+            StepAction::Rewrite { .. } | StepAction::Adjust { .. } => Ok(Ok(())),
         };
         let done = reached(done).map_err(cannot("change", path.path()))?;
         done.flatten().map_err(|why| self.conflict(step, why))
@@ -70,7 +70,7 @@ impl Work {
         CommitError::conflict(step.root, step.path.path(), why)
     }
 
-    fn put(&mut self, step: usize, is: &Mark) -> io::Result<Result<(), &'static str>> {
+    fn put(&mut self, step: usize, is: &ExpectedFile) -> io::Result<Result<(), &'static str>> {
         let live = self.live_spot(step)?;
         if live.id()? == Some(is.id) {
             return Ok(Ok(()));
@@ -84,8 +84,8 @@ impl Work {
     fn replace(
         &mut self,
         step: usize,
-        is: &Mark,
-        was: &Mark,
+        is: &ExpectedFile,
+        was: &ExpectedFile,
         resumed: bool,
     ) -> io::Result<Result<(), &'static str>> {
         let (live, new) = (self.live_spot(step)?, self.new_spot(step)?);
@@ -105,7 +105,7 @@ impl Work {
     fn remove(
         &mut self,
         step: usize,
-        was: &Mark,
+        was: &ExpectedFile,
         resumed: bool,
     ) -> io::Result<Result<(), &'static str>> {
         let (live, old) = (self.live_spot(step)?, self.old_spot(step)?);
@@ -167,7 +167,7 @@ impl Work {
         for step in steps {
             let path = self.steps[*step].path.clone();
             let done = self
-                .set(*step, End::After)
+                .set(*step, DirSide::After)
                 .map_err(cannot("change", path.path()))?;
             if !done {
                 return Err(self.conflict(*step, "it changed meanwhile"));
@@ -180,17 +180,20 @@ impl Work {
         let live = self.live_spot(step)?;
         match &self.steps[step].deed {
             // A directory changes with what is in it.
-            Deed::Adjust { dir: true, was, .. } => Ok(live.id()? == Some(was.id)),
-            Deed::Adjust { was, .. } | Deed::Rewrite { was, .. } => is_mark(&live, was, false),
+            StepAction::Adjust { dir: true, was, .. } => Ok(live.id()? == Some(was.id)),
+            StepAction::Adjust { was, .. } | StepAction::Rewrite { was, .. } => {
+                is_mark(&live, was, false)
+            }
             _ => Ok(true),
         }
     }
 
     /// Sets a file to what it should be in the end, or was in the beginning.
     /// Says no if it is another file by now.
-    pub(crate) fn set(&mut self, step: usize, end: End) -> io::Result<bool> {
+    pub(crate) fn set(&mut self, step: usize, end: DirSide) -> io::Result<bool> {
         let deed = self.steps[step].deed.clone();
-        let (Deed::Adjust { from, to, was, .. } | Deed::Rewrite { from, to, was, .. }) = &deed
+        let (StepAction::Adjust { from, to, was, .. } | StepAction::Rewrite { from, to, was, .. }) =
+            &deed
         else {
             return Ok(true);
         };
@@ -201,22 +204,22 @@ impl Work {
             return Ok(false);
         }
         let traits = match end {
-            End::Before => from,
-            End::After => to,
+            DirSide::Before => from,
+            DirSide::After => to,
         };
-        if let Deed::Rewrite { image, .. } = &deed {
+        if let StepAction::Rewrite { image, .. } = &deed {
             self.rewrite(step, *image, end, &handle)?;
         }
         handle.set(traits)?;
         Ok(true)
     }
 
-    fn rewrite(&mut self, step: usize, image: u64, end: End, live: &Handle) -> io::Result<()> {
+    fn rewrite(&mut self, step: usize, image: u64, end: DirSide, live: &Handle) -> io::Result<()> {
         live.set_mode(live.node()?.mode | 0o600)?;
         let to = live.file(OpenOptions::new().write(true).truncate(true))?;
         match end {
-            End::Before => write_back(&self.place, image, &to),
-            End::After => {
+            DirSide::Before => write_back(&self.place, image, &to),
+            DirSide::After => {
                 let stage = self.stage(self.steps[step].anchor)?;
                 let new = Spot::new(&stage, format!("w{image}")).hold()?;
                 super::copy::copy(&new.file(OpenOptions::new().read(true))?, &to)
@@ -224,12 +227,13 @@ impl Work {
         }
     }
 
-    /// Whoever had a file open may have written to it while it was taken away.
+    /// Checks the files that were moved away: a process that had one open may
+    /// have written to it meanwhile.
     fn verify(&mut self) -> Done {
         for step in 0..self.steps.len() {
             let (spot, was) = match self.steps[step].deed {
-                Deed::Replace { was, .. } => (self.new_spot(step), was),
-                Deed::Remove { was } => (self.old_spot(step), was),
+                StepAction::Replace { was, .. } => (self.new_spot(step), was),
+                StepAction::Remove { was } => (self.old_spot(step), was),
                 _ => continue,
             };
             let same = spot.and_then(|spot| is_mark(&spot, &was, true));
@@ -241,9 +245,9 @@ impl Work {
     }
 }
 
-/// Puts back what a swap brought out. Whoever puts something there meanwhile,
-/// or writes to what we put there, has the last word.
-pub(crate) fn give_back(live: &Spot, new: &Spot, ours: &Mark) -> io::Result<()> {
+/// Puts back what a swap brought out. If another process puts something there
+/// meanwhile, or writes to what we put there, its version stays.
+pub(crate) fn give_back(live: &Spot, new: &Spot, ours: &ExpectedFile) -> io::Result<()> {
     while live.id()? == Some(ours.id) {
         swap(new, live)?;
         if is_mark(new, ours, true)? {
@@ -260,13 +264,13 @@ pub(crate) fn give_back(live: &Spot, new: &Spot, ours: &Mark) -> io::Result<()> 
 }
 
 /// Whether what is there is what was there; moved or not.
-pub(crate) fn is_mark(spot: &Spot, was: &Mark, moved: bool) -> io::Result<bool> {
+pub(crate) fn is_mark(spot: &Spot, was: &ExpectedFile, moved: bool) -> io::Result<bool> {
     let Some(handle) = spot.handle()? else {
         return Ok(false);
     };
     let now = handle.node()?;
     Ok(match moved {
-        true => was.has_content_of(&Mark::of(&now)),
+        true => was.has_content_of(&ExpectedFile::of(&now)),
         false => was.is_still(&now),
     })
 }

@@ -1,7 +1,7 @@
 //! Takes everything back that was done so far. What was there before is still
 //! there, under another name, so that even its inode is the old one.
 //!
-//! What others put in the place of something of ours stays: it is newer.
+//! Files with which others have replaced ours stay: they are newer.
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
@@ -14,10 +14,10 @@ use rustix::io::Errno;
 
 use super::apply::{give_back, is_mark};
 use super::handle::Handle;
-use super::journal::{Deed, Mark, Step};
+use super::journal::{ExpectedFile, JournalStep, StepAction};
 use super::make::make_dir;
-use super::tree::{Spot, Tree, names};
-use super::work::{End, Work, gone_ok, shift};
+use super::tree::{OpenDirs, Spot, names};
+use super::work::{DirSide, Work, gone_ok, shift};
 use super::{images, journal};
 use crate::changes::Change;
 use crate::node::{Node, NodeKind};
@@ -33,7 +33,7 @@ impl Work {
             self.undo(step)?;
         }
         self.forget_paths();
-        self.settle_dirs(End::Before)?;
+        self.settle_dirs(DirSide::Before)?;
         self.sync()?;
         self.progress.all_undone()?;
         self.clear()
@@ -41,7 +41,7 @@ impl Work {
 
     /// Removes all that was prepared.
     pub(crate) fn clear(&mut self) -> io::Result<()> {
-        self.clear_stages(End::Before)?;
+        self.clear_stages(DirSide::Before)?;
         images::remove(&self.place)?;
         journal::remove(&self.place)
     }
@@ -51,8 +51,8 @@ impl Work {
             return Ok(());
         };
         match self.steps[step].deed.clone() {
-            Deed::Put { is } => self.take_away(step, &live, &is),
-            Deed::Replace { is, was } => {
+            StepAction::Put { is } => self.take_away(step, &live, &is),
+            StepAction::Replace { is, was } => {
                 let new = self.new_spot(step)?;
                 give_back(&live, &new, &is)?;
                 // What was there is still with us if somebody has the last word.
@@ -61,7 +61,7 @@ impl Work {
                     false => Ok(()),
                 }
             }
-            Deed::Remove { .. } => {
+            StepAction::Remove { .. } => {
                 let old = self.old_spot(step)?;
                 match shift(&old, &live) {
                     Ok(()) | Err(Errno::NOENT) => Ok(()),
@@ -69,22 +69,24 @@ impl Work {
                     Err(error) => Err(error.into()),
                 }
             }
-            Deed::RemoveDir { .. } => self.make_again(step, &live),
-            Deed::Rewrite { image, .. }
+            StepAction::RemoveDir { .. } => self.make_again(step, &live),
+            StepAction::Rewrite { image, .. }
                 if self.progress.has_begun(step) && !self.is_own_work(step, image)? =>
             {
                 self.save_beside(step, image, &live)
             }
-            Deed::Rewrite { .. } | Deed::Adjust { .. } if self.progress.has_begun(step) => {
-                self.set(step, End::Before).map(|_| ())
+            StepAction::Rewrite { .. } | StepAction::Adjust { .. }
+                if self.progress.has_begun(step) =>
+            {
+                self.set(step, DirSide::Before).map(|_| ())
             }
-            Deed::Rewrite { .. } | Deed::Adjust { .. } => Ok(()),
+            StepAction::Rewrite { .. } | StepAction::Adjust { .. } => Ok(()),
         }
     }
 
     /// Takes away what was put where nothing was, unless somebody has worked
     /// on it since.
-    fn take_away(&mut self, step: usize, live: &Spot, is: &Mark) -> io::Result<()> {
+    fn take_away(&mut self, step: usize, live: &Spot, is: &ExpectedFile) -> io::Result<()> {
         if live.id()? != Some(is.id) {
             return Ok(());
         }
@@ -97,11 +99,11 @@ impl Work {
     }
 
     /// Whether all that was put there is what it was, and nothing came to it.
-    fn is_as_put(&self, step: usize, at: &Spot, is: &Mark) -> io::Result<bool> {
+    fn is_as_put(&self, step: usize, at: &Spot, is: &ExpectedFile) -> io::Result<bool> {
         if at.hold()?.node()?.kind != NodeKind::Directory {
             return is_mark(at, is, true);
         }
-        let Step { root, path, .. } = &self.steps[step];
+        let JournalStep { root, path, .. } = &self.steps[step];
         let within = |change: &&Change| {
             change.root == *root && change.after.is_some() && change.path.path() != path.path()
         };
@@ -112,7 +114,7 @@ impl Work {
                 Some((inside, change.after.as_ref()?))
             })
             .collect();
-        let mut tree = Tree::at(Rc::clone(&at.dir));
+        let mut tree = OpenDirs::at(Rc::clone(&at.dir));
         let mut todo = vec![PathBuf::new()];
         while let Some(dir) = todo.pop() {
             let opened = tree.dir(&Path::new(&at.name).join(&dir))?;
@@ -168,7 +170,7 @@ impl Work {
     }
 
     fn make_again(&mut self, step: usize, live: &Spot) -> io::Result<()> {
-        let Deed::RemoveDir { traits, .. } = self.steps[step].deed.clone() else {
+        let StepAction::RemoveDir { traits, .. } = self.steps[step].deed.clone() else {
             return Ok(());
         };
         if live.handle()?.is_some() {

@@ -8,14 +8,14 @@ use std::path::Path;
 use rustix::io::Errno;
 
 use super::handle::Handle;
-use super::tree::{Spot, Tree};
+use super::tree::{OpenDirs, Spot};
 use crate::changes::Change;
 use crate::node::{Node, NodeKind};
 
-/// Takes hold of what the change was made on, or says how what is there
+/// Opens the file that the change was made on, or says how the live file
 /// differs from it.
 pub(crate) fn unchanged(
-    tree: &mut Tree,
+    tree: &mut OpenDirs,
     path: &Path,
     change: &Change,
 ) -> io::Result<Result<(Handle, Node), &'static str>> {

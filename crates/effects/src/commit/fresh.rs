@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::anchor::is_root;
 use super::error::{CommitError, cannot};
 use super::handle::{Handle, Traits};
-use super::journal::{Dir, Look, Mark};
+use super::journal::{Dir, DirTraits, ExpectedFile};
 use super::make::{copy_file, is_as_shown, is_copy_of, link_file, make_dir, make_link};
 use super::stage::{Done, Stager};
 use super::tree::Spot;
@@ -56,7 +56,7 @@ impl Stager<'_> {
             let is_top = at.components().count() == 1;
             // Only who may write in a directory may move it.
             if is_top && traits.mode & 0o300 != 0o300 && !is_root() {
-                let look = Look {
+                let look = DirTraits {
                     mode: traits.mode,
                     mtime: traits.mtime,
                 };
@@ -84,12 +84,17 @@ impl Stager<'_> {
         self.stages[anchor].spot(at)?.hold()
     }
 
-    pub(crate) fn make_for(&mut self, index: usize, anchor: usize, step: usize) -> Done<Mark> {
+    pub(crate) fn make_for(
+        &mut self,
+        index: usize,
+        anchor: usize,
+        step: usize,
+    ) -> Done<ExpectedFile> {
         self.make_at(index, anchor, Path::new(&new_name(step)))
     }
 
     /// Makes what a change puts, at a path in the anchor's directory.
-    pub(crate) fn make_at(&mut self, index: usize, anchor: usize, at: &Path) -> Done<Mark> {
+    pub(crate) fn make_at(&mut self, index: usize, anchor: usize, at: &Path) -> Done<ExpectedFile> {
         let change = &self.changes.entries[index];
         let made = self.try_make(change, anchor, at);
         made.map_err(|failed| match failed {
@@ -104,7 +109,7 @@ impl Stager<'_> {
         change: &Change,
         anchor: usize,
         at: &Path,
-    ) -> Result<Mark, Option<io::Error>> {
+    ) -> Result<ExpectedFile, Option<io::Error>> {
         let after = change.after.as_ref().ok_or(None)?;
         let spot = self.stages[anchor].spot(at).map_err(Some)?;
         let origin = &mut self.origins[change.root];
@@ -164,6 +169,6 @@ impl Stager<'_> {
     }
 }
 
-fn mark(made: &Spot) -> io::Result<Mark> {
-    Ok(Mark::of(&made.hold()?.node()?))
+fn mark(made: &Spot) -> io::Result<ExpectedFile> {
+    Ok(ExpectedFile::of(&made.hold()?.node()?))
 }

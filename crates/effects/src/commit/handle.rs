@@ -1,9 +1,9 @@
 //! One file, directory or link, held by the kernel and not by its name.
 //!
-//! What is looked at is then what is changed, whoever renames things
-//! meanwhile. A handle needs no right to read, so that files of mode 0 can be
-//! held too; what has no call of its own for such handles goes through
-//! `/proc/self/fd`.
+//! So the file that was checked is the file that is changed, even if others
+//! rename things meanwhile. A handle needs no right to read, so that files of
+//! mode 0 can be held too; what has no call of its own for such handles goes
+//! through `/proc/self/fd`.
 
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
@@ -54,7 +54,7 @@ impl Traits {
 }
 
 impl Handle {
-    /// Takes hold of what has this name, and of a link itself.
+    /// Opens the file with this name. A symbolic link is opened itself.
     pub(crate) fn open(dir: impl AsFd, name: &OsStr) -> io::Result<Option<Self>> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         match openat2(dir, name, flags, Mode::empty(), INSIDE) {

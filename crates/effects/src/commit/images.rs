@@ -17,7 +17,7 @@ use weighlock_confine::FileId;
 use super::attributes::Attributes;
 use super::handle::{Handle, Traits};
 use super::make::copy_file;
-use super::tree::{Spot, Tree};
+use super::tree::{OpenDirs, Spot};
 use crate::node::{Node, NodeKind, Raw, Time};
 
 const INDEX: &str = "index";
@@ -29,8 +29,8 @@ pub(crate) fn dir_of(place: &Path) -> PathBuf {
 
 /// What is known of the images besides their content.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Index {
-    kept: BTreeMap<u64, Kept>,
+pub(crate) struct ImageIndex {
+    kept: BTreeMap<u64, ImageRecord>,
     /// When directories changed last before, by root.
     dirs: Vec<(usize, Raw, Time)>,
     pub(crate) bytes: u64,
@@ -38,7 +38,7 @@ pub(crate) struct Index {
 }
 
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
-struct Kept {
+struct ImageRecord {
     #[serde(default, skip_serializing_if = "Attributes::is_empty")]
     attributes: Attributes,
     /// The file was written to and not replaced, for the sake of its other names.
@@ -50,7 +50,7 @@ struct Kept {
     same_as: Option<u64>,
 }
 
-impl Index {
+impl ImageIndex {
     pub(crate) fn load(images: &Path) -> io::Result<Self> {
         let text = std::fs::read(images.join(INDEX))?;
         Ok(serde_json::from_slice(&text)?)
@@ -83,7 +83,7 @@ impl Index {
 pub(crate) struct Images {
     path: PathBuf,
     dir: Rc<OwnedFd>,
-    index: Index,
+    index: ImageIndex,
     /// Files with more names than one, and their images.
     shared: HashMap<(u64, u64), u64>,
 }
@@ -92,11 +92,11 @@ impl Images {
     pub(crate) fn create(place: &Path) -> io::Result<Self> {
         let path = dir_of(place);
         std::fs::create_dir(&path)?;
-        let dir = Tree::open(&path.canonicalize()?)?.dir(Path::new(""))?;
+        let dir = OpenDirs::open(&path.canonicalize()?)?.dir(Path::new(""))?;
         Ok(Self {
             path,
             dir,
-            index: Index::default(),
+            index: ImageIndex::default(),
             shared: HashMap::new(),
         })
     }

@@ -1,9 +1,9 @@
-//! What is written down before anything is done, so that whoever comes after
-//! a crash can finish it or take it back.
+//! The write-ahead journal of a commit, by which a commit is finished or taken
+//! back after a crash.
 //!
-//! `journal` holds what is to be done and is complete when its last line says
-//! so. `progress` says which of the deeds that cannot be told by looking have
-//! begun, and whether everything is being taken back.
+//! `journal` holds the steps and is complete when its last line says so.
+//! `progress` says which steps have begun that cannot be told by looking, and
+//! whether everything is being taken back.
 
 use std::collections::HashSet;
 use std::fs::{File, OpenOptions};
@@ -29,13 +29,13 @@ const SIGN_BYTES: u64 = 32;
 /// One line of the journal.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Line {
+pub(crate) enum JournalLine {
     Begin {
         changes: Box<Changes>,
         durable: bool,
     },
     Anchor(Anchor),
-    Step(Box<Step>),
+    Step(Box<JournalStep>),
     Dir(Dir),
     Ready,
 }
@@ -53,35 +53,35 @@ pub(crate) struct Anchor {
 
 /// One thing to do at one path.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Step {
+pub(crate) struct JournalStep {
     pub(crate) root: usize,
     pub(crate) path: Raw,
     /// Which anchor's directory it uses; under its own number.
     pub(crate) anchor: usize,
-    pub(crate) deed: Deed,
+    pub(crate) deed: StepAction,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Deed {
+pub(crate) enum StepAction {
     /// Puts what is staged where nothing is: a file, a link or a whole tree.
-    Put { is: Mark },
+    Put { is: ExpectedFile },
     /// Puts what is staged where something else is.
-    Replace { is: Mark, was: Mark },
+    Replace { is: ExpectedFile, was: ExpectedFile },
     /// Takes a file or link away.
-    Remove { was: Mark },
+    Remove { was: ExpectedFile },
     /// Takes an empty directory away.
     RemoveDir { was: FileId, traits: Traits },
     /// Writes what is staged into a file that has more names than this.
     Rewrite {
-        was: Mark,
+        was: ExpectedFile,
         image: u64,
         from: Traits,
         to: Traits,
     },
     /// Changes all but the content.
     Adjust {
-        was: Mark,
+        was: ExpectedFile,
         dir: bool,
         from: Traits,
         to: Traits,
@@ -90,7 +90,7 @@ pub(crate) enum Deed {
 
 /// What must stand there for a deed to be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Mark {
+pub(crate) struct ExpectedFile {
     pub(crate) id: FileId,
     pub(crate) size: u64,
     pub(crate) mtime: Time,
@@ -99,7 +99,7 @@ pub(crate) struct Mark {
     pub(crate) ctime: Option<Time>,
 }
 
-impl Mark {
+impl ExpectedFile {
     pub(crate) fn of(node: &Node) -> Self {
         let ctime = (node.links == 1).then_some(node.ctime);
         Self {
@@ -121,7 +121,7 @@ impl Mark {
     }
 }
 
-impl Deed {
+impl StepAction {
     /// Whether it changes a file that stays the same file.
     pub(crate) fn is_inside(&self) -> bool {
         matches!(self, Self::Rewrite { .. } | Self::Adjust { .. })
@@ -134,8 +134,8 @@ pub(crate) struct Dir {
     pub(crate) root: usize,
     pub(crate) path: Raw,
     pub(crate) is: FileId,
-    pub(crate) before: Look,
-    pub(crate) after: Look,
+    pub(crate) before: DirTraits,
+    pub(crate) after: DirTraits,
     /// Its owner cannot write in it, and must for a moment.
     pub(crate) opened: bool,
     /// It is among what is removed.
@@ -143,35 +143,35 @@ pub(crate) struct Dir {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Look {
+pub(crate) struct DirTraits {
     pub(crate) mode: u32,
     pub(crate) mtime: Time,
 }
 
 /// A journal as found.
 #[derive(Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct JournalContents {
     pub(crate) begin: Option<(Changes, bool)>,
     pub(crate) anchors: Vec<Anchor>,
-    pub(crate) steps: Vec<Step>,
+    pub(crate) steps: Vec<JournalStep>,
     pub(crate) dirs: Vec<Dir>,
     pub(crate) ready: bool,
 }
 
 /// Reads the journal of a commit; `None` if there is none. A line that was
 /// being written when the end came is left out.
-pub(crate) fn read(dir: &Path) -> io::Result<Option<Found>> {
-    let Some(lines) = lines::<Line>(&dir.join(JOURNAL))? else {
+pub(crate) fn read(dir: &Path) -> io::Result<Option<JournalContents>> {
+    let Some(lines) = lines::<JournalLine>(&dir.join(JOURNAL))? else {
         return Ok(None);
     };
-    let mut found = Found::default();
+    let mut found = JournalContents::default();
     for line in lines {
         match line {
-            Line::Begin { changes, durable } => found.begin = Some((*changes, durable)),
-            Line::Anchor(anchor) => found.anchors.push(anchor),
-            Line::Step(step) => found.steps.push(*step),
-            Line::Dir(dir) => found.dirs.push(dir),
-            Line::Ready => found.ready = true,
+            JournalLine::Begin { changes, durable } => found.begin = Some((*changes, durable)),
+            JournalLine::Anchor(anchor) => found.anchors.push(anchor),
+            JournalLine::Step(step) => found.steps.push(*step),
+            JournalLine::Dir(dir) => found.dirs.push(dir),
+            JournalLine::Ready => found.ready = true,
         }
     }
     Ok(Some(found))
@@ -183,9 +183,9 @@ pub(crate) fn is_there(dir: &Path) -> bool {
 }
 
 /// A journal being written.
-pub(crate) struct Writer(BufWriter<File>);
+pub(crate) struct JournalWriter(BufWriter<File>);
 
-impl Writer {
+impl JournalWriter {
     pub(crate) fn create(dir: &Path) -> io::Result<Self> {
         let file = OpenOptions::new()
             .write(true)
@@ -194,7 +194,7 @@ impl Writer {
         Ok(Self(BufWriter::new(file)))
     }
 
-    pub(crate) fn write(&mut self, line: &Line) -> io::Result<()> {
+    pub(crate) fn write(&mut self, line: &JournalLine) -> io::Result<()> {
         serde_json::to_writer(&mut self.0, line)?;
         self.0.write_all(b"\n")
     }
@@ -216,14 +216,14 @@ impl Writer {
 /// One line of the progress.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Sign {
+enum ProgressEntry {
     Begun(usize),
     Back,
     Undone,
 }
 
 /// How far it is.
-pub(crate) struct Progress {
+pub(crate) struct CommitProgress {
     path: PathBuf,
     durable: bool,
     begun: HashSet<usize>,
@@ -231,7 +231,7 @@ pub(crate) struct Progress {
     undone: bool,
 }
 
-impl Progress {
+impl CommitProgress {
     pub(crate) fn read(dir: &Path, durable: bool) -> io::Result<Self> {
         let path = dir.join(PROGRESS);
         let mut found = Self {
@@ -241,11 +241,11 @@ impl Progress {
             back: false,
             undone: false,
         };
-        for sign in lines::<Sign>(&found.path)?.unwrap_or_default() {
+        for sign in lines::<ProgressEntry>(&found.path)?.unwrap_or_default() {
             match sign {
-                Sign::Begun(step) => _ = found.begun.insert(step),
-                Sign::Back => found.back = true,
-                Sign::Undone => found.undone = true,
+                ProgressEntry::Begun(step) => _ = found.begun.insert(step),
+                ProgressEntry::Back => found.back = true,
+                ProgressEntry::Undone => found.undone = true,
             }
         }
         Ok(found)
@@ -275,22 +275,22 @@ impl Progress {
     }
 
     pub(crate) fn all_undone(&self) -> io::Result<()> {
-        self.append([Sign::Undone])
+        self.append([ProgressEntry::Undone])
     }
 
     pub(crate) fn begin(&mut self, steps: &[usize]) -> io::Result<()> {
-        self.append(steps.iter().map(|step| Sign::Begun(*step)))?;
+        self.append(steps.iter().map(|step| ProgressEntry::Begun(*step)))?;
         self.begun.extend(steps);
         Ok(())
     }
 
     pub(crate) fn go_back(&mut self) -> io::Result<()> {
-        self.append([Sign::Back])?;
+        self.append([ProgressEntry::Back])?;
         self.back = true;
         Ok(())
     }
 
-    fn append(&self, signs: impl IntoIterator<Item = Sign>) -> io::Result<()> {
+    fn append(&self, signs: impl IntoIterator<Item = ProgressEntry>) -> io::Result<()> {
         // A line that was cut off must not take the next with it.
         let mut text = String::from("\n");
         for sign in signs {

@@ -12,7 +12,7 @@ pub(crate) type Place<'a> = (usize, &'a Path);
 /// The numbers of the changes, by what is done for them. One change may ask
 /// for two things: what is renamed is put here and removed there.
 #[derive(Debug, Default)]
-pub(crate) struct Plan<'a> {
+pub(crate) struct CommitPlan<'a> {
     /// Children before their directories.
     pub(crate) remove: Vec<(usize, &'a Path)>,
     pub(crate) replace: Vec<usize>,
@@ -25,19 +25,19 @@ pub(crate) struct Plan<'a> {
     /// Paths at which all but the content changes.
     pub(crate) adjusted: HashMap<Place<'a>, usize>,
     /// New directories.
-    pub(crate) made: HashMap<Place<'a>, Made>,
+    pub(crate) made: HashMap<Place<'a>, NewDirectory>,
 }
 
 /// A new directory.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Made {
+pub(crate) struct NewDirectory {
     /// The change that makes it.
     pub(crate) by: usize,
     /// The change that makes the topmost new directory that it is in.
     pub(crate) top: usize,
 }
 
-impl<'a> Plan<'a> {
+impl<'a> CommitPlan<'a> {
     pub(crate) fn of(changes: &'a Changes) -> Self {
         let mut plan = Self::default();
         let entries = &changes.entries;
@@ -89,7 +89,7 @@ impl<'a> Plan<'a> {
         {
             let top = self.top(change.root, path).unwrap_or(index);
             self.made
-                .insert((change.root, path), Made { by: index, top });
+                .insert((change.root, path), NewDirectory { by: index, top });
         }
     }
 

@@ -1,9 +1,9 @@
-//! What is never applied, whoever allowed it.
+//! Refuses changes that are never applied, even with a permit.
 
 use std::path::{Component, Path};
 
-use super::plan::Plan;
-use super::tree::Tree;
+use super::plan::CommitPlan;
+use super::tree::OpenDirs;
 use crate::changes::{Change, Changes, Kind, Refusal, Source};
 use crate::node::{Node, NodeKind};
 
@@ -14,14 +14,14 @@ const SET_GID: u32 = 0o2000;
 pub(crate) const OWN: &str = ".weighlock-";
 
 /// What is looked at.
-pub(crate) struct Case<'a> {
+pub(crate) struct CheckedChange<'a> {
     pub(crate) changes: &'a Changes,
-    pub(crate) plan: &'a Plan<'a>,
-    pub(crate) trees: &'a mut [Tree],
+    pub(crate) plan: &'a CommitPlan<'a>,
+    pub(crate) trees: &'a mut [OpenDirs],
 }
 
 /// Returns all that must not be applied.
-pub(crate) fn refused(mut case: Case<'_>) -> Vec<Refusal> {
+pub(crate) fn refused(mut case: CheckedChange<'_>) -> Vec<Refusal> {
     let changes = case.changes;
     let found = changes.entries.iter().filter_map(|change| {
         let why = objection(&mut case, change)?;
@@ -34,7 +34,7 @@ pub(crate) fn refused(mut case: Case<'_>) -> Vec<Refusal> {
     changes.refused.iter().cloned().chain(found).collect()
 }
 
-fn objection(case: &mut Case<'_>, change: &Change) -> Option<&'static str> {
+fn objection(case: &mut CheckedChange<'_>, change: &Change) -> Option<&'static str> {
     let Some(root) = case.changes.roots.get(change.root) else {
         return Some("it is in no directory of the sandbox");
     };
@@ -77,7 +77,7 @@ fn is_owner_fine(change: &Change, after: &Node, owner: (u32, u32)) -> bool {
         && (after.gid == owner.1 || before.is_some_and(|before| before.1 == after.gid))
 }
 
-fn is_set_id_fine(case: &mut Case<'_>, change: &Change, after: &Node) -> bool {
+fn is_set_id_fine(case: &mut CheckedChange<'_>, change: &Change, after: &Node) -> bool {
     let bits = after.mode & (SET_UID | SET_GID);
     if bits == 0 {
         return true;
@@ -98,7 +98,7 @@ fn keeps_content(change: &Change) -> bool {
 }
 
 /// Whether a new directory has its group from the one that it is in.
-fn inherits(case: &mut Case<'_>, change: &Change) -> bool {
+fn inherits(case: &mut CheckedChange<'_>, change: &Change) -> bool {
     let Some(parent) = change.path.path().parent() else {
         return false;
     };
@@ -112,6 +112,6 @@ fn inherits(case: &mut Case<'_>, change: &Change) -> bool {
     mode.is_some_and(|mode| mode & SET_GID != 0)
 }
 
-fn live_mode(tree: &mut Tree, path: &Path) -> Option<u32> {
+fn live_mode(tree: &mut OpenDirs, path: &Path) -> Option<u32> {
     Some(tree.handle(path).ok()??.node().ok()?.mode)
 }

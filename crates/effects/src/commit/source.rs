@@ -6,16 +6,16 @@ use std::path::{Path, PathBuf};
 
 use super::attributes::Attributes;
 use super::handle::{Handle, Traits};
-use super::images::Index;
-use super::tree::Tree;
+use super::images::ImageIndex;
+use super::tree::OpenDirs;
 use crate::changes::{Change, Source};
 use crate::node::{Node, NodeKind, Time};
 
 pub(crate) enum Origin {
-    Layer(Tree),
+    Layer(OpenDirs),
     Images {
-        dir: Tree,
-        index: Index,
+        dir: OpenDirs,
+        index: ImageIndex,
         times: HashMap<(usize, PathBuf), Time>,
     },
 }
@@ -23,12 +23,12 @@ pub(crate) enum Origin {
 impl Origin {
     pub(crate) fn open(source: &Source) -> io::Result<Self> {
         match source {
-            Source::Upper(path) => Ok(Self::Layer(Tree::open(&path.canonicalize()?)?)),
+            Source::Upper(path) => Ok(Self::Layer(OpenDirs::open(&path.canonicalize()?)?)),
             Source::Live(_) => Err(io::ErrorKind::Unsupported.into()),
             Source::Images(path) => {
-                let index = Index::load(path)?;
+                let index = ImageIndex::load(path)?;
                 Ok(Self::Images {
-                    dir: Tree::open(&path.canonicalize()?)?,
+                    dir: OpenDirs::open(&path.canonicalize()?)?,
                     times: index.dir_times(),
                     index,
                 })
@@ -36,7 +36,7 @@ impl Origin {
         }
     }
 
-    /// Takes hold of what has the new content. A directory among images has
+    /// Opens the file that has the new content. A directory among images has
     /// none.
     pub(crate) fn handle(&mut self, change: &Change, after: &Node) -> io::Result<Option<Handle>> {
         match self {

@@ -15,10 +15,10 @@ use super::check::unchanged;
 use super::error::{CommitError, cannot};
 use super::handle::{Handle, Traits};
 use super::images::{Images, id};
-use super::journal::{Deed, Dir, Line, Mark, Step, Writer};
-use super::plan::Plan;
+use super::journal::{Dir, ExpectedFile, JournalLine, JournalStep, JournalWriter, StepAction};
+use super::plan::CommitPlan;
 use super::source::Origin;
-use super::tree::Tree;
+use super::tree::OpenDirs;
 use super::work::Work;
 use crate::changes::Change;
 use crate::node::{Node, NodeKind};
@@ -26,8 +26,8 @@ use crate::node::{Node, NodeKind};
 pub(crate) struct Stager<'a> {
     pub(crate) work: &'a mut Work,
     pub(crate) changes: &'a crate::changes::Changes,
-    pub(crate) plan: &'a Plan<'a>,
-    pub(crate) journal: Writer,
+    pub(crate) plan: &'a CommitPlan<'a>,
+    pub(crate) journal: JournalWriter,
     pub(crate) images: Images,
     pub(crate) origins: Vec<Origin>,
     /// See [`Place`](super::Place).
@@ -37,7 +37,7 @@ pub(crate) struct Stager<'a> {
     /// New directories that get their rights when they are in place.
     pub(crate) late: Vec<Dir>,
     /// The anchors' directories, opened.
-    pub(crate) stages: Vec<Tree>,
+    pub(crate) stages: Vec<OpenDirs>,
     /// Which directories can be anchors, by root and path, and their devices.
     pub(crate) usable: HashMap<(usize, PathBuf), (u64, Option<usize>)>,
     /// Files of the source with more names than one that had to be copied, by
@@ -79,7 +79,7 @@ impl Stager<'_> {
             if !dir.removed {
                 self.images.keep_time(dir.root, &dir.path, dir.before.mtime);
             }
-            self.write(&Line::Dir(dir.clone()))?;
+            self.write(&JournalLine::Dir(dir.clone()))?;
         }
         self.work.dirs = dirs;
         self.images.finish().map_err(cannot("write", &place))?;
@@ -90,7 +90,7 @@ impl Stager<'_> {
             // From here on, nothing may want more room than there is.
             self.work.progress.reserve(self.work.steps.len())?;
             applied::reserve(&place, self.journal.bytes()?)?;
-            self.journal.write(&Line::Ready)?;
+            self.journal.write(&JournalLine::Ready)?;
             self.journal.flush(durable)
         };
         done().map_err(cannot("write the journal in", &place))
@@ -105,16 +105,16 @@ impl Stager<'_> {
         let deed = if was.kind == NodeKind::Directory {
             self.note_dir(change.root, path, true)?;
             let attributes = live.0.attributes().map_err(cannot("look at", path))?;
-            Deed::RemoveDir {
+            StepAction::RemoveDir {
                 was: id(&was),
                 traits: Traits::of(&was, attributes),
             }
         } else {
-            Deed::Remove {
-                was: Mark::of(&was),
+            StepAction::Remove {
+                was: ExpectedFile::of(&was),
             }
         };
-        self.add(Step {
+        self.add(JournalStep {
             root: change.root,
             path: path.into(),
             anchor,
@@ -124,7 +124,7 @@ impl Stager<'_> {
 
     /// Stages what takes the place of something else. What is to be written
     /// into a file comes back, since that is done later.
-    fn replace(&mut self, index: usize) -> Done<Option<Step>> {
+    fn replace(&mut self, index: usize) -> Done<Option<JournalStep>> {
         let change = &self.changes.entries[index];
         let path = change.path.path();
         let live = self.live(change, path)?;
@@ -136,11 +136,11 @@ impl Stager<'_> {
         self.note_parent(change.root, path)?;
         let was = self.keep(index, path, &live)?;
         let is = self.make_for(index, anchor, self.work.steps.len())?;
-        let deed = Deed::Replace {
+        let deed = StepAction::Replace {
             is,
-            was: Mark::of(&was),
+            was: ExpectedFile::of(&was),
         };
-        self.add(Step {
+        self.add(JournalStep {
             root: change.root,
             path: change.path.clone(),
             anchor,
@@ -157,7 +157,7 @@ impl Stager<'_> {
             && self.origins[change.root].is_in_place(change)?)
     }
 
-    fn rewrite(&mut self, index: usize, (live, was): (Handle, Node)) -> Done<Option<Step>> {
+    fn rewrite(&mut self, index: usize, (live, was): (Handle, Node)) -> Done<Option<JournalStep>> {
         let change = &self.changes.entries[index];
         let (path, failed) = (change.path.path(), || cannot("keep", change.path.path()));
         let image = index as u64;
@@ -172,12 +172,12 @@ impl Stager<'_> {
         // that no step has.
         let name = format!("w{index}");
         self.make_at(index, anchor, Path::new(&name))?;
-        Ok(Some(Step {
+        Ok(Some(JournalStep {
             root: change.root,
             path: change.path.clone(),
             anchor,
-            deed: Deed::Rewrite {
-                was: Mark::of(&was),
+            deed: StepAction::Rewrite {
+                was: ExpectedFile::of(&was),
                 image,
                 from,
                 to,
@@ -192,11 +192,11 @@ impl Stager<'_> {
         self.note_parent(change.root, path)?;
         let step = self.work.steps.len();
         let is = self.make_for(index, anchor, step)?;
-        self.add(Step {
+        self.add(JournalStep {
             root: change.root,
             path: change.path.clone(),
             anchor,
-            deed: Deed::Put { is },
+            deed: StepAction::Put { is },
         })?;
         Ok((step, anchor))
     }
@@ -218,12 +218,12 @@ impl Stager<'_> {
         if was.kind == NodeKind::Link {
             to.mode = from.mode;
         }
-        self.add(Step {
+        self.add(JournalStep {
             root: change.root,
             path: change.path.clone(),
             anchor: 0,
-            deed: Deed::Adjust {
-                was: Mark::of(&was),
+            deed: StepAction::Adjust {
+                was: ExpectedFile::of(&was),
                 dir: was.kind == NodeKind::Directory,
                 from,
                 to,
@@ -231,22 +231,24 @@ impl Stager<'_> {
         })
     }
 
-    /// Takes hold of what the change was made on, and returns it as it is.
+    /// Opens the live file that the change was made on, and returns its node.
     fn live(&mut self, change: &Change, path: &Path) -> Done<(Handle, Node)> {
         let tree = &mut self.work.trees[change.root];
         let found = unchanged(tree, path, change).map_err(cannot("look at", path))?;
         found.map_err(|why| CommitError::conflict(change.root, path, why))
     }
 
-    /// Keeps an image of what was found, and returns the node as it is with
-    /// that: one more name changes `ctime`. What was written to meanwhile is
-    /// not what the change was made on.
+    /// Keeps an image of the live file, and returns its node after that: one
+    /// more name changes `ctime`. A file that was written to meanwhile is a
+    /// conflict.
     fn keep(&mut self, index: usize, path: &Path, live: &(Handle, Node)) -> Done<Node> {
         let (handle, before) = live;
         let kept = self.images.keep(index as u64, handle);
         let now = kept.and_then(|()| handle.node());
         let now = now.map_err(cannot("keep", path))?;
-        if before.kind == NodeKind::File && !Mark::of(before).has_content_of(&Mark::of(&now)) {
+        if before.kind == NodeKind::File
+            && !ExpectedFile::of(before).has_content_of(&ExpectedFile::of(&now))
+        {
             let root = self.changes.entries[index].root;
             return Err(CommitError::conflict(root, path, "it changed meanwhile"));
         }

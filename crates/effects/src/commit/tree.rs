@@ -32,7 +32,7 @@ const DIRECTORY: OFlags = OFlags::PATH
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
 
-pub(crate) struct Tree {
+pub(crate) struct OpenDirs {
     root: Rc<OwnedFd>,
     /// The directory that was asked for last: changes come sorted.
     last: PathBuf,
@@ -47,7 +47,7 @@ pub(crate) struct Spot {
     pub(crate) name: OsString,
 }
 
-impl Tree {
+impl OpenDirs {
     /// Opens a directory, to which no link may lead.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
@@ -106,7 +106,7 @@ impl Tree {
         Ok(dir)
     }
 
-    /// Takes hold of what is at a path.
+    /// Opens the file at a path.
     pub(crate) fn handle(&mut self, path: &Path) -> io::Result<Option<Handle>> {
         self.spot(path)?.handle()
     }
@@ -129,7 +129,7 @@ impl Spot {
         Handle::open(&self.dir, &self.name)
     }
 
-    /// Takes hold of what is surely there.
+    /// Opens the file here; that it is missing is an error.
     pub(crate) fn hold(&self) -> io::Result<Handle> {
         self.handle()?.ok_or_else(|| io::ErrorKind::NotFound.into())
     }

@@ -11,8 +11,8 @@ use rustix::io::Errno;
 
 use super::error::{CommitError, cannot};
 use super::handle::Handle;
-use super::journal::{self, Anchor, Dir, Found, Look, Progress, Step};
-use super::tree::{Spot, Tree, names};
+use super::journal::{self, Anchor, CommitProgress, Dir, DirTraits, JournalContents, JournalStep};
+use super::tree::{OpenDirs, Spot, names};
 use crate::changes::Changes;
 use crate::node::NodeKind;
 
@@ -21,18 +21,21 @@ pub(crate) struct Work {
     pub(crate) place: PathBuf,
     pub(crate) durable: bool,
     pub(crate) changes: Changes,
-    pub(crate) trees: Vec<Tree>,
+    pub(crate) trees: Vec<OpenDirs>,
     pub(crate) anchors: Vec<Anchor>,
     /// The anchor's directory that was asked for last: nearly all have the same.
     pub(crate) staged: Option<(usize, Rc<OwnedFd>)>,
-    pub(crate) steps: Vec<Step>,
+    pub(crate) steps: Vec<JournalStep>,
     /// Directories before what is in them.
     pub(crate) dirs: Vec<Dir>,
-    pub(crate) progress: Progress,
+    pub(crate) progress: CommitProgress,
 }
 
 impl Work {
-    pub(crate) fn resume(place: &Path, found: Found) -> Result<Option<Self>, CommitError> {
+    pub(crate) fn resume(
+        place: &Path,
+        found: JournalContents,
+    ) -> Result<Option<Self>, CommitError> {
         let Some((changes, durable)) = found.begin else {
             return Ok(None);
         };
@@ -45,7 +48,7 @@ impl Work {
             staged: None,
             steps: found.steps,
             dirs: found.dirs,
-            progress: Progress::read(place, durable).map_err(cannot("read", place))?,
+            progress: CommitProgress::read(place, durable).map_err(cannot("read", place))?,
         }))
     }
 
@@ -59,7 +62,7 @@ impl Work {
         let Anchor {
             root, path, name, ..
         } = &self.anchors[anchor];
-        let mut tree = Tree::at(self.trees[*root].dir(path.path())?);
+        let mut tree = OpenDirs::at(self.trees[*root].dir(path.path())?);
         let dir = tree.dir(Path::new(name))?;
         self.staged = Some((anchor, Rc::clone(&dir)));
         Ok(dir)
@@ -78,12 +81,12 @@ impl Work {
     }
 
     pub(crate) fn live_spot(&mut self, step: usize) -> io::Result<Spot> {
-        let Step { root, path, .. } = &self.steps[step];
+        let JournalStep { root, path, .. } = &self.steps[step];
         self.trees[*root].spot(path.path())
     }
 
     pub(crate) fn forget_paths(&mut self) {
-        self.trees.iter_mut().for_each(Tree::forget);
+        self.trees.iter_mut().for_each(OpenDirs::forget);
         self.staged = None;
     }
 
@@ -101,10 +104,10 @@ impl Work {
     }
 
     /// Makes the directories look as they should after all, or before all.
-    pub(crate) fn settle_dirs(&mut self, end: End) -> io::Result<()> {
+    pub(crate) fn settle_dirs(&mut self, end: DirSide) -> io::Result<()> {
         for dir in self.dirs.iter().rev() {
             // What stands in for a directory that was removed has its own.
-            if dir.removed && end == End::After {
+            if dir.removed && end == DirSide::After {
                 continue;
             }
             let found = gone_ok(self.trees[dir.root].handle(dir.path.path()))?;
@@ -122,7 +125,7 @@ impl Work {
 
     /// Removes all that is not at its place, and makes the directories that
     /// held it look as they should.
-    pub(crate) fn clear_stages(&mut self, end: End) -> io::Result<()> {
+    pub(crate) fn clear_stages(&mut self, end: DirSide) -> io::Result<()> {
         self.forget_paths();
         for anchor in self.anchors.clone() {
             let (root, path) = (anchor.root, anchor.path.path());
@@ -131,8 +134,8 @@ impl Work {
             };
             remove_stage(&dir, OsStr::new(&anchor.name))?;
             let mtime = match end {
-                End::Before => Some(anchor.mtime),
-                End::After => self.noted(root, path).map(|dir| dir.after.mtime),
+                DirSide::Before => Some(anchor.mtime),
+                DirSide::After => self.noted(root, path).map(|dir| dir.after.mtime),
             };
             if let Some(mtime) = mtime
                 && let Some(handle) = Handle::open(&dir, OsStr::new("."))?
@@ -169,13 +172,13 @@ impl Work {
 
 /// What directories should look like.
 #[derive(Clone, Copy, PartialEq)]
-pub(crate) enum End {
+pub(crate) enum DirSide {
     Before,
     After,
 }
 
-impl End {
-    fn of(self, dir: &Dir) -> Look {
+impl DirSide {
+    fn of(self, dir: &Dir) -> DirTraits {
         match self {
             Self::Before => dir.before,
             Self::After => dir.after,
@@ -188,11 +191,11 @@ pub(crate) fn new_name(step: usize) -> String {
 }
 
 /// Opens the roots, each of which must be what it was.
-pub(crate) fn open_roots(changes: &Changes) -> Result<Vec<Tree>, CommitError> {
+pub(crate) fn open_roots(changes: &Changes) -> Result<Vec<OpenDirs>, CommitError> {
     let mut trees = Vec::new();
     for (index, root) in changes.roots.iter().enumerate() {
         let other = || CommitError::conflict(index, Path::new(""), "it is another directory now");
-        let tree = Tree::open(&root.live).map_err(|_| other())?;
+        let tree = OpenDirs::open(&root.live).map_err(|_| other())?;
         if tree.id().map_err(cannot("look at", &root.live))? != root.is {
             return Err(other());
         }
@@ -242,7 +245,7 @@ fn is_that(dir: &Dir, handle: &Handle) -> io::Result<bool> {
 /// made flat on the way, since neither the stack nor the number of open files
 /// has room for thousands of levels.
 fn remove_stage(dir: &Rc<OwnedFd>, name: &OsStr) -> io::Result<()> {
-    let Some(stage) = gone_ok(Tree::at(Rc::clone(dir)).dir(Path::new(name)).map(Some))? else {
+    let Some(stage) = gone_ok(OpenDirs::at(Rc::clone(dir)).dir(Path::new(name)).map(Some))? else {
         return Ok(());
     };
     let mut moved = 0;
@@ -265,7 +268,7 @@ fn remove_stage(dir: &Rc<OwnedFd>, name: &OsStr) -> io::Result<()> {
 fn flatten(stage: &Rc<OwnedFd>, name: &OsStr, moved: &mut usize) -> io::Result<()> {
     let inner = Spot::new(stage, name);
     inner.hold()?.set_mode(0o700)?;
-    let dir = Tree::at(Rc::clone(stage)).dir(Path::new(name))?;
+    let dir = OpenDirs::at(Rc::clone(stage)).dir(Path::new(name))?;
     for child in names(&dir)? {
         match unlinkat(&dir, &child, AtFlags::empty()) {
             Err(Errno::ISDIR) => {

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use crate::changes::Root;
 use crate::error::Error;
-use crate::look::{Content, Seen, look};
+use crate::look::{ContentMode, SeenFile, look};
 use crate::node::NodeKind;
 use crate::open::{names, open_below, open_root};
 
@@ -17,8 +17,8 @@ use crate::open::{names, open_below, open_root};
 pub(super) struct Trees(Vec<OwnedFd>);
 
 /// What stood at a path.
-pub(super) struct Before {
-    pub(super) seen: Seen,
+pub(super) struct PathBefore {
+    pub(super) seen: SeenFile,
     /// The tree that it is in; of a directory, the newest.
     pub(super) tree: usize,
     /// All trees that add to it, if it is a directory.
@@ -62,12 +62,12 @@ impl Trees {
 }
 
 /// Returns what stood at a name in a directory, given as it is in each tree.
-pub(super) fn find(dirs: &[(usize, OwnedFd)], name: &OsStr) -> io::Result<Option<Before>> {
-    let mut found: Option<Before> = None;
+pub(super) fn find(dirs: &[(usize, OwnedFd)], name: &OsStr) -> io::Result<Option<PathBefore>> {
+    let mut found: Option<PathBefore> = None;
     for (tree, dir) in dirs {
         let content = match found {
-            Some(_) => Content::Left,
-            None => Content::Hashed,
+            Some(_) => ContentMode::Left,
+            None => ContentMode::Hashed,
         };
         let Some(seen) = look(dir, name, content)? else {
             continue;
@@ -84,7 +84,7 @@ pub(super) fn find(dirs: &[(usize, OwnedFd)], name: &OsStr) -> io::Result<Option
             }
             Some(_) => {}
             None => {
-                found = Some(Before {
+                found = Some(PathBefore {
                     dirs: is_dir.then_some(*tree).into_iter().collect(),
                     seen,
                     tree: *tree,

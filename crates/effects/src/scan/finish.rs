@@ -1,14 +1,14 @@
-//! Makes a sorted list of what was found, once all of it is known.
+//! Sorts the changes, once all of them are known.
 
 use std::io;
 use std::path::Path;
 
-use super::Scan;
+use super::RootScan;
 use crate::changes::{Change, Kind, Refusal};
 use crate::node::{Node, NodeKind};
 use crate::rename;
 
-impl Scan<'_> {
+impl RootScan<'_> {
     /// Returns all entries and refusals.
     pub(super) fn finish(mut self) -> (Vec<Change>, Vec<Refusal>) {
         sort(&mut self.entries);
@@ -41,9 +41,9 @@ impl Scan<'_> {
         }
     }
 
-    /// Says of what was copied up from something that has gone meanwhile that
-    /// it was overtaken. A run that moves a copied file leaves the same
-    /// picture, and a deleted file elsewhere.
+    /// Marks files that were copied up from something that has gone meanwhile
+    /// as overtaken. A run that moves a copied file leaves the same picture,
+    /// and a deleted file elsewhere.
     fn flag_orphans(&self, entries: &mut [Change]) {
         let is_gone_file = |change: &Change| {
             let was_file = |node: &Node| node.kind == NodeKind::File;

@@ -24,10 +24,10 @@ use weighlock_confine::FileId;
 use crate::changes::{Change, Changes, Kind, Refusal, Root, Source};
 use crate::commit::OWN;
 use crate::error::Error;
-use crate::look::{Content, Seen, ctime, look, mtime};
+use crate::look::{ContentMode, SeenFile, ctime, look, mtime};
 use crate::node::{NodeKind, Time};
 use crate::open::{is_forbidden, names, open_below, open_root};
-use before::{Before, Trees};
+use before::{PathBefore, Trees};
 use refuse::Parent;
 pub(crate) use same::is_same;
 
@@ -49,7 +49,7 @@ impl Changes {
             let Source::Upper(upper) = &root.source else {
                 continue;
             };
-            let (entries, refused) = Scan::open(index, root, upper, since)?.run()?;
+            let (entries, refused) = RootScan::open(index, root, upper, since)?.run()?;
             changes.entries.extend(entries);
             changes.refused.extend(refused);
         }
@@ -59,13 +59,13 @@ impl Changes {
 }
 
 /// One root while it is read.
-struct Scan<'a> {
+struct RootScan<'a> {
     index: usize,
     root: &'a Root,
     since: Time,
     upper: OwnedFd,
     trees: Trees,
-    todo: Vec<Task>,
+    todo: Vec<ScanTask>,
     entries: Vec<Change>,
     /// Directories of which only the time differs, until it is known whether
     /// that comes from a change in them.
@@ -78,7 +78,7 @@ struct Scan<'a> {
 }
 
 /// A directory to be read.
-struct Task {
+struct ScanTask {
     path: PathBuf,
     /// Which of the trees below have it.
     trees: Vec<usize>,
@@ -92,7 +92,7 @@ struct Upper {
 }
 
 /// A directory of the layer, and what is below it.
-struct Place<'a> {
+struct LayerDir<'a> {
     path: &'a Path,
     upper: OwnedFd,
     below: Vec<(usize, OwnedFd)>,
@@ -101,7 +101,7 @@ struct Place<'a> {
     stirred: bool,
 }
 
-impl<'a> Scan<'a> {
+impl<'a> RootScan<'a> {
     fn open(index: usize, root: &'a Root, upper: &Path, since: Time) -> Result<Self, Error> {
         let trees = Trees::open(root)?;
         let stat = fstat(trees.live()).map_err(Error::read(&root.live))?;
@@ -128,7 +128,7 @@ impl<'a> Scan<'a> {
 
     fn run(mut self) -> Result<(Vec<Change>, Vec<Refusal>), Error> {
         let root = self.root;
-        let top = look(&self.upper, OsStr::new("."), Content::Left);
+        let top = look(&self.upper, OsStr::new("."), ContentMode::Left);
         let top = top.map_err(Error::read(&root.live))?;
         if let Some(top) = top {
             let trees = (0..self.trees.count()).collect();
@@ -141,7 +141,7 @@ impl<'a> Scan<'a> {
         Ok(self.finish())
     }
 
-    fn visit(&mut self, task: &Task) -> io::Result<()> {
+    fn visit(&mut self, task: &ScanTask) -> io::Result<()> {
         let done = match &task.upper {
             Some(upper) => self.compare_all(task, upper),
             None => self.delete_all(task),
@@ -155,13 +155,13 @@ impl<'a> Scan<'a> {
         }
     }
 
-    fn compare_all(&mut self, task: &Task, upper: &Upper) -> io::Result<()> {
+    fn compare_all(&mut self, task: &ScanTask, upper: &Upper) -> io::Result<()> {
         let Some(dir) = open_below(&self.upper, &task.path)? else {
             return Err(io::ErrorKind::NotFound.into());
         };
         let here = names(&dir)?;
         let below = self.trees.dirs(&task.trees, &task.path)?;
-        let place = Place {
+        let place = LayerDir {
             path: &task.path,
             upper: dir,
             stirred: self.is_stirred(&below)?,
@@ -177,7 +177,7 @@ impl<'a> Scan<'a> {
         Ok(())
     }
 
-    fn delete_others(&mut self, place: &Place, here: &[OsString]) -> io::Result<()> {
+    fn delete_others(&mut self, place: &LayerDir, here: &[OsString]) -> io::Result<()> {
         let here: HashSet<&OsString> = here.iter().collect();
         for name in before::names_in(&place.below)? {
             if !here.contains(&name)
@@ -189,7 +189,7 @@ impl<'a> Scan<'a> {
         Ok(())
     }
 
-    fn delete_all(&mut self, task: &Task) -> io::Result<()> {
+    fn delete_all(&mut self, task: &ScanTask) -> io::Result<()> {
         let below = self.trees.dirs(&task.trees, &task.path)?;
         for name in before::names_in(&below)? {
             if let Some(before) = before::find(&below, &name)? {
@@ -199,12 +199,12 @@ impl<'a> Scan<'a> {
         Ok(())
     }
 
-    fn compare(&mut self, place: &Place, name: &OsStr) -> io::Result<()> {
+    fn compare(&mut self, place: &LayerDir, name: &OsStr) -> io::Result<()> {
         let path = place.path.join(name);
         if self.is_too_deep(&path) {
             return Ok(());
         }
-        let Some(after) = look(&place.upper, name, Content::Hashed)? else {
+        let Some(after) = look(&place.upper, name, ContentMode::Hashed)? else {
             return Ok(());
         };
         if name.as_encoded_bytes().starts_with(OWN.as_bytes()) {
@@ -231,10 +231,10 @@ impl<'a> Scan<'a> {
     /// Notes something that stands where something else stood.
     fn replace(
         &mut self,
-        place: &Place,
+        place: &LayerDir,
         path: PathBuf,
-        before: Before,
-        after: Seen,
+        before: PathBefore,
+        after: SeenFile,
     ) -> io::Result<()> {
         let was_dir = before.seen.node.kind == NodeKind::Directory;
         let is_dir = after.node.kind == NodeKind::Directory;
@@ -249,7 +249,7 @@ impl<'a> Scan<'a> {
         Ok(())
     }
 
-    fn merge(&mut self, place: &Place, path: PathBuf, before: Before, after: Seen) {
+    fn merge(&mut self, place: &LayerDir, path: PathBuf, before: PathBefore, after: SeenFile) {
         if self.is_swapped(place, &path, &before, &after) {
             self.swapped.push(path.clone());
         }
@@ -266,10 +266,10 @@ impl<'a> Scan<'a> {
 
     fn alter(
         &mut self,
-        place: &Place,
+        place: &LayerDir,
         path: PathBuf,
-        before: Before,
-        after: Seen,
+        before: PathBefore,
+        after: SeenFile,
     ) -> io::Result<()> {
         if before.seen.node.kind == NodeKind::Special {
             self.refuse(&path, &refuse::lost(&before.seen));
@@ -294,7 +294,7 @@ impl<'a> Scan<'a> {
         Ok(())
     }
 
-    fn create(&mut self, place: &Place, path: PathBuf, after: Seen) {
+    fn create(&mut self, place: &LayerDir, path: PathBuf, after: SeenFile) {
         let kind = match after.node.kind {
             NodeKind::Link => Kind::Link,
             _ => Kind::Created,
@@ -308,7 +308,7 @@ impl<'a> Scan<'a> {
         self.note(place, path, kind, None, after);
     }
 
-    fn delete(&mut self, path: PathBuf, before: Before) {
+    fn delete(&mut self, path: PathBuf, before: PathBefore) {
         if self.is_too_deep(&path) {
             return;
         }
@@ -321,7 +321,7 @@ impl<'a> Scan<'a> {
             return;
         }
         if before.seen.node.kind == NodeKind::Directory {
-            self.todo.push(Task {
+            self.todo.push(ScanTask {
                 path: path.clone(),
                 trees: before.dirs.clone(),
                 upper: None,
@@ -331,8 +331,8 @@ impl<'a> Scan<'a> {
         self.entries.push(change);
     }
 
-    fn descend(&mut self, path: PathBuf, trees: Vec<usize>, after: &Seen) {
-        self.todo.push(Task {
+    fn descend(&mut self, path: PathBuf, trees: Vec<usize>, after: &SeenFile) {
+        self.todo.push(ScanTask {
             path,
             trees,
             upper: Some(Upper {
@@ -345,7 +345,13 @@ impl<'a> Scan<'a> {
     /// Whether the live directory is not the one that was copied up. What is
     /// in it tells nothing: it is as old as it was elsewhere. No run can move a
     /// directory that was there before it.
-    fn is_swapped(&self, place: &Place, path: &Path, before: &Before, after: &Seen) -> bool {
+    fn is_swapped(
+        &self,
+        place: &LayerDir,
+        path: &Path,
+        before: &PathBefore,
+        after: &SeenFile,
+    ) -> bool {
         let mut below = place.below.iter();
         let Some((_, dir)) = below.find(|(tree, _)| *tree == before.tree) else {
             return false;

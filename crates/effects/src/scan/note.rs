@@ -2,21 +2,21 @@
 
 use std::path::{Path, PathBuf};
 
-use super::before::Before;
-use super::{Place, Scan, refuse};
+use super::before::PathBefore;
+use super::{LayerDir, RootScan, refuse};
 use crate::changes::{Change, Kind, Refusal};
-use crate::look::Seen;
+use crate::look::SeenFile;
 use crate::node::{Node, NodeKind};
 
-impl Scan<'_> {
+impl RootScan<'_> {
     /// Notes an entry, and why it cannot be applied if so.
     pub(super) fn note(
         &mut self,
-        place: &Place,
+        place: &LayerDir,
         path: PathBuf,
         kind: Kind,
-        before: Option<Before>,
-        after: Seen,
+        before: Option<PathBefore>,
+        after: SeenFile,
     ) {
         let was = before.as_ref().map(|before| &before.seen);
         if let Some(why) = refuse::reason(&after, was, place.parent, self.root.owner) {
@@ -32,8 +32,8 @@ impl Scan<'_> {
         &self,
         path: PathBuf,
         kind: Kind,
-        before: Option<Before>,
-        after: Option<Seen>,
+        before: Option<PathBefore>,
+        after: Option<SeenFile>,
     ) -> Change {
         let tree = before.as_ref().map(|before| before.tree);
         let built_on = tree.filter(|tree| !self.trees.is_live(*tree));

@@ -3,7 +3,7 @@
 use rustix::fs::FileType;
 use weighlock_confine::Identity;
 
-use crate::look::Seen;
+use crate::look::SeenFile;
 use crate::node::{Node, NodeKind};
 
 /// Bytes of a path that the kernel takes, without the NUL at its end.
@@ -29,8 +29,8 @@ impl Parent {
 
 /// Returns why something may not be applied.
 pub(super) fn reason(
-    after: &Seen,
-    before: Option<&Seen>,
+    after: &SeenFile,
+    before: Option<&SeenFile>,
     parent: Parent,
     owner: Identity,
 ) -> Option<String> {
@@ -62,12 +62,13 @@ pub(super) fn reason(
 }
 
 /// Returns why something that stood there may not go.
-pub(super) fn lost(before: &Seen) -> String {
+pub(super) fn lost(before: &SeenFile) -> String {
     let what = special(before.file_type);
     format!("was {what}, which could not be brought back")
 }
 
-/// On a directory the group's bit is only about the group of what is in it.
+/// Returns whether a node gains a setuid or setgid bit. On a directory, setgid
+/// only sets the group of new files in it.
 fn raises(node: &Node, was: Option<&Node>, parent: Parent) -> bool {
     if node.kind != NodeKind::Directory {
         return node.mode & (SETUID | SETGID) != 0;

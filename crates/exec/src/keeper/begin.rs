@@ -5,12 +5,12 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use weighlock_confine::{Error as WallsError, Note, Program, Rung, Spare, Tree};
+use weighlock_confine::{Error as WallsError, Note, ProgramSpec, Rung, Spare, Tree};
 
-use super::line::Line;
+use super::line::ServerLink;
 use super::pipes::{self, Pipes};
 use super::pipestatus;
-use crate::protocol::{self, Order, Report};
+use crate::protocol::{self, KeeperOrder, KeeperReport};
 use crate::spec::{Spec, Stdin};
 use crate::status::{Keeper, Status, StatusFile};
 
@@ -28,12 +28,12 @@ pub(super) struct Begun {
     pub(super) spec: Spec,
     pub(super) status: Status,
     pub(super) file: StatusFile,
-    pub(super) line: Line,
+    pub(super) line: ServerLink,
 }
 
-/// Takes the first order, builds walls, and starts what it names once it may;
-/// a byte at its place says that it waits no more. When that fails, the server
-/// is told so, and nothing ran.
+/// Takes the first order, builds walls, and starts the command once it may. A
+/// byte on `place` says that this keeper waits no longer. When the start fails,
+/// the keeper reports it to the server, and nothing ran.
 pub(super) fn begin(
     line: UnixStream,
     spare: Result<Spare, WallsError>,
@@ -47,7 +47,7 @@ pub(super) fn begin(
         // Whatever it is, the server hears of it when it has said so.
         let _ = orders.go();
     }
-    let mut line = Line::new(orders.line)?;
+    let mut line = ServerLink::new(orders.line)?;
     match begun {
         Ok((tree, pipes, spec, status, file)) => Ok(Begun {
             tree,
@@ -59,9 +59,11 @@ pub(super) fn begin(
         }),
         Err(error) => {
             line.say(&match &error {
-                Error::Walls(error) => Report::NoWalls(error.to_string()),
-                Error::Io(error) if error.kind() == io::ErrorKind::StorageFull => Report::Full,
-                Error::Io(error) => Report::Refused(error.to_string()),
+                Error::Walls(error) => KeeperReport::NoWalls(error.to_string()),
+                Error::Io(error) if error.kind() == io::ErrorKind::StorageFull => {
+                    KeeperReport::Full
+                }
+                Error::Io(error) => KeeperReport::Refused(error.to_string()),
             });
             line.finish();
             Err(io::Error::other("nothing was started"))
@@ -90,7 +92,7 @@ impl Orders {
     /// Returns the spec, and the command with the words it will find.
     fn first(&mut self) -> io::Result<(Spec, Vec<String>)> {
         match self.next()? {
-            Order::Start {
+            KeeperOrder::Start {
                 version,
                 spec,
                 command,
@@ -106,7 +108,7 @@ impl Orders {
     /// Waits until the command may start.
     fn go(&mut self) -> io::Result<()> {
         if !self.gone {
-            self.gone = matches!(self.next()?, Order::Go);
+            self.gone = matches!(self.next()?, KeeperOrder::Go);
         }
         match self.gone {
             true => Ok(()),
@@ -114,7 +116,7 @@ impl Orders {
         }
     }
 
-    fn next(&mut self) -> io::Result<Order> {
+    fn next(&mut self) -> io::Result<KeeperOrder> {
         let mut piece = [0; 4 * 1024];
         loop {
             if let Some(order) = protocol::take(&mut self.buffer)? {
@@ -186,7 +188,7 @@ fn start(
         });
     }
     let shell = [spec.shell.path().into(), "-c".into()];
-    let program = Program {
+    let program = ProgramSpec {
         argv: shell.into_iter().chain(words).collect(),
         env: spec.env.clone(),
         note,

@@ -11,14 +11,14 @@ use rustix::process::{Signal, setsid};
 use weighlock_confine::{Error, Exit, Notice, Spare, Tree, Usage, exit};
 
 use super::begin::{Begun, begin};
-use super::line::Line;
+use super::line::ServerLink;
 use super::mask::{Mask, hide};
 use super::output_file::OutputFile;
 use super::pipes::Pipes;
 use super::pipestatus;
 use crate::diary;
-use crate::log::{Stream, Writer};
-use crate::protocol::{self, Report};
+use crate::log::{LogWriter, Stream};
+use crate::protocol::{self, KeeperReport};
 use crate::spec::Spec;
 use crate::status::{Cause, End, Fate, Keeper, Leftover, Status, StatusFile};
 
@@ -46,7 +46,7 @@ const DRAIN: Duration = Duration::from_millis(250);
 /// How often the server hears of new output at the most.
 const MENTION_EVERY: Duration = Duration::from_millis(1);
 
-/// The role of what the kernel tells about limits, in [`Kept::wait`].
+/// The poll token of the kernel's limit events, in [`RunningJob::wait`].
 const LIMITS: usize = usize::MAX;
 
 /// A run that takes longer than most does not keep others from being made ready.
@@ -76,7 +76,7 @@ pub(super) fn keep(
     }
     let code = match begin(line, spare, this, &place) {
         Ok(begun) => {
-            let mut kept = Kept::new(begun, place);
+            let mut kept = RunningJob::new(begun, place);
             kept.tell_status();
             kept.watch();
             kept.finish();
@@ -88,7 +88,7 @@ pub(super) fn keep(
 }
 
 /// A run in progress.
-struct Kept {
+struct RunningJob {
     tree: Tree,
     /// Given up when another keeper may be made.
     place: Option<OwnedFd>,
@@ -96,9 +96,9 @@ struct Kept {
     spec: Spec,
     status: Status,
     file: StatusFile,
-    line: Line,
-    log: Writer,
-    diary: diary::Writer,
+    line: ServerLink,
+    log: LogWriter,
+    diary: diary::DiaryWriter,
     /// What is not shown of each output.
     masks: [Mask; 2],
     /// What its output is also written to.
@@ -134,14 +134,14 @@ enum Phase {
     Killed,
 }
 
-impl Kept {
+impl RunningJob {
     fn new(begun: Begun, place: OwnedFd) -> Self {
         let now = Instant::now();
         Self {
-            log: Writer::new(&begun.spec.dir, begun.spec.limits.output_bytes),
+            log: LogWriter::new(&begun.spec.dir, begun.spec.limits.output_bytes),
             masks: [(); 2].map(|()| Mask::new(&begun.spec.hidden)),
             output_file: OutputFile::open(&begun.spec),
-            diary: diary::Writer::default(),
+            diary: diary::DiaryWriter::default(),
             tree: begun.tree,
             place: Some(place),
             pipes: begun.pipes,
@@ -186,7 +186,7 @@ impl Kept {
     }
 
     /// Waits for something to happen or for the next deadline.
-    fn wait(&self) -> Ready {
+    fn wait(&self) -> ReadySources {
         let [stdout, stderr] = &self.pipes.outputs;
         let notices = (!self.inside_is_silent).then(|| self.tree.notices());
         let line_flags = if self.line.wants_to_write() {
@@ -217,7 +217,7 @@ impl Kept {
             .next_deadline()
             .saturating_duration_since(Instant::now());
         let patience = Timespec::try_from(patience).expect("days fit");
-        let mut ready = Ready::default();
+        let mut ready = ReadySources::default();
         if poll(&mut fds, Some(&patience)).is_err() {
             return ready;
         }
@@ -280,7 +280,7 @@ impl Kept {
         } else if !self.line.is_connected() {
             self.tree.stir();
         } else if let Some(alarm) = self.tree.rest() {
-            self.line.say(&Report::Resting(alarm));
+            self.line.say(&KeeperReport::Resting(alarm));
         }
     }
 
@@ -469,7 +469,7 @@ impl Kept {
 
     fn mention_now(&mut self) {
         let log = &self.log;
-        if self.line.mention(|| Report::Output(log.totals())) || !self.line.is_connected() {
+        if self.line.mention(|| KeeperReport::Output(log.totals())) || !self.line.is_connected() {
             self.unmentioned = false;
         }
         self.mentioned = Instant::now();
@@ -478,7 +478,7 @@ impl Kept {
     fn hand_over_input(&mut self) {
         let taken = self.pipes.stdin.hand_over();
         if taken > 0 {
-            self.line.say(&Report::StdinTaken(taken));
+            self.line.say(&KeeperReport::StdinTaken(taken));
         }
     }
 
@@ -491,7 +491,7 @@ impl Kept {
     }
 
     fn tell_status(&mut self) {
-        self.line.say(&Report::Status {
+        self.line.say(&KeeperReport::Status {
             version: protocol::VERSION,
             status: Box::new(self.status.clone()),
         });
@@ -540,7 +540,7 @@ impl Kept {
 
 /// What `wait` found.
 #[derive(Default)]
-struct Ready {
+struct ReadySources {
     gone: bool,
     notice: bool,
     output: bool,

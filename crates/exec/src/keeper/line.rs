@@ -9,18 +9,18 @@ use rustix::net::sockopt::socket_peercred;
 use rustix::process::{Pid, geteuid};
 
 use super::KEEPER_SOCKET;
-use crate::protocol::{self, Message, Order, Report};
+use crate::protocol::{self, KeeperOrder, KeeperReport, Message};
 use crate::short::ShortPath;
 
 /// At most one server at a time, or a socket to wait for the next one.
-pub(super) struct Line {
+pub(super) struct ServerLink {
     server: Option<UnixStream>,
     door: Option<UnixListener>,
     incoming: Vec<u8>,
     outgoing: Vec<u8>,
 }
 
-impl Line {
+impl ServerLink {
     pub(super) fn new(server: UnixStream) -> io::Result<Self> {
         server.set_nonblocking(true)?;
         Ok(Self {
@@ -49,7 +49,7 @@ impl Line {
     }
 
     /// Says something the server must hear, as soon as it listens.
-    pub(super) fn say(&mut self, report: &Report) {
+    pub(super) fn say(&mut self, report: &KeeperReport) {
         if self.is_connected() {
             self.outgoing.extend(report.encode());
             self.flush();
@@ -58,7 +58,7 @@ impl Line {
 
     /// Says something that the next message of its kind makes obsolete: only
     /// if the server has taken all before.
-    pub(super) fn mention(&mut self, report: impl FnOnce() -> Report) -> bool {
+    pub(super) fn mention(&mut self, report: impl FnOnce() -> KeeperReport) -> bool {
         let free = self.is_connected() && self.outgoing.is_empty();
         if free {
             self.say(&report());
@@ -90,7 +90,7 @@ impl Line {
     }
 
     /// Reads what the server sent. `None` when it is gone.
-    pub(super) fn orders(&mut self) -> Option<Vec<Order>> {
+    pub(super) fn orders(&mut self) -> Option<Vec<KeeperOrder>> {
         let mut orders = vec![];
         let mut piece = [0; 16 * 1024];
         while let Some(server) = &mut self.server {

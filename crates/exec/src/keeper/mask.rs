@@ -1,8 +1,8 @@
 //! Hides in a command's output what it was given to use and not to show.
 //!
-//! Nothing is held back: a prompt is seen when it is written, and whoever counts
-//! bytes counts the same as before. So of a value that comes in pieces a few
-//! bytes are seen, and what only begins like one is hidden if it is cut there.
+//! Nothing is held back: a prompt is seen when it is written, and byte counts
+//! stay the same. So of a value that comes in pieces a few bytes are seen, and
+//! what only begins like one is hidden if it is cut there.
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use base64::Engine;
@@ -25,17 +25,17 @@ const BLACK: u8 = b'*';
 /// Hides the same values in one stream.
 #[derive(Default)]
 pub(super) struct Mask {
-    forms: Vec<Form>,
+    forms: Vec<SecretForm>,
     /// All of them; none where there are none.
     all: Option<AhoCorasick>,
     /// Whether what may go on in the next piece is hidden already.
     in_pieces: bool,
-    /// The end of what came before, as it was: a value may go on.
+    /// The last bytes before this piece, unmasked: a value may go on.
     before: Vec<u8>,
 }
 
 /// How a value may look.
-struct Form {
+struct SecretForm {
     bytes: Vec<u8>,
     /// For each number of bytes that are the same, how many of them begin the
     /// form anew when the next is another.
@@ -68,7 +68,7 @@ impl Mask {
             .build(&forms);
         Self {
             all: Some(all.expect("an environment is smaller than what fits")),
-            forms: forms.into_iter().map(Form::new).collect(),
+            forms: forms.into_iter().map(SecretForm::new).collect(),
             in_pieces: hidden.in_pieces,
             before: vec![],
         }
@@ -126,7 +126,7 @@ impl Mask {
     }
 }
 
-impl Form {
+impl SecretForm {
     fn new(bytes: Vec<u8>) -> Self {
         let mut form = Self {
             again: vec![0; bytes.len() + 1],

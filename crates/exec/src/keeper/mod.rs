@@ -69,7 +69,7 @@ pub fn serve_nursery() -> io::Result<()> {
     // Once, for all keepers.
     let _ = crate::status::boot();
     get_ready();
-    let mut made: Vec<Made> = vec![];
+    let mut made: Vec<ForkedKeeper> = vec![];
     loop {
         while is_one_wanted(&made) {
             let (end, place) = pipe_with(PipeFlags::CLOEXEC)?;
@@ -78,7 +78,7 @@ pub fn serve_nursery() -> io::Result<()> {
                     drop((end, made));
                     wait_for_work(place);
                 }
-                Ok(Fork::Parent(_)) => made.push(Made { end, waits: true }),
+                Ok(Fork::Parent(_)) => made.push(ForkedKeeper { end, waits: true }),
                 // The ones there are may still serve.
                 Err(_) if !made.is_empty() => break,
                 Err(error) => return Err(error),
@@ -91,14 +91,14 @@ pub fn serve_nursery() -> io::Result<()> {
 }
 
 /// A keeper that was made, until it leaves its place to another.
-struct Made {
+struct ForkedKeeper {
     /// Of a pipe whose other end is its place.
     end: OwnedFd,
     /// It has nothing to do yet.
     waits: bool,
 }
 
-fn is_one_wanted(made: &[Made]) -> bool {
+fn is_one_wanted(made: &[ForkedKeeper]) -> bool {
     let waiting = made.iter().filter(|one| one.waits).count();
     waiting < ENOUGH || made.len() < SPARES
 }
@@ -111,7 +111,7 @@ fn tell(found: &impl serde::Serialize) -> io::Result<()> {
 /// Waits until a keeper has something to do, of which it says a byte, or has
 /// left its place or died: then nobody holds the other end of its pipe. Returns
 /// false when the server is gone.
-fn wait_for_need(made: &mut Vec<Made>) -> io::Result<bool> {
+fn wait_for_need(made: &mut Vec<ForkedKeeper>) -> io::Result<bool> {
     // The server's messages are for the spare keepers; we only see it go.
     let server = PollFd::from_borrowed_fd(rustix::stdio::stdin(), PollFlags::empty());
     let ends = { made.iter() }.map(|one| {

@@ -11,7 +11,7 @@ use rustix::fs::{MemfdFlags, Mode, OFlags, fchmod, fcntl_setfl, memfd_create};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
 
-use super::terminal::Terminal;
+use super::terminal::PtyMaster;
 use crate::spec::{INPUT, Stdin};
 
 /// A read starts this small: most commands say little.
@@ -23,14 +23,14 @@ const LARGE: usize = 1024 * 1024;
 
 /// Our ends.
 pub(super) struct Pipes {
-    pub(super) stdin: Input,
+    pub(super) stdin: StdinPipe,
     pub(super) outputs: [Output; 2],
     /// The terminal that all of them are, if they are one.
-    pub(super) terminal: Option<Terminal>,
+    pub(super) terminal: Option<PtyMaster>,
 }
 
 /// What the command reads.
-pub(super) struct Input {
+pub(super) struct StdinPipe {
     pipe: Option<File>,
     waiting: VecDeque<u8>,
     close: bool,
@@ -58,7 +58,7 @@ pub(super) fn open(stdin: Stdin, dir: &Path) -> io::Result<(Pipes, [OwnedFd; 3])
     can_be_reopened(&stdout_end)?;
     can_be_reopened(&stderr_end)?;
     let pipes = Pipes {
-        stdin: Input::new(input.map(ours).transpose()?),
+        stdin: StdinPipe::new(input.map(ours).transpose()?),
         outputs: [Output::new(stdout)?, Output::new(stderr)?],
         terminal: None,
     };
@@ -69,9 +69,9 @@ pub(super) fn open(stdin: Stdin, dir: &Path) -> io::Result<(Pipes, [OwnedFd; 3])
 pub(super) fn of_terminal(master: OwnedFd) -> io::Result<Pipes> {
     let output = Output::new(master.try_clone()?)?;
     Ok(Pipes {
-        stdin: Input::new(Some(ours(master.try_clone()?)?)),
+        stdin: StdinPipe::new(Some(ours(master.try_clone()?)?)),
         outputs: [output, Output::none()],
-        terminal: Some(Terminal::new(master)),
+        terminal: Some(PtyMaster::new(master)),
     })
 }
 
@@ -138,7 +138,7 @@ impl Output {
     }
 }
 
-impl Input {
+impl StdinPipe {
     fn new(pipe: Option<File>) -> Self {
         Self {
             pipe,

@@ -14,9 +14,9 @@ use weighlock_confine::Size;
 use crate::status;
 
 /// Our end of a terminal, by which it is set.
-pub(super) struct Terminal(OwnedFd);
+pub(super) struct PtyMaster(OwnedFd);
 
-impl Terminal {
+impl PtyMaster {
     pub(super) fn new(master: OwnedFd) -> Self {
         Self(master)
     }
@@ -69,11 +69,11 @@ impl Terminal {
     }
 
     /// Returns how it is set.
-    pub(super) fn look(&self) -> Option<status::Terminal> {
+    pub(super) fn look(&self) -> Option<status::TerminalState> {
         let size = tcgetwinsize(&self.0).ok()?;
         let set = tcgetattr(&self.0).ok()?;
         let modes = set.local_modes;
-        Some(status::Terminal {
+        Some(status::TerminalState {
             size: Size {
                 columns: size.ws_col,
                 rows: size.ws_row,

@@ -15,5 +15,5 @@ mod write;
 
 pub use format::Stream;
 pub use read::{InStream, Item, Line, Lines, Log, Piece};
-pub(crate) use write::Writer;
+pub(crate) use write::LogWriter;
 pub use write::record;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use regex::bytes::Regex;
 
 use super::format::{HEADER, MAGIC, RECORD, Record, Stream, base_of, data_path, index_path};
-use super::write::Counter;
+use super::write::StreamCounter;
 use crate::status::Totals;
 
 /// One run's output on disk. Opening costs nothing; every call looks anew, so
@@ -92,14 +92,14 @@ const STEP: usize = 1024 * 1024;
 
 /// Where a line begins.
 #[derive(Clone, Copy)]
-struct Start {
+struct LineStart {
     offset: u64,
     number: u64,
     /// What comes before it is not kept, so its beginning may be missing.
     cut: bool,
 }
 
-struct Segment {
+struct SegmentIndex {
     base: u64,
     first: u64,
     records: Vec<Record>,
@@ -114,7 +114,7 @@ impl Log {
     }
 
     /// Reads from an absolute offset, at most `limit` bytes. Empty at the end
-    /// of what has been written.
+    /// of the log.
     pub fn read(&self, from: u64, limit: usize) -> io::Result<Vec<Item>> {
         let bases = self.bases()?;
         let start = bases
@@ -304,7 +304,7 @@ impl Log {
     /// Counts what came, as far as the log can tell. For runs whose keeper
     /// left no last word.
     pub fn totals(&self) -> io::Result<Totals> {
-        let mut streams: [Counter; 2] = Default::default();
+        let mut streams: [StreamCounter; 2] = Default::default();
         let (mut at, mut last) = (0, Stream::Stdout);
         loop {
             let items = self.read(at, STEP)?;
@@ -335,8 +335,8 @@ impl Log {
     }
 
     /// Calls `each` with every line from a position on until it returns false.
-    fn scan(&self, start: Start, mut each: impl FnMut(Line) -> bool) -> io::Result<()> {
-        let Start {
+    fn scan(&self, start: LineStart, mut each: impl FnMut(Line) -> bool) -> io::Result<()> {
+        let LineStart {
             offset: mut at,
             mut number,
             mut cut,
@@ -395,9 +395,9 @@ impl Log {
     }
 
     /// Finds where a line begins, or the first one after it that is kept.
-    fn seek(&self, line: u64) -> io::Result<Option<Start>> {
+    fn seek(&self, line: u64) -> io::Result<Option<LineStart>> {
         let before = line - 1;
-        let mut candidate: Option<Segment> = None;
+        let mut candidate: Option<SegmentIndex> = None;
         for base in self.bases()? {
             let Some(segment) = self.segment(base)? else {
                 continue;
@@ -410,7 +410,7 @@ impl Log {
                 continue;
             }
             // The newline that begins the line came before this segment.
-            let start = Start {
+            let start = LineStart {
                 offset: base,
                 number: first.line + 1,
                 cut: base > 0,
@@ -427,7 +427,7 @@ impl Log {
     }
 
     /// Finds the position after the `before`-th newline, if the segment has it.
-    fn seek_in(&self, segment: &Segment, before: u64) -> io::Result<Option<Start>> {
+    fn seek_in(&self, segment: &SegmentIndex, before: u64) -> io::Result<Option<LineStart>> {
         let at = segment
             .records
             .partition_point(|record| record.line < before)
@@ -436,7 +436,7 @@ impl Log {
         let bytes = self.bytes(segment.base, record)?;
         let nth = (before - record.line - 1) as usize;
         let found = memchr::memchr_iter(b'\n', &bytes).nth(nth);
-        Ok(found.map(|found| Start {
+        Ok(found.map(|found| LineStart {
             offset: record.offset + found as u64 + 1,
             number: before + 1,
             cut: false,
@@ -457,13 +457,13 @@ impl Log {
     }
 
     /// Loads the index of a segment; `None` when it was dropped meanwhile.
-    fn segment(&self, base: u64) -> io::Result<Option<Segment>> {
+    fn segment(&self, base: u64) -> io::Result<Option<SegmentIndex>> {
         self.segment_from(base, base)
     }
 
-    /// The same, without what ends before an offset: whoever follows a run is
-    /// near its end, however much came before.
-    fn segment_from(&self, base: u64, from: u64) -> io::Result<Option<Segment>> {
+    /// Reads a segment's index without the records that end before an offset: a
+    /// reader that follows a run is near the end, however long the log is.
+    fn segment_from(&self, base: u64, from: u64) -> io::Result<Option<SegmentIndex>> {
         let index = match File::open(index_path(&self.dir, base)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             index => index?,
@@ -481,7 +481,7 @@ impl Log {
         };
         let mut bytes = vec![0; (count - skipped) * RECORD];
         index.read_exact_at(&mut bytes, (HEADER + skipped * RECORD) as u64)?;
-        Ok(Some(Segment {
+        Ok(Some(SegmentIndex {
             base,
             first: first + skipped as u64,
             records: { bytes.chunks_exact(RECORD) }
@@ -491,7 +491,7 @@ impl Log {
     }
 
     /// Reads what a segment has from an offset on, at most `room` bytes.
-    fn pieces(&self, segment: &Segment, from: u64, room: usize) -> io::Result<Vec<Piece>> {
+    fn pieces(&self, segment: &SegmentIndex, from: u64, room: usize) -> io::Result<Vec<Piece>> {
         let data = match File::open(data_path(&self.dir, segment.base)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(vec![]),
             data => data?,
@@ -553,7 +553,7 @@ fn ended_before(index: &File, count: usize, from: u64) -> io::Result<usize> {
     Ok(low)
 }
 
-impl Segment {
+impl SegmentIndex {
     fn end(&self) -> u64 {
         self.records.last().map_or(self.base, Record::end)
     }

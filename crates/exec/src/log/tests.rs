@@ -2,7 +2,7 @@ use std::path::Path;
 
 use regex::bytes::Regex;
 
-use super::{Item, Log, Stream, Writer};
+use super::{Item, Log, LogWriter, Stream};
 
 /// A dull but reproducible source of chance.
 struct Dice(u64);
@@ -18,11 +18,11 @@ impl Dice {
 }
 
 /// Writes numbered lines in pieces of any size and returns all bytes.
-fn numbered(dir: &Path, bound: u64, lines: u64) -> (Vec<u8>, Writer) {
+fn numbered(dir: &Path, bound: u64, lines: u64) -> (Vec<u8>, LogWriter) {
     let all: String = (1..=lines)
         .map(|number| format!("line {number}\n"))
         .collect();
-    let mut writer = Writer::new(dir, bound);
+    let mut writer = LogWriter::new(dir, bound);
     let mut dice = Dice(7);
     let (mut rest, mut micros) = (all.as_bytes(), 0);
     while !rest.is_empty() {
@@ -171,7 +171,7 @@ fn lines_are_found_by_what_they_say() {
 #[test]
 fn streams_are_told_apart_and_keep_their_order() {
     let dir = tempfile::tempdir().unwrap();
-    let mut writer = Writer::new(dir.path(), 1 << 20);
+    let mut writer = LogWriter::new(dir.path(), 1 << 20);
     for (at, stream) in [Stream::Stdout, Stream::Stderr]
         .into_iter()
         .cycle()
@@ -205,7 +205,7 @@ fn streams_are_told_apart_and_keep_their_order() {
 fn an_index_is_no_larger_than_its_bound_however_small_the_pieces() {
     const BOUND: u64 = 64 * 1024;
     let dir = tempfile::tempdir().unwrap();
-    let mut writer = Writer::new(dir.path(), BOUND);
+    let mut writer = LogWriter::new(dir.path(), BOUND);
     for at in 0..20_000_u64 {
         let stream = [Stream::Stdout, Stream::Stderr][(at % 2) as usize];
         writer.append(stream, b"x", at * 10_000);
@@ -217,7 +217,7 @@ fn an_index_is_no_larger_than_its_bound_however_small_the_pieces() {
 #[test]
 fn an_endless_line_is_handed_out_in_part() {
     let dir = tempfile::tempdir().unwrap();
-    let mut writer = Writer::new(dir.path(), 4 << 20);
+    let mut writer = LogWriter::new(dir.path(), 4 << 20);
     for _ in 0..20 {
         writer.append(Stream::Stdout, &[b'x'; 50_000], 0);
     }
@@ -231,7 +231,7 @@ fn an_endless_line_is_handed_out_in_part() {
 fn what_cannot_be_stored_is_counted_and_the_rest_goes_on() {
     let dir = tempfile::tempdir().unwrap();
     let place = dir.path().join("gone");
-    let mut writer = Writer::new(&place, 1 << 20);
+    let mut writer = LogWriter::new(&place, 1 << 20);
     writer.append(Stream::Stdout, b"lost\n", 0);
     std::fs::create_dir(&place).unwrap();
     writer.append(Stream::Stdout, b"kept\n", 0);

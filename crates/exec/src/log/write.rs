@@ -28,21 +28,21 @@ const MAX_RECORD: u64 = 1024 * 1024;
 const BINARY_WITHIN: u64 = 64 * 1024;
 
 /// Writes the log of one run and counts what passes.
-pub(crate) struct Writer {
+pub(crate) struct LogWriter {
     dir: PathBuf,
     segment_bytes: u64,
     bases: VecDeque<u64>,
-    open: Option<Segment>,
+    open: Option<OpenSegment>,
     /// Absolute position in the output, stored or not.
     offset: u64,
     line: u64,
     sequence: u64,
-    streams: [Counter; 2],
+    streams: [StreamCounter; 2],
     lost_bytes: u64,
     lost_because: Option<String>,
 }
 
-struct Segment {
+struct OpenSegment {
     data: File,
     index: File,
     bytes: u64,
@@ -51,27 +51,27 @@ struct Segment {
 }
 
 #[derive(Default)]
-pub(super) struct Counter {
+pub(super) struct StreamCounter {
     bytes: u64,
     lines: u64,
     chars: CharCount,
     binary: bool,
 }
 
-/// Keeps what a command said that was run elsewhere, in the place of what was
-/// kept there before.
+/// Records the output of a command that ran elsewhere, and replaces any log
+/// that is in the directory.
 pub fn record(dir: &Path, stdout: &[u8], stderr: &[u8], bound: u64) -> io::Result<Totals> {
     match fs::remove_dir_all(dir) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => fs::create_dir_all(dir)?,
     }
-    let mut writer = Writer::new(dir, bound);
+    let mut writer = LogWriter::new(dir, bound);
     writer.append(Stream::Stdout, stdout, 0);
     writer.append(Stream::Stderr, stderr, 0);
     Ok(writer.totals())
 }
 
-impl Writer {
+impl LogWriter {
     /// Prepares to log into `dir`. Makes no file before the first byte: most
     /// commands say little or nothing.
     pub(crate) fn new(dir: &Path, bound: u64) -> Self {
@@ -157,7 +157,7 @@ impl Writer {
             let base = self.bases.remove(HEAD_SEGMENTS).expect("past the head");
             remove(&self.dir, base)?;
         }
-        let made = Segment::create(&self.dir, self.offset, self.sequence);
+        let made = OpenSegment::create(&self.dir, self.offset, self.sequence);
         if made.is_err() {
             let _ = remove(&self.dir, self.offset);
         }
@@ -186,7 +186,7 @@ fn remove(dir: &Path, base: u64) -> io::Result<()> {
     index
 }
 
-impl Segment {
+impl OpenSegment {
     fn create(dir: &Path, base: u64, sequence: u64) -> io::Result<Self> {
         let data = File::create_new(data_path(dir, base))?;
         let mut index = File::create_new(index_path(dir, base))?;
@@ -231,7 +231,7 @@ impl Segment {
     }
 }
 
-impl Counter {
+impl StreamCounter {
     pub(super) fn count(&mut self, bytes: &[u8]) {
         if !self.binary && self.bytes < BINARY_WITHIN {
             self.binary = memchr::memchr(0, bytes).is_some();

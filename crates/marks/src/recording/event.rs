@@ -10,12 +10,12 @@ use super::header::Size;
 pub struct Event {
     /// When, since the beginning of the recording.
     pub time: Duration,
-    pub kind: Kind,
+    pub kind: EventKind,
 }
 
 /// What happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Kind {
+pub enum EventKind {
     /// The terminal showed this.
     Output(String),
     /// Someone typed this.
@@ -36,18 +36,18 @@ impl Event {
         let size;
         let exit;
         let (code, data) = match &self.kind {
-            Kind::Output(text) => ("o", text.as_str()),
-            Kind::Input(text) => ("i", text.as_str()),
-            Kind::Resize(Size { width, height }) => {
+            EventKind::Output(text) => ("o", text.as_str()),
+            EventKind::Input(text) => ("i", text.as_str()),
+            EventKind::Resize(Size { width, height }) => {
                 size = format!("{width}x{height}");
                 ("r", size.as_str())
             }
-            Kind::Marker(label) => ("m", label.as_str()),
-            Kind::Exit(code) => {
+            EventKind::Marker(label) => ("m", label.as_str()),
+            EventKind::Exit(code) => {
                 exit = code.to_string();
                 ("x", exit.as_str())
             }
-            Kind::Other { code, data } => (code.as_str(), data.as_str()),
+            EventKind::Other { code, data } => (code.as_str(), data.as_str()),
         };
         let (seconds, micros) = (self.time.as_secs(), self.time.subsec_micros());
         let json = |text: &str| serde_json::to_string(text).expect("text");
@@ -61,12 +61,12 @@ impl Event {
         let micros = Duration::try_from_secs_f64(seconds + 0.000_000_5).ok()?;
         let micros = u64::try_from(micros.as_micros()).ok()?;
         let kind = match code.as_str() {
-            "o" => Kind::Output(data),
-            "i" => Kind::Input(data),
-            "r" => Kind::Resize(size(&data)?),
-            "m" => Kind::Marker(data),
-            "x" => Kind::Exit(data.parse().ok()?),
-            _ => Kind::Other { code, data },
+            "o" => EventKind::Output(data),
+            "i" => EventKind::Input(data),
+            "r" => EventKind::Resize(size(&data)?),
+            "m" => EventKind::Marker(data),
+            "x" => EventKind::Exit(data.parse().ok()?),
+            _ => EventKind::Other { code, data },
         };
         let time = Duration::from_micros(micros);
         Some(Self { time, kind })
@@ -87,7 +87,7 @@ mod tests {
     fn microseconds_stay_exact_for_months() {
         for micros in [0, 1, 999_999, 1_000_001, 86_400_000_007 * 90] {
             let time = Duration::from_micros(micros);
-            let kind = Kind::Marker("$ ls".into());
+            let kind = EventKind::Marker("$ ls".into());
             let event = Event { time, kind };
             let mut line = String::new();
             event.line(&mut line);

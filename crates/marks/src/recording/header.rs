@@ -26,7 +26,7 @@ pub struct Header {
 
 /// How a file counts time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Clock {
+pub(super) enum EventClock {
     /// From the beginning (version 2).
     Start,
     /// From the event before (version 3).
@@ -47,16 +47,16 @@ impl Header {
         serde_json::to_string(&raw).expect("text and numbers") + "\n"
     }
 
-    pub(super) fn parse(line: &str) -> Result<(Self, Clock), String> {
+    pub(super) fn parse(line: &str) -> Result<(Self, EventClock), String> {
         let raw: RawHeader = serde_json::from_str(line).map_err(|error| error.to_string())?;
         let (size, clock) = match (&raw, raw.version) {
-            (_, 2) => (raw.width.zip(raw.height), Clock::Start),
+            (_, 2) => (raw.width.zip(raw.height), EventClock::Start),
             (
                 RawHeader {
                     term: Some(term), ..
                 },
                 3,
-            ) => (Some((term.cols, term.rows)), Clock::Before),
+            ) => (Some((term.cols, term.rows)), EventClock::Before),
             (_, version) => return Err(format!("version {version} is not understood")),
         };
         let (width, height) = size.ok_or("the size is missing")?;

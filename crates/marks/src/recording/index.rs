@@ -10,7 +10,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::event::{Event, Kind};
+use super::event::{Event, EventKind};
 use super::header::Size;
 use crate::Error;
 
@@ -39,8 +39,8 @@ impl Frame {
     pub fn lines(time: Duration, (width, height): (u16, u16), shown: &[u8]) -> Vec<u8> {
         let mut lines = String::new();
         let kinds = [
-            Kind::Resize(Size { width, height }),
-            Kind::Output(String::from_utf8_lossy(shown).into_owned()),
+            EventKind::Resize(Size { width, height }),
+            EventKind::Output(String::from_utf8_lossy(shown).into_owned()),
         ];
         for kind in kinds {
             Event { time, kind }.line(&mut lines);
@@ -136,12 +136,12 @@ impl Frames {
 pub struct Index {
     path: PathBuf,
     file: File,
-    places: Vec<Place>,
+    places: Vec<FrameEntry>,
 }
 
 /// A frame without its snapshot.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct FrameEntry {
     time: Duration,
     position: u64,
     /// Where the snapshot is in the index.
@@ -198,14 +198,14 @@ impl Index {
 }
 
 /// Returns `None` if it is another kind of file.
-fn places(file: &File, recording_bytes: u64) -> io::Result<Option<Vec<Place>>> {
+fn places(file: &File, recording_bytes: u64) -> io::Result<Option<Vec<FrameEntry>>> {
     let length = file.metadata()?.len();
     let mut file = BufReader::new(file);
     let mut magic = [0; MAGIC.len()];
     if length < MAGIC.len() as u64 || file.read_exact(&mut magic).is_err() || magic != MAGIC {
         return Ok(None);
     }
-    let mut places: Vec<Place> = vec![];
+    let mut places: Vec<FrameEntry> = vec![];
     let mut at = MAGIC.len() as u64;
     while at + HEAD as u64 <= length {
         let mut head = [0; HEAD];
@@ -228,9 +228,9 @@ fn places(file: &File, recording_bytes: u64) -> io::Result<Option<Vec<Place>>> {
     Ok(Some(places))
 }
 
-fn place(head: &[u8; HEAD], snapshot: u64) -> Place {
+fn place(head: &[u8; HEAD], snapshot: u64) -> FrameEntry {
     let number = |at: usize| u64::from_le_bytes(head[at..at + 8].try_into().expect("8 bytes"));
-    Place {
+    FrameEntry {
         time: Duration::from_micros(number(0)),
         position: number(8),
         snapshot,

@@ -11,8 +11,8 @@ mod read;
 mod text;
 mod write;
 
-pub use event::{Event, Kind};
+pub use event::{Event, EventKind};
 pub use header::{Header, Size};
 pub use index::{Frame, Frames, Index, Spacing};
-pub use read::{Reader, first_line};
+pub use read::{EventReader, first_line};
 pub use write::Recorder;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::event::Event;
-use super::header::{Clock, Header};
+use super::header::{EventClock, Header};
 use super::index::Frame;
 use crate::Error;
 
@@ -19,11 +19,11 @@ const FIRST_BYTES: u64 = 1024 * 1024;
 
 /// Reads events one by one. A last line that was cut off is the end.
 #[derive(Debug)]
-pub struct Reader {
+pub struct EventReader {
     path: PathBuf,
     file: BufReader<File>,
     header: Header,
-    clock: Clock,
+    clock: EventClock,
     /// Where the next line begins in the file.
     position: u64,
     /// The time of the event before.
@@ -34,7 +34,7 @@ pub struct Reader {
     ended: bool,
 }
 
-impl Reader {
+impl EventReader {
     /// Opens a recording and reads its first line.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let file = File::open(path).map_err(|source| unread(path, source))?;
@@ -76,7 +76,7 @@ impl Reader {
 
     /// Whether times count from the beginning.
     pub(super) fn absolute(&self) -> bool {
-        self.clock == Clock::Start
+        self.clock == EventClock::Start
     }
 
     fn read(&mut self) -> Result<Option<Event>, Error> {
@@ -101,7 +101,7 @@ impl Reader {
     }
 
     fn timed(&mut self, mut event: Event) -> Event {
-        if self.clock == Clock::Before {
+        if self.clock == EventClock::Before {
             event.time = event.time.saturating_add(self.last);
         }
         self.last = event.time;
@@ -109,7 +109,7 @@ impl Reader {
     }
 }
 
-impl Iterator for Reader {
+impl Iterator for EventReader {
     type Item = Result<Event, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -122,13 +122,13 @@ impl Iterator for Reader {
     }
 }
 
-/// Reads the first line of what can be read only once, and returns it if a
-/// recording begins so.
+/// Reads the first line of a stream that can be read only once, and returns it
+/// if it begins a recording.
 pub fn first_line(from: &mut impl BufRead, path: &Path) -> Result<Vec<u8>, Error> {
     begin(from, path).map(|(line, ..)| line)
 }
 
-fn begin(from: &mut impl BufRead, path: &Path) -> Result<(Vec<u8>, Header, Clock), Error> {
+fn begin(from: &mut impl BufRead, path: &Path) -> Result<(Vec<u8>, Header, EventClock), Error> {
     let mut line = vec![];
     let read = from.take(FIRST_BYTES).read_until(b'\n', &mut line);
     read.map_err(|source| unread(path, source))?;

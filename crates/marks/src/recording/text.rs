@@ -2,12 +2,12 @@
 
 /// Makes text of bytes that are cut anywhere.
 #[derive(Debug, Default)]
-pub(super) struct Text {
+pub(super) struct TextDecoder {
     /// The beginning of a character, at most three bytes.
     begun: Vec<u8>,
 }
 
-impl Text {
+impl TextDecoder {
     /// Returns the text so far. A character that is cut off comes with the
     /// next bytes; what is not UTF-8 is replaced.
     pub(super) fn feed(&mut self, bytes: &[u8]) -> String {
@@ -56,7 +56,7 @@ mod tests {
         let all = "aä漢😀\u{301}z".as_bytes();
         for first in 0..=all.len() {
             for second in first..=all.len() {
-                let mut text = Text::default();
+                let mut text = TextDecoder::default();
                 let found = [&all[..first], &all[first..second], &all[second..]]
                     .map(|bytes| text.feed(bytes))
                     .concat();
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn what_is_not_text_is_replaced() {
-        let mut text = Text::default();
+        let mut text = TextDecoder::default();
         assert_eq!(text.feed(b"a\xFF\xC3"), "a\u{FFFD}");
         assert_eq!(text.feed(b"b\xE6\xBC"), "\u{FFFD}b");
         assert_eq!(text.finish(), Some("\u{FFFD}".into()));

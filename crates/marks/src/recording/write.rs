@@ -6,10 +6,10 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::event::{Event, Kind};
+use super::event::{Event, EventKind};
 use super::header::{Header, Size};
-use super::read::Reader;
-use super::text::Text;
+use super::read::EventReader;
+use super::text::TextDecoder;
 use crate::Error;
 
 /// Bytes of text in one event. Longer output becomes several, so that a line
@@ -31,7 +31,7 @@ pub struct Recorder {
     offset: Duration,
     /// The time of the last event.
     last: Duration,
-    output: Text,
+    output: TextDecoder,
     line: String,
 }
 
@@ -49,7 +49,7 @@ impl Recorder {
             position: 0,
             offset: Duration::ZERO,
             last: Duration::ZERO,
-            output: Text::default(),
+            output: TextDecoder::default(),
             line: header.line(),
         };
         recorder.flush()?;
@@ -66,7 +66,7 @@ impl Recorder {
             .open(path)
             .map_err(|source| unwritten(path, source))?;
         // Only a file that reads as ours is written to.
-        let reader = Reader::open(path)?;
+        let reader = EventReader::open(path)?;
         if !reader.absolute() {
             let reason = "only version 2 can be continued".into();
             let path = path.to_owned();
@@ -84,7 +84,7 @@ impl Recorder {
             position,
             offset: last + pause,
             last,
-            output: Text::default(),
+            output: TextDecoder::default(),
             line: String::new(),
         })
     }
@@ -95,7 +95,7 @@ impl Recorder {
         for bytes in bytes.chunks(EVENT_BYTES) {
             let text = self.output.feed(bytes);
             if !text.is_empty() {
-                self.event(time, Kind::Output(text))?;
+                self.event(time, EventKind::Output(text))?;
             }
         }
         Ok(())
@@ -103,23 +103,26 @@ impl Recorder {
 
     /// Records what was typed. Not for what the terminal does not echo.
     pub fn input(&mut self, time: Duration, text: &str) -> Result<(), Error> {
-        self.event(time, Kind::Input(text.to_owned()))
+        self.event(time, EventKind::Input(text.to_owned()))
     }
 
     /// Records that the terminal has another size.
     pub fn resize(&mut self, time: Duration, size: Size) -> Result<(), Error> {
-        self.event(time, Kind::Resize(size))
+        self.event(time, EventKind::Resize(size))
     }
 
     /// Records a place worth finding.
     pub fn marker(&mut self, time: Duration, label: &str) -> Result<(), Error> {
-        self.event(time, Kind::Marker(label.to_owned()))
+        self.event(time, EventKind::Marker(label.to_owned()))
     }
 
     /// Ends the recording; half a character becomes a replacement.
     pub fn finish(mut self) -> Result<(), Error> {
         match self.output.finish() {
-            Some(text) => self.event(self.last.saturating_sub(self.offset), Kind::Output(text)),
+            Some(text) => self.event(
+                self.last.saturating_sub(self.offset),
+                EventKind::Output(text),
+            ),
             None => Ok(()),
         }
     }
@@ -135,7 +138,7 @@ impl Recorder {
         (self.offset + time).max(self.last)
     }
 
-    fn event(&mut self, time: Duration, kind: Kind) -> Result<(), Error> {
+    fn event(&mut self, time: Duration, kind: EventKind) -> Result<(), Error> {
         let time = self.recorded(time);
         Event { time, kind }.line(&mut self.line);
         self.last = time;

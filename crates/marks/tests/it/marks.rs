@@ -1,6 +1,6 @@
 //! Marks are found wherever the bytes are cut.
 
-use weighlock_marks::{Command, Mark, Marks, Nonce, Sign, Span, Spans};
+use weighlock_marks::{Mark, Marks, Nonce, ShellCommand, Sign, Span, Spans};
 
 fn nonce() -> Nonce {
     Nonce::from_random(*b"sixteen bytes ok")
@@ -43,7 +43,7 @@ fn marks_are_found_wherever_the_bytes_are_cut() {
     let bytes = session.as_bytes();
     let whole = found(&[bytes], 0);
     let signs: Vec<_> = whole.iter().map(|mark| mark.sign.clone()).collect();
-    let command = Some(Command {
+    let command = Some(ShellCommand {
         text: "make".into(),
         whole: true,
     });

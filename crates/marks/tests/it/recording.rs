@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 use weighlock_marks::{
-    Error, Event, Frame, Frames, Header, Index, Kind, Reader, Recorder, Size, Spacing,
+    Error, Event, EventKind, EventReader, Frame, Frames, Header, Index, Recorder, Size, Spacing,
 };
 
 fn header() -> Header {
@@ -27,17 +27,20 @@ const fn millis(number: u64) -> Duration {
     Duration::from_millis(number)
 }
 
-fn event(time: u64, kind: Kind) -> Event {
+fn event(time: u64, kind: EventKind) -> Event {
     let time = millis(time);
     Event { time, kind }
 }
 
 fn output(time: u64, text: &str) -> Event {
-    event(time, Kind::Output(text.into()))
+    event(time, EventKind::Output(text.into()))
 }
 
 fn events(path: &Path) -> Vec<Event> {
-    Reader::open(path).unwrap().map(Result::unwrap).collect()
+    EventReader::open(path)
+        .unwrap()
+        .map(Result::unwrap)
+        .collect()
 }
 
 fn append(path: &Path, text: &str) {
@@ -65,13 +68,13 @@ fn what_was_recorded_is_read() {
     recorder.output(millis(2), b"\xc3").unwrap();
     recorder.finish().unwrap();
 
-    assert_eq!(Reader::open(&path).unwrap().header(), &header());
+    assert_eq!(EventReader::open(&path).unwrap().header(), &header());
     let expected = [
         output(1, "\x1b[1m\"hi\"\r\n"),
-        event(2, Kind::Marker("$ npm test".into())),
+        event(2, EventKind::Marker("$ npm test".into())),
         output(3, "漢\u{fffd}"),
-        event(4, Kind::Input("y\r".into())),
-        event(5, Kind::Resize(size)),
+        event(4, EventKind::Input("y\r".into())),
+        event(5, EventKind::Resize(size)),
         output(5, "\u{fffd}"),
     ];
     assert_eq!(events(&path), expected);
@@ -95,7 +98,7 @@ fn the_file_is_what_players_expect() {
     let found = fs::read_to_string(&path).unwrap();
     assert_eq!(found, expected);
     assert_eq!(recorder.position(), found.len() as u64);
-    let mut reader = Reader::open(&path).unwrap();
+    let mut reader = EventReader::open(&path).unwrap();
     assert!(reader.position() < recorder.position());
     reader.next().unwrap().unwrap();
     assert_eq!(reader.position(), recorder.position());
@@ -154,7 +157,7 @@ fn a_cut_last_line_is_the_end_and_another_is_an_error() {
         assert_eq!(events(&path), [output(1000, "ü")]);
     }
     fs::write(&path, format!("{head}[2, \"o\n[3, \"o\", \"\"]\n")).unwrap();
-    let mut reader = Reader::open(&path).unwrap().skip(1);
+    let mut reader = EventReader::open(&path).unwrap().skip(1);
     assert!(matches!(
         reader.next(),
         Some(Err(Error::Line { line: 3, .. }))
@@ -173,12 +176,15 @@ fn version_three_is_read() {
 [1.0, "x", "3"]
 "##;
     fs::write(&path, text).unwrap();
-    assert_eq!(Reader::open(&path).unwrap().header().size, header().size);
+    assert_eq!(
+        EventReader::open(&path).unwrap().header().size,
+        header().size
+    );
     let (code, data) = ("z".into(), "new".into());
     let expected = [
         output(500, "a"),
-        event(750, Kind::Other { code, data }),
-        event(1750, Kind::Exit(3)),
+        event(750, EventKind::Other { code, data }),
+        event(1750, EventKind::Exit(3)),
     ];
     assert_eq!(events(&path), expected);
     let error = Recorder::resume(&path, Duration::ZERO).unwrap_err();
@@ -195,7 +201,7 @@ fn long_output_becomes_several_events() {
     let texts: Vec<_> = events(&path)
         .into_iter()
         .map(|event| match event.kind {
-            Kind::Output(text) => text,
+            EventKind::Output(text) => text,
             other => panic!("{other:?}"),
         })
         .collect();
@@ -245,7 +251,7 @@ fn a_player_can_start_in_the_middle() {
     assert!(frame.time <= millis(555) && frame.time > millis(400));
     let last = frame.time.as_millis() as u64 / 10;
     assert_eq!(frame.snapshot, format!("screen after {last}").into_bytes());
-    let mut reader = Reader::open(&recording).unwrap();
+    let mut reader = EventReader::open(&recording).unwrap();
     reader.seek(&frame).unwrap();
     let next = reader.next().unwrap().unwrap();
     assert_eq!(next, output((last + 1) * 10, &format!("{} ", last + 1)));

@@ -13,7 +13,7 @@ use super::{millis, task};
 use crate::api::Failure;
 use crate::call::{Call, OnCancel};
 use crate::reply::Reply;
-use crate::request::{Stage, notes, refusal};
+use crate::request::{RunStage, notes, refusal};
 use crate::tool::{Hints, Tool, answer, parse, schema};
 use crate::weighlock::word;
 
@@ -130,12 +130,12 @@ async fn run(call: &Call, asked: BashInput) -> Result<Reply, Failure> {
         ..NewCommand::default()
     };
     let view = call.run(new, OnCancel::Stop).await?;
-    Ok(match Stage::of(&view.run) {
-        Stage::Refused => refused(view),
-        Stage::Pending => pending(call, view).await?,
+    Ok(match RunStage::of(&view.run) {
+        RunStage::Refused => refused(view),
+        RunStage::Pending => pending(call, view).await?,
         _ if background => started(call, &view.run).await?,
-        Stage::Running => left(call, view).await?,
-        Stage::Ended => ended(view),
+        RunStage::Running => left(call, view).await?,
+        RunStage::Ended => ended(view),
     })
 }
 

@@ -1,4 +1,4 @@
-//! `TaskList`: the session's tasks.
+//! `TaskListInput`: the session's tasks.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,17 +11,19 @@ use crate::reply::Reply;
 use crate::tool::{Hints, Tool, answer, parse};
 
 #[derive(Deserialize)]
-struct TaskList {}
+struct TaskListInput {}
 
 /// The tasks there are.
 #[derive(Debug, Default, Serialize, JsonSchema)]
-struct Listed {
+#[schemars(rename = "Listed")]
+struct TaskListAnswer {
     /// The oldest first: what goes on, and what has ended lately.
-    tasks: Vec<Task>,
+    tasks: Vec<ListedTask>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-struct Task {
+#[schemars(rename = "Task")]
+struct ListedTask {
     task_id: String,
     /// `running`, `completed`, `failed`, `stopped`, or `waiting` for a person.
     status: String,
@@ -44,7 +46,7 @@ pub(super) fn tool() -> Tool {
             ended lately.",
         // Some clients want to see that there are none.
         input: || json!({ "type": "object", "properties": {} }),
-        output: Some(answer::<Listed>),
+        output: Some(answer::<TaskListAnswer>),
         hints: Hints {
             reads: true,
             idempotent: true,
@@ -54,17 +56,17 @@ pub(super) fn tool() -> Tool {
     }
 }
 
-async fn list(call: &Call, _: TaskList) -> Result<Reply, Failure> {
-    let mut listed = Listed::default();
+async fn list(call: &Call, _: TaskListInput) -> Result<Reply, Failure> {
+    let mut listed = TaskListAnswer::default();
     if let Some(session) = call.desk.session_id().await? {
         let path = format!("/tasks?session={}", escape(&session));
         let found: weighlock_server::TaskList = api::get(call.desk.api(), path).await?;
-        listed.tasks = found.tasks.into_iter().map(Task::from).collect();
+        listed.tasks = found.tasks.into_iter().map(ListedTask::from).collect();
     }
     Ok(Reply::json(&listed))
 }
 
-impl From<TaskView> for Task {
+impl From<TaskView> for ListedTask {
     fn from(task: TaskView) -> Self {
         Self {
             task_id: task.task_id,

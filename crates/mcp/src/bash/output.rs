@@ -1,4 +1,4 @@
-//! `TaskOutput`: what a task has written since it was asked for last.
+//! `TaskOutputInput`: what a task has written since it was asked for last.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use super::{address, looked_for, millis};
 use crate::api::{self, Failure, escape};
 use crate::call::{Call, last_line};
 use crate::reply::Reply;
-use crate::request::{Stage, notes};
+use crate::request::{RunStage, notes};
 use crate::tool::{Hints, Tool, answer, parse, schema};
 
 /// How long is waited when nothing is said, and at the most.
@@ -19,7 +19,8 @@ const DEFAULT: Duration = Duration::from_secs(30);
 const MOST_MILLIS: f64 = 600_000.0;
 
 #[derive(Deserialize, JsonSchema)]
-struct TaskOutput {
+#[schemars(rename = "TaskOutput")]
+struct TaskOutputInput {
     /// The task ID to get output from
     task_id: String,
     /// Whether to wait for completion (default: true)
@@ -63,7 +64,7 @@ pub(super) fn tool() -> Tool {
         title: "Get the output of a task",
         description: "Get what a task has written since the last call, its status and its exit \
             code. Waits for its end, or for the person that it waits for, unless block is false.",
-        input: schema::<TaskOutput>,
+        input: schema::<TaskOutputInput>,
         output: Some(answer::<Got>),
         hints: Hints {
             reads: true,
@@ -75,7 +76,7 @@ pub(super) fn tool() -> Tool {
     }
 }
 
-async fn output(call: &Call, asked: TaskOutput) -> Result<Reply, Failure> {
+async fn output(call: &Call, asked: TaskOutputInput) -> Result<Reply, Failure> {
     let id = address(&asked.task_id)?;
     let wait = millis(asked.timeout, MOST_MILLIS)?.map_or(DEFAULT, Duration::from_millis);
     let wait = match asked.block.unwrap_or(true) {
@@ -112,7 +113,7 @@ async fn over(call: &Call, id: &str, until: Instant) -> Result<CommandView, Fail
             view = api::get(api, path) => view?,
             () = call.is_cancelled() => break,
         };
-        if matches!(Stage::of(&view.run), Stage::Ended | Stage::Refused) {
+        if matches!(RunStage::of(&view.run), RunStage::Ended | RunStage::Refused) {
             return Ok(view);
         }
         call.tell(last_line(&view)).await;

@@ -5,20 +5,20 @@ use weighlock_engine::{Run, ScreenView, State, TerminalView, short_id};
 use weighlock_server::{CommandList, SentView, TerminalInput};
 
 use super::open::stop;
-use super::params::Params;
+use super::params::TerminalParams;
 use super::result::{ToolResult, pid, summary};
 use crate::api::{self, Failure, escape};
 use crate::call::Call;
 use crate::say;
 use crate::weighlock::word;
 
-/// Lines of a terminal's output that are told of it.
+/// Lines of a terminal's output that the answer has.
 const TAIL: usize = 20;
 
 /// So many of the newest runs are looked through for one that has ended.
 const LATEST: usize = 200;
 
-pub(super) async fn close(call: &Call, params: &Params) -> Result<ToolResult, ToolResult> {
+pub(super) async fn close(call: &Call, params: &TerminalParams) -> Result<ToolResult, ToolResult> {
     let name = params.name_for("close")?;
     let terminal = found(call, &name).await?;
     let closed = format!("Terminal '{name}' closed.");
@@ -60,7 +60,7 @@ pub(super) async fn list(call: &Call) -> Result<ToolResult, ToolResult> {
     Ok(ToolResult::done(lines.join("\n")).with(json!({ "terminals": items })))
 }
 
-pub(super) async fn status(call: &Call, params: &Params) -> Result<ToolResult, ToolResult> {
+pub(super) async fn status(call: &Call, params: &TerminalParams) -> Result<ToolResult, ToolResult> {
     let name = params.name_for("status")?;
     let one = found(call, &name).await?;
     let mut lines = vec![
@@ -82,7 +82,10 @@ pub(super) async fn status(call: &Call, params: &Params) -> Result<ToolResult, T
     Ok({ ToolResult::done(lines.join("\n")).with(summary(&one)) }.with(more))
 }
 
-pub(super) async fn send_input(call: &Call, params: &Params) -> Result<ToolResult, ToolResult> {
+pub(super) async fn send_input(
+    call: &Call,
+    params: &TerminalParams,
+) -> Result<ToolResult, ToolResult> {
     let text = params.text("input")?;
     let name = params.name_for("send_input")?;
     let terminal = call.desk.terminal(&name).await;

@@ -9,7 +9,7 @@ mod run;
 
 use serde_json::{Value, json};
 
-use self::params::Params;
+use self::params::TerminalParams;
 pub(crate) use self::result::ToolResult;
 use crate::api::Failure;
 use crate::call::Call;
@@ -23,7 +23,7 @@ pub(crate) const NAME: &str = "terminal";
 const DEFAULT_TIMEOUT: u64 = 20;
 const MAX_TIMEOUT: u64 = 300;
 
-/// Characters of output that are told.
+/// Characters of output that the answer has.
 const MAX_OUTPUT_CHARS: usize = 5_000;
 
 pub(crate) fn tools() -> Vec<Tool> {
@@ -95,7 +95,7 @@ fn input() -> Value {
 }
 
 async fn execute(call: &Call, arguments: Arguments) -> ToolResult {
-    let params = Params(arguments);
+    let params = TerminalParams(arguments);
     let done = match params.action().as_deref() {
         Ok("run") => run::run(call, &params).await,
         Ok("open") => open::open(call, &params).await,

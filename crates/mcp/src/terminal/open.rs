@@ -6,7 +6,7 @@ use serde_json::json;
 use weighlock_engine::{State, TerminalView, WaitKind, Wanted};
 use weighlock_server::{CommandView, NewTerminal, StopRequest, WaitRequest, WaitView};
 
-use super::params::Params;
+use super::params::TerminalParams;
 use super::result::{ToolResult, cut, pid, returncode, summary};
 use super::run::failed;
 use crate::api::{self, Failure};
@@ -21,7 +21,7 @@ const GRACE_MS: u64 = 500;
 /// it.
 const GONE_WITHIN_MS: u64 = 5_000;
 
-pub(super) async fn open(call: &Call, params: &Params) -> Result<ToolResult, ToolResult> {
+pub(super) async fn open(call: &Call, params: &TerminalParams) -> Result<ToolResult, ToolResult> {
     let name = params.stripped("terminal_name")?;
     let description = params.stripped("description")?;
     let command = params.stripped("command")?;

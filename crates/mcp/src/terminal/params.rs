@@ -9,9 +9,9 @@ use crate::tool::Arguments;
 /// So much of a wrong word is repeated.
 const REPEATED: usize = 200;
 
-pub(super) struct Params(pub(super) Arguments);
+pub(super) struct TerminalParams(pub(super) Arguments);
 
-impl Params {
+impl TerminalParams {
     pub(super) fn action(&self) -> Result<String, ToolResult> {
         match self.0.get("action") {
             Some(action) if is_true(action) => Ok(match action {
@@ -107,9 +107,9 @@ mod tests {
 
     use super::*;
 
-    fn params(value: Value) -> Params {
+    fn params(value: Value) -> TerminalParams {
         match value {
-            Value::Object(fields) => Params(fields),
+            Value::Object(fields) => TerminalParams(fields),
             other => panic!("no object: {other}"),
         }
     }

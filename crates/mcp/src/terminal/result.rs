@@ -7,7 +7,7 @@ use weighlock_server::{CommandView, CutTo};
 
 use super::MAX_OUTPUT_CHARS;
 use crate::reply::Reply;
-use crate::request::{Stage, refusal};
+use crate::request::{RunStage, refusal};
 use crate::say;
 use crate::weighlock::word;
 
@@ -77,13 +77,13 @@ impl ToolResult {
     /// What a run has come to.
     pub(super) fn of(view: &CommandView) -> Self {
         let run = &view.run;
-        let told = match Stage::of(run) {
-            Stage::Refused => {
+        let told = match RunStage::of(run) {
+            RunStage::Refused => {
                 let why = refusal(run);
                 Self::failed(why.what, why.code).with(json!({ "hint": why.hint }))
             }
-            Stage::Running => Self::failed(below(say::unfinished(run), view), "running"),
-            Stage::Pending => {
+            RunStage::Running => Self::failed(below(say::unfinished(run), view), "running"),
+            RunStage::Pending => {
                 let told = Self::failed(below(say::unfinished(run), view), "pending");
                 match returncode(run) {
                     // It ran on a copy, and its changes are asked about.
@@ -91,10 +91,10 @@ impl ToolResult {
                     None => told,
                 }
             }
-            Stage::Ended if run.state == State::TimedOut => {
+            RunStage::Ended if run.state == State::TimedOut => {
                 Self::timed_out(view, run.detail.timeout_ms.div_ceil(1000))
             }
-            Stage::Ended => Self::ended(view),
+            RunStage::Ended => Self::ended(view),
         };
         told.with(json!({ "id": run.short_id, "state": word(&run.state) }))
     }

@@ -3,12 +3,12 @@
 use serde_json::json;
 use weighlock_server::{NewCommand, ShellName};
 
-use super::params::Params;
+use super::params::TerminalParams;
 use super::result::{ToolResult, cut};
 use crate::api::Failure;
 use crate::call::{Call, OnCancel};
 
-pub(super) async fn run(call: &Call, params: &Params) -> Result<ToolResult, ToolResult> {
+pub(super) async fn run(call: &Call, params: &TerminalParams) -> Result<ToolResult, ToolResult> {
     let command = params.stripped("command")?;
     if command.is_empty() {
         return Err(ToolResult::failed("Empty command.", "empty_command"));

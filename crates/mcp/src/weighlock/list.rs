@@ -16,10 +16,11 @@ const LATEST: usize = 20;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct List {
+#[schemars(rename = "List")]
+struct ListInput {
     /// Only runs, tasks (background) or terminals; all if not given.
     #[serde(default)]
-    what: Option<What>,
+    what: Option<ListKind>,
     /// Yours from other sessions, too.
     #[serde(default)]
     all_sessions: bool,
@@ -27,27 +28,30 @@ struct List {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum What {
+#[schemars(rename = "What")]
+enum ListKind {
     Runs,
     Tasks,
     Terminals,
 }
 
 #[derive(Debug, Default, Serialize, JsonSchema)]
-struct Listed {
+#[schemars(rename = "Listed")]
+struct ListAnswer {
     /// The newest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    runs: Vec<Line>,
+    runs: Vec<ListedRun>,
     /// What goes on while nobody waits, and what has ended lately.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tasks: Vec<Line>,
+    tasks: Vec<ListedRun>,
     /// Those that are open.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    terminals: Vec<Line>,
+    terminals: Vec<ListedRun>,
 }
 
 #[derive(Debug, Default, Serialize, JsonSchema)]
-struct Line {
+#[schemars(rename = "Line")]
+struct ListedRun {
     /// Names it.
     id: String,
     /// How it is.
@@ -69,8 +73,8 @@ pub(super) fn tool() -> Tool {
         title: "List runs and terminals",
         description: "List runs, background tasks and terminals, also those that wait for a \
             person.",
-        input: schema::<List>,
-        output: Some(answer::<Listed>),
+        input: schema::<ListInput>,
+        output: Some(answer::<ListAnswer>),
         hints: Hints {
             reads: true,
             idempotent: true,
@@ -80,35 +84,35 @@ pub(super) fn tool() -> Tool {
     }
 }
 
-async fn list(call: &Call, asked: List) -> Result<Reply, Failure> {
+async fn list(call: &Call, asked: ListInput) -> Result<Reply, Failure> {
     let desk = &call.desk;
     let of = match asked.all_sessions {
         true => String::new(),
         false => match desk.session_id().await? {
             Some(session) => format!("session={}", escape(&session)),
-            None => return Ok(Reply::new("Nothing has run yet.", &Listed::default())),
+            None => return Ok(Reply::new("Nothing has run yet.", &ListAnswer::default())),
         },
     };
     let wants = |what| asked.what.is_none_or(|wanted| wanted == what);
-    let mut listed = Listed::default();
-    if wants(What::Runs) {
+    let mut listed = ListAnswer::default();
+    if wants(ListKind::Runs) {
         let path = format!("/commands?limit={LATEST}&{of}");
         let list: CommandList = api::get(desk.api(), path).await?;
-        listed.runs = list.commands.into_iter().map(Line::from).collect();
+        listed.runs = list.commands.into_iter().map(ListedRun::from).collect();
     }
-    if wants(What::Tasks) {
+    if wants(ListKind::Tasks) {
         let list: TaskList = api::get(desk.api(), format!("/tasks?{of}")).await?;
-        listed.tasks = list.tasks.into_iter().map(Line::from).collect();
+        listed.tasks = list.tasks.into_iter().map(ListedRun::from).collect();
     }
-    if wants(What::Terminals) {
+    if wants(ListKind::Terminals) {
         let list: weighlock_server::TerminalList =
             api::get(desk.api(), format!("/terminals?{of}")).await?;
-        listed.terminals = list.terminals.into_iter().map(Line::from).collect();
+        listed.terminals = list.terminals.into_iter().map(ListedRun::from).collect();
     }
     Ok(Reply::new(text(&listed), &listed))
 }
 
-fn text(listed: &Listed) -> String {
+fn text(listed: &ListAnswer) -> String {
     let groups = [
         ("Runs", &listed.runs),
         ("Tasks", &listed.tasks),
@@ -128,7 +132,7 @@ fn text(listed: &Listed) -> String {
 }
 
 /// One of them: how it is, what it is, and what it is for.
-fn told(line: &Line) -> String {
+fn told(line: &ListedRun) -> String {
     let command = line.command.lines().next().unwrap_or_default();
     let exit = line.exit_code.map(|code| format!(", exit {code}"));
     let ports = line.ports.iter().map(|port| format!(", port {port}"));
@@ -141,7 +145,7 @@ fn told(line: &Line) -> String {
     format!("  {} {}{beside}: {command}{said}", line.id, line.state)
 }
 
-impl From<Run> for Line {
+impl From<Run> for ListedRun {
     fn from(run: Run) -> Self {
         Self {
             id: run.short_id,
@@ -154,7 +158,7 @@ impl From<Run> for Line {
     }
 }
 
-impl From<TaskView> for Line {
+impl From<TaskView> for ListedRun {
     fn from(task: TaskView) -> Self {
         Self {
             id: task.short_id,
@@ -167,7 +171,7 @@ impl From<TaskView> for Line {
     }
 }
 
-impl From<TerminalView> for Line {
+impl From<TerminalView> for ListedRun {
     fn from(terminal: TerminalView) -> Self {
         Self {
             id: terminal.name,

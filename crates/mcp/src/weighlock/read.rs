@@ -20,7 +20,8 @@ const MOST_BYTES: usize = 32 * 1024;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Read {
+#[schemars(rename = "Read")]
+struct ReadInput {
     /// A run's id, or a terminal's name.
     id: String,
     /// Only what was written from this byte on: `cursor` of an earlier answer.
@@ -37,7 +38,8 @@ struct Read {
 
 /// What there is to read.
 #[derive(Debug, Default, Serialize, JsonSchema)]
-struct Found {
+#[schemars(rename = "Found")]
+struct ReadAnswer {
     /// What was read.
     text: String,
     /// The state of the run.
@@ -65,8 +67,8 @@ pub(super) fn tool() -> Tool {
         title: "Read output",
         description: "Read what a run has written: all from `cursor`, by `lines`, or by `search`. \
             Of a terminal without any of these: its screen.",
-        input: schema::<Read>,
-        output: Some(answer::<Found>),
+        input: schema::<ReadInput>,
+        output: Some(answer::<ReadAnswer>),
         hints: Hints {
             reads: true,
             idempotent: true,
@@ -81,7 +83,7 @@ pub(super) fn tool() -> Tool {
     }
 }
 
-async fn read(call: &Call, asked: Read) -> Result<Reply, Failure> {
+async fn read(call: &Call, asked: ReadInput) -> Result<Reply, Failure> {
     let desk = &call.desk;
     let id = escape(&desk.resolve(&asked.id).await?);
     let found = match (&asked.search, &asked.lines, asked.cursor) {
@@ -93,12 +95,12 @@ async fn read(call: &Call, asked: Read) -> Result<Reply, Failure> {
         (None, None, None) => match desk.terminal(&asked.id).await? {
             Some(terminal) => {
                 let screen = screen(call, &id).await?;
-                Found {
+                ReadAnswer {
                     cursor: Some(screen.offset),
                     text: filled(screen.rows).join("\n"),
                     // Who types there, or what they said when they left.
                     note: terminal.control.text,
-                    ..Found::default()
+                    ..ReadAnswer::default()
                 }
             }
             None => from(call, &asked.id, &id, 0).await?,
@@ -113,7 +115,7 @@ async fn read(call: &Call, asked: Read) -> Result<Reply, Failure> {
     Ok(Reply::new(text, &found))
 }
 
-async fn from(call: &Call, name: &str, id: &str, cursor: u64) -> Result<Found, Failure> {
+async fn from(call: &Call, name: &str, id: &str, cursor: u64) -> Result<ReadAnswer, Failure> {
     let api = call.desk.api();
     let path = format!("/commands/{id}/output/raw?from={cursor}&limit={MOST_BYTES}&frames=true");
     let (bytes, lost) = unframed(&api::bytes(api, path).await?);
@@ -136,14 +138,14 @@ async fn from(call: &Call, name: &str, id: &str, cursor: u64) -> Result<Found, F
         (false, false) => None,
     };
     let missing = (lost > 0).then(|| format!("{lost} bytes are not kept any more"));
-    Ok(Found {
+    Ok(ReadAnswer {
         text: String::from_utf8_lossy(bytes).into_owned(),
         state: word(&task.state),
         cursor: Some(next),
         more,
         lost_bytes: Some(lost).filter(|&lost| lost > 0),
         note: join([missing, note]),
-        ..Found::default()
+        ..ReadAnswer::default()
     })
 }
 
@@ -173,7 +175,7 @@ fn whole(bytes: &[u8]) -> usize {
     }
 }
 
-async fn search(call: &Call, id: &str, pattern: &str, from: u64) -> Result<Found, Failure> {
+async fn search(call: &Call, id: &str, pattern: &str, from: u64) -> Result<ReadAnswer, Failure> {
     let path = format!(
         "/commands/{id}/output/find?q={}&from={from}&limit={MOST_LINES}",
         escape(pattern)
@@ -187,15 +189,15 @@ async fn search(call: &Call, id: &str, pattern: &str, from: u64) -> Result<Found
         (false, 0) => Some("no line matches".into()),
         (false, _) => None,
     };
-    Ok(Found {
+    Ok(ReadAnswer {
         text,
         more,
         note,
-        ..Found::default()
+        ..ReadAnswer::default()
     })
 }
 
-async fn by_lines(call: &Call, id: &str, lines: &str) -> Result<Found, Failure> {
+async fn by_lines(call: &Call, id: &str, lines: &str) -> Result<ReadAnswer, Failure> {
     let api = call.desk.api();
     let (from, count) = match lines.strip_prefix('-') {
         Some(last) => {
@@ -232,12 +234,12 @@ async fn by_lines(call: &Call, id: &str, lines: &str) -> Result<Found, Failure> 
     };
     let missing =
         { found.missing }.map(|(first, last)| format!("lines {first}:{last} are not kept"));
-    Ok(Found {
+    Ok(ReadAnswer {
         text,
         more,
         total_lines: Some(found.total),
         note: join([missing, note]),
-        ..Found::default()
+        ..ReadAnswer::default()
     })
 }
 

@@ -17,7 +17,8 @@ use crate::tool::{Hints, Tool, answer, parse, schema};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Run {
+#[schemars(rename = "Run")]
+struct RunInput {
     /// Shell text.
     command: String,
     /// What it is for, in a few words; shown to the person who is asked.
@@ -58,7 +59,7 @@ pub(super) fn tool() -> Tool {
         title: "Run a command",
         description: "Run a shell command and get its output and exit code. If it takes longer \
             than the call may, or needs a person's approval, you get an id instead; `wait` for it.",
-        input: schema::<Run>,
+        input: schema::<RunInput>,
         output: Some(answer::<Told>),
         hints: Hints {
             destroys: true,
@@ -69,7 +70,7 @@ pub(super) fn tool() -> Tool {
     }
 }
 
-async fn run(call: &Call, asked: Run) -> Result<Reply, Failure> {
+async fn run(call: &Call, asked: RunInput) -> Result<Reply, Failure> {
     call.check_description(asked.description.as_deref())?;
     match &asked.terminal {
         Some(name) => in_terminal(call, name, &asked).await,
@@ -77,7 +78,7 @@ async fn run(call: &Call, asked: Run) -> Result<Reply, Failure> {
     }
 }
 
-async fn alone(call: &Call, asked: Run) -> Result<Reply, Failure> {
+async fn alone(call: &Call, asked: RunInput) -> Result<Reply, Failure> {
     let on_cancel = on_cancel(&asked);
     let new = NewCommand {
         command: asked.command,
@@ -93,7 +94,7 @@ async fn alone(call: &Call, asked: Run) -> Result<Reply, Failure> {
     Ok(Told::new(call.run(new, on_cancel).await?).reply())
 }
 
-async fn in_terminal(call: &Call, name: &str, asked: &Run) -> Result<Reply, Failure> {
+async fn in_terminal(call: &Call, name: &str, asked: &RunInput) -> Result<Reply, Failure> {
     let desk = &call.desk;
     let unfit = [
         ("cwd", asked.cwd.is_some()),
@@ -149,7 +150,8 @@ async fn in_terminal(call: &Call, name: &str, asked: &Run) -> Result<Reply, Fail
     Ok(told.reply())
 }
 
-/// What is told of a terminal that was opened and in which nothing is typed.
+/// Returns the reply for a terminal that was opened without a command typed in
+/// it.
 async fn opened(call: &Call, terminal: &TerminalView) -> Result<Reply, Failure> {
     let path = format!("/commands/{}", terminal.terminal_id);
     let view: CommandView = api::get(call.desk.api(), path).await?;
@@ -171,7 +173,7 @@ async fn opened(call: &Call, terminal: &TerminalView) -> Result<Reply, Failure> 
 async fn type_in(
     call: &Call,
     terminal: &TerminalView,
-    asked: &Run,
+    asked: &RunInput,
 ) -> Result<CommandView, Failure> {
     let exec = NewExec {
         command: asked.command.clone(),
@@ -181,7 +183,7 @@ async fn type_in(
     api::post(call.desk.api(), path, &exec).await
 }
 
-async fn open(call: &Call, name: &str, asked: &Run) -> Result<TerminalView, Failure> {
+async fn open(call: &Call, name: &str, asked: &RunInput) -> Result<TerminalView, Failure> {
     let said = asked.description.clone();
     let command = match is_plain_shell(&asked.command) {
         true => asked.command.trim(),
@@ -202,7 +204,7 @@ async fn open(call: &Call, name: &str, asked: &Run) -> Result<TerminalView, Fail
     }
 }
 
-fn on_cancel(asked: &Run) -> OnCancel {
+fn on_cancel(asked: &RunInput) -> OnCancel {
     match asked.keep_on_cancel {
         true => OnCancel::Leave,
         false => OnCancel::Stop,

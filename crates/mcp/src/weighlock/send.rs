@@ -19,7 +19,8 @@ const WITHIN_MS: u64 = 2000;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Send {
+#[schemars(rename = "Send")]
+struct SendKeysInput {
     /// The terminal's name.
     id: String,
     /// Text to type.
@@ -38,7 +39,8 @@ struct Send {
 
 /// What a terminal shows after something was typed.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Shown {
+#[schemars(rename = "Shown")]
+struct ScreenAnswer {
     /// `typed`, `held` while a person has the keyboard, or `asked`.
     state: String,
     /// Its lines.
@@ -57,8 +59,8 @@ pub(super) fn tool() -> Tool {
         title: "Type in a terminal",
         description: "Type text and keys at an interactive program in a terminal, and get its \
             screen. For a shell command use `run` with `terminal` instead.",
-        input: schema::<Send>,
-        output: Some(answer::<Shown>),
+        input: schema::<SendKeysInput>,
+        output: Some(answer::<ScreenAnswer>),
         hints: Hints {
             destroys: true,
             open_world: true,
@@ -73,7 +75,7 @@ pub(super) fn tool() -> Tool {
     }
 }
 
-async fn send(call: &Call, asked: Send) -> Result<Reply, Failure> {
+async fn send(call: &Call, asked: SendKeysInput) -> Result<Reply, Failure> {
     let api = call.desk.api();
     let id = api::escape(&call.desk.resolve(&asked.id).await?);
     let enter = asked.enter;
@@ -102,7 +104,7 @@ async fn send(call: &Call, asked: Send) -> Result<Reply, Failure> {
     };
     let _: WaitView = api::post(api, "/wait".into(), &settled).await?;
     let screen = filled(screen(call, &id).await?.rows);
-    let shown = Shown {
+    let shown = ScreenAnswer {
         state: { sent.as_ref() }
             .map_or("typed", |sent| sent.state.as_str())
             .into(),

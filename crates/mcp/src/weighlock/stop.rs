@@ -16,7 +16,8 @@ const CLOSED_WITHIN_MS: u64 = 5000;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Stop {
+#[schemars(rename = "Stop")]
+struct StopInput {
     /// A run's id, or a terminal's name.
     id: String,
 }
@@ -27,7 +28,7 @@ pub(super) fn tool() -> Tool {
         title: "Stop",
         description: "End a run and everything it started, withdraw one that waits for a person, \
             or close a terminal.",
-        input: schema::<Stop>,
+        input: schema::<StopInput>,
         output: Some(answer::<Told>),
         hints: Hints {
             destroys: true,
@@ -43,7 +44,7 @@ pub(super) fn tool() -> Tool {
     }
 }
 
-async fn stop(call: &Call, asked: Stop) -> Result<Reply, Failure> {
+async fn stop(call: &Call, asked: StopInput) -> Result<Reply, Failure> {
     let id = call.desk.resolve(&asked.id).await?;
     let is_terminal = id != asked.id;
     let view = match is_terminal && close(call, &id).await.is_ok() {

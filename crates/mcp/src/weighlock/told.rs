@@ -1,4 +1,4 @@
-//! What an agent is told of a run.
+//! The description of a run for an agent.
 
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -17,7 +17,7 @@ use crate::tool::{Hints, Tool, answer, parse, schema};
 /// How long is waited when nothing is said.
 const DEFAULT: Duration = Duration::from_secs(30);
 
-/// At the most, where somebody is told how far it is.
+/// The longest wait where the client gets progress.
 const MOST: Duration = Duration::from_secs(600);
 
 /// How much of that in one request: a connection may break.
@@ -32,7 +32,7 @@ struct Wait {
     /// `pattern`, `port` listened on, `idle` without output, `stable` screen,
     /// `input` wanted, or `keyboard` given back by a person.
     #[serde(default)]
-    until: Until,
+    until: WaitUntil,
     /// For `output`: a regular expression for one line.
     #[serde(default)]
     pattern: Option<String>,
@@ -52,7 +52,8 @@ struct Wait {
 
 #[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Until {
+#[schemars(rename = "Until")]
+enum WaitUntil {
     #[default]
     Exit,
     Output,
@@ -65,7 +66,8 @@ enum Until {
 
 /// What waiting has come to.
 #[derive(Debug, Default, Serialize, JsonSchema)]
-struct Waited {
+#[schemars(rename = "Waited")]
+struct WaitAnswer {
     /// It has happened.
     met: bool,
     /// Not yet: wait again.
@@ -89,7 +91,7 @@ pub(crate) fn tool() -> Tool {
             answered, a line was written, a port is open, or a program wants input. Better than \
             polling or sleep.",
         input: schema::<Wait>,
-        output: Some(answer::<Waited>),
+        output: Some(answer::<WaitAnswer>),
         hints: Hints {
             reads: true,
             idempotent: true,
@@ -122,13 +124,13 @@ async fn wait(call: &Call, asked: Wait) -> Result<Reply, Failure> {
         wanted: vec![Wanted {
             id,
             until: match asked.until {
-                Until::Exit => WaitKind::Exit,
-                Until::Output => WaitKind::Output,
-                Until::Port => WaitKind::Port,
-                Until::Idle => WaitKind::Idle,
-                Until::Stable => WaitKind::Stable,
-                Until::Input => WaitKind::Input,
-                Until::Keyboard => WaitKind::Keyboard,
+                WaitUntil::Exit => WaitKind::Exit,
+                WaitUntil::Output => WaitKind::Output,
+                WaitUntil::Port => WaitKind::Port,
+                WaitUntil::Idle => WaitKind::Idle,
+                WaitUntil::Stable => WaitKind::Stable,
+                WaitUntil::Input => WaitKind::Input,
+                WaitUntil::Keyboard => WaitKind::Keyboard,
             },
             pattern: asked.pattern,
             from: asked.cursor,
@@ -166,7 +168,7 @@ async fn outcome(call: &Call, waited: &WaitView, run: &Run) -> Result<Reply, Fai
     let met: Option<&Met> = waited.happened.first();
     let words = words(call, &view.run).await;
     let told = Told::new(view);
-    let waited = Waited {
+    let waited = WaitAnswer {
         met: waited.met,
         timed_out: waited.timed_out,
         run: Told {

@@ -6,7 +6,9 @@ use std::collections::HashMap;
 use std::sync::{LazyLock, OnceLock};
 
 pub use model::Obeys;
-pub(crate) use model::{Choice, Count, Mode, Operand, Program, Role, Style};
+pub(crate) use model::{
+    Arity, Operand, OperandRole, OptionMode, OptionSpec, OptionSyntax, Program,
+};
 
 /// Everything that `knowledge/*.toml` says, as the build script packed it.
 const PACKED: &str = include_str!(concat!(env!("OUT_DIR"), "/knowledge.txt"));
@@ -14,21 +16,21 @@ const PACKED: &str = include_str!(concat!(env!("OUT_DIR"), "/knowledge.txt"));
 static KNOWLEDGE: LazyLock<Knowledge> = LazyLock::new(Knowledge::index);
 
 struct Knowledge {
-    exact: HashMap<&'static str, &'static Entry>,
+    exact: HashMap<&'static str, &'static LazyProgram>,
     /// Names that end in `*`, without it.
-    prefixes: Vec<(&'static str, &'static Entry)>,
+    prefixes: Vec<(&'static str, &'static LazyProgram)>,
 }
 
 /// One program, read when it is first asked for: a server meets a few dozen of
 /// three thousand.
-struct Entry {
+struct LazyProgram {
     packed: &'static str,
     program: OnceLock<Program>,
 }
 
 impl Knowledge {
     fn index() -> Self {
-        let entries: Vec<(&str, Entry)> = PACKED.lines().map(entry).collect();
+        let entries: Vec<(&str, LazyProgram)> = PACKED.lines().map(entry).collect();
         let mut all = Self {
             exact: HashMap::new(),
             prefixes: vec![],
@@ -45,16 +47,16 @@ impl Knowledge {
     }
 }
 
-fn entry(line: &'static str) -> (&'static str, Entry) {
+fn entry(line: &'static str) -> (&'static str, LazyProgram) {
     let (names, packed) = line.split_once('\t').expect("the build script wrote it");
-    let entry = Entry {
+    let entry = LazyProgram {
         packed,
         program: OnceLock::new(),
     };
     (names, entry)
 }
 
-impl Entry {
+impl LazyProgram {
     fn program(&self) -> &Program {
         let read = || serde_json::from_str(self.packed).expect("the build script wrote it");
         self.program.get_or_init(read)
@@ -70,7 +72,7 @@ pub(crate) fn program(name: &str) -> Option<&'static Program> {
         let found = prefixes.find(|(prefix, _)| name.starts_with(prefix))?;
         Some(found.1)
     });
-    entry.map(Entry::program)
+    entry.map(LazyProgram::program)
 }
 
 /// Finds out where everything is now rather than at the first command.

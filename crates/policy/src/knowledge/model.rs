@@ -16,13 +16,13 @@ pub(crate) struct Program<S = &'static str> {
     #[serde(rename = "t", default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) tags: Vec<S>,
     #[serde(rename = "o", default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) options: Vec<Choice<S>>,
+    pub(crate) options: Vec<OptionSpec<S>>,
     #[serde(rename = "p", default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) operands: Vec<Operand>,
     #[serde(rename = "s")]
-    pub(crate) style: Style,
+    pub(crate) style: OptionSyntax,
     #[serde(rename = "m", default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) modes: Vec<Mode<S>>,
+    pub(crate) modes: Vec<OptionMode<S>>,
     #[serde(rename = "u", default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) subs: Vec<Program<S>>,
     /// The options are also read after the subcommand.
@@ -67,11 +67,11 @@ pub enum Obeys {
 
 /// An option.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Choice<S = &'static str> {
+pub(crate) struct OptionSpec<S = &'static str> {
     #[serde(rename = "n")]
     pub(crate) names: Vec<S>,
     #[serde(rename = "v", default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) values: Vec<Role>,
+    pub(crate) values: Vec<OperandRole>,
     /// The value is only taken when it is attached.
     #[serde(rename = "a", default, skip_serializing_if = "is_false")]
     pub(crate) attached: bool,
@@ -89,16 +89,16 @@ pub(crate) struct Choice<S = &'static str> {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Operand {
     #[serde(rename = "r")]
-    pub(crate) role: Role,
+    pub(crate) role: OperandRole,
     #[serde(rename = "c")]
-    pub(crate) count: Count,
+    pub(crate) count: Arity,
     #[serde(rename = "e", default, skip_serializing_if = "is_zero")]
     pub(crate) effects: u16,
 }
 
 /// What an option changes.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Mode<S = &'static str> {
+pub(crate) struct OptionMode<S = &'static str> {
     #[serde(rename = "n")]
     pub(crate) name: S,
     #[serde(rename = "d")]
@@ -113,7 +113,7 @@ pub(crate) struct Mode<S = &'static str> {
 
 /// How often a word may be there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Count {
+pub(crate) enum Arity {
     #[serde(rename = "1")]
     One,
     #[serde(rename = "?")]
@@ -124,7 +124,7 @@ pub(crate) enum Count {
 
 /// How words are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Style {
+pub(crate) enum OptionSyntax {
     Gnu,
     Posix,
     Exact,
@@ -135,7 +135,7 @@ pub(crate) enum Style {
 
 /// What a word means; see `knowledge/README.md`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Role {
+pub(crate) enum OperandRole {
     #[serde(rename = "TEXT")]
     Text,
     #[serde(rename = "FORMAT")]

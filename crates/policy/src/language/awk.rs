@@ -21,7 +21,7 @@ pub(crate) fn read(script: &str) -> Deeds {
 type Result<T = ()> = std::result::Result<T, &'static str>;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Token {
+enum AwkToken {
     /// A keyword, a variable or a function; and whether `(` follows at once.
     Name(String, bool),
     /// A string, and what is in it if it has no escapes.
@@ -35,7 +35,7 @@ enum Token {
 struct Lexer<'a> {
     text: &'a [char],
     at: usize,
-    tokens: Vec<Token>,
+    tokens: Vec<AwkToken>,
 }
 
 /// Longest first.
@@ -46,7 +46,7 @@ const SIGNS: &[&str] = &[
 ];
 
 /// What may stand before a slash.
-enum Before {
+enum BeforeSlash {
     /// A value, so the slash divides.
     Value,
     /// Something that wants a value, so the slash opens a regular expression.
@@ -64,10 +64,10 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    fn tokens(mut self) -> Result<Vec<Token>> {
+    fn tokens(mut self) -> Result<Vec<AwkToken>> {
         while let Some(c) = self.peek(0) {
             match c {
-                '\n' => self.push(Token::Newline, 1),
+                '\n' => self.push(AwkToken::Newline, 1),
                 ' ' | '\t' | '\r' => self.at += 1,
                 '\\' if self.peek(1) == Some('\n') => self.at += 2,
                 '#' => self.comment(),
@@ -107,15 +107,15 @@ impl<'a> Lexer<'a> {
                 }
             }
         }
-        self.tokens.push(Token::Text(content));
+        self.tokens.push(AwkToken::Text(content));
         Ok(())
     }
 
     fn slash(&mut self) -> Result {
         match self.before() {
-            Before::Value => self.sign(),
-            Before::Want => self.regex(),
-            Before::Unclear => {
+            BeforeSlash::Value => self.sign(),
+            BeforeSlash::Want => self.regex(),
+            BeforeSlash::Unclear => {
                 let line = self.text[self.at + 1..].split(|c| *c == '\n').next();
                 match line.is_some_and(|line| line.contains(&'/')) {
                     true => Err("a slash may divide or open a regular expression"),
@@ -125,16 +125,18 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    fn before(&self) -> Before {
+    fn before(&self) -> BeforeSlash {
         match self.tokens.last() {
-            Some(Token::Text(_) | Token::Number | Token::Regex | Token::Sign("]")) => Before::Value,
-            Some(Token::Sign(")" | "++" | "--" | "$")) => Before::Unclear,
-            Some(Token::Name(name, _)) => match name.as_str() {
-                "getline" | "length" | "exit" | "next" | "nextfile" => Before::Unclear,
-                name if KEYWORDS.contains(&name) => Before::Want,
-                _ => Before::Value,
+            Some(AwkToken::Text(_) | AwkToken::Number | AwkToken::Regex | AwkToken::Sign("]")) => {
+                BeforeSlash::Value
+            }
+            Some(AwkToken::Sign(")" | "++" | "--" | "$")) => BeforeSlash::Unclear,
+            Some(AwkToken::Name(name, _)) => match name.as_str() {
+                "getline" | "length" | "exit" | "next" | "nextfile" => BeforeSlash::Unclear,
+                name if KEYWORDS.contains(&name) => BeforeSlash::Want,
+                _ => BeforeSlash::Value,
             },
-            Some(Token::Newline | Token::Sign(_)) | None => Before::Want,
+            Some(AwkToken::Newline | AwkToken::Sign(_)) | None => BeforeSlash::Want,
         }
     }
 
@@ -165,7 +167,7 @@ impl<'a> Lexer<'a> {
                 Some(_) => {}
             }
         }
-        self.tokens.push(Token::Regex);
+        self.tokens.push(AwkToken::Regex);
         Ok(())
     }
 
@@ -203,7 +205,7 @@ impl<'a> Lexer<'a> {
         {
             return Err("a letter follows a number");
         }
-        self.tokens.push(Token::Number);
+        self.tokens.push(AwkToken::Number);
         Ok(())
     }
 
@@ -226,7 +228,7 @@ impl<'a> Lexer<'a> {
         }
         let name = self.text[from..self.at].iter().collect();
         let call = self.peek(0) == Some('(');
-        self.tokens.push(Token::Name(name, call));
+        self.tokens.push(AwkToken::Name(name, call));
         Ok(())
     }
 
@@ -236,11 +238,11 @@ impl<'a> Lexer<'a> {
             .iter()
             .find(|sign| sign.chars().zip(rest).filter(|(a, b)| a == *b).count() == sign.len())
             .ok_or("a character is not known")?;
-        self.push(Token::Sign(sign), sign.len());
+        self.push(AwkToken::Sign(sign), sign.len());
         Ok(())
     }
 
-    fn push(&mut self, token: Token, length: usize) {
+    fn push(&mut self, token: AwkToken, length: usize) {
         self.tokens.push(token);
         self.at += length;
     }
@@ -257,29 +259,29 @@ impl<'a> Lexer<'a> {
 }
 
 /// Goes through the tokens and notes what they do.
-fn judge(tokens: &[Token], deeds: &mut Deeds) -> Result {
+fn judge(tokens: &[AwkToken], deeds: &mut Deeds) -> Result {
     let own = functions(tokens);
     let mut depth = 0_usize;
     // How deep the parentheses were where a `print` began.
     let mut print = None;
     for (at, token) in tokens.iter().enumerate() {
         match token {
-            Token::Sign("(" | "[") => depth += 1,
-            Token::Sign(")" | "]") => depth = depth.saturating_sub(1),
-            Token::Sign(";" | "{" | "}") => print = None,
-            Token::Newline if !goes_on(tokens, at) => print = None,
-            Token::Sign(">" | ">>") if print == Some(depth) => output(tokens, at, deeds),
-            Token::Sign(">>") => return Err("`>>` stands outside of a print"),
-            Token::Sign("|" | "|&") => pipe(tokens, at, deeds),
-            Token::Name(name, call) => match name.as_str() {
+            AwkToken::Sign("(" | "[") => depth += 1,
+            AwkToken::Sign(")" | "]") => depth = depth.saturating_sub(1),
+            AwkToken::Sign(";" | "{" | "}") => print = None,
+            AwkToken::Newline if !goes_on(tokens, at) => print = None,
+            AwkToken::Sign(">" | ">>") if print == Some(depth) => output(tokens, at, deeds),
+            AwkToken::Sign(">>") => return Err("`>>` stands outside of a print"),
+            AwkToken::Sign("|" | "|&") => pipe(tokens, at, deeds),
+            AwkToken::Name(name, call) => match name.as_str() {
                 "print" | "printf" => print = Some(depth),
                 "getline" => input(tokens, at, deeds)?,
                 "system" => {
                     deeds.effects.add(Effect::Execute);
                     if let [
-                        Token::Sign("("),
-                        Token::Text(Some(command)),
-                        Token::Sign(")"),
+                        AwkToken::Sign("("),
+                        AwkToken::Text(Some(command)),
+                        AwkToken::Sign(")"),
                         ..,
                     ] = &tokens[at + 1..]
                     {
@@ -300,15 +302,15 @@ fn judge(tokens: &[Token], deeds: &mut Deeds) -> Result {
 }
 
 /// Returns whether a statement goes on behind a line end.
-fn goes_on(tokens: &[Token], at: usize) -> bool {
+fn goes_on(tokens: &[AwkToken], at: usize) -> bool {
     matches!(
-        tokens[..at].iter().rev().find(|t| **t != Token::Newline),
-        Some(Token::Sign("," | "&&" | "||" | "?" | ":"))
+        tokens[..at].iter().rev().find(|t| **t != AwkToken::Newline),
+        Some(AwkToken::Sign("," | "&&" | "||" | "?" | ":"))
     )
 }
 
 /// Notes where a `print` goes.
-fn output(tokens: &[Token], at: usize, deeds: &mut Deeds) {
+fn output(tokens: &[AwkToken], at: usize, deeds: &mut Deeds) {
     match alone(tokens, at + 1) {
         Some("/dev/stdout" | "/dev/stderr") => {}
         Some(file) => {
@@ -321,15 +323,15 @@ fn output(tokens: &[Token], at: usize, deeds: &mut Deeds) {
 }
 
 /// Notes which command a pipe leads to or comes from.
-fn pipe(tokens: &[Token], at: usize, deeds: &mut Deeds) {
+fn pipe(tokens: &[AwkToken], at: usize, deeds: &mut Deeds) {
     deeds.effects.add(Effect::Execute);
-    let from = matches!(tokens.get(at + 1), Some(Token::Name(name, _)) if name == "getline");
+    let from = matches!(tokens.get(at + 1), Some(AwkToken::Name(name, _)) if name == "getline");
     let command = match from {
         true => at
             .checked_sub(1)
             .filter(|before| starts(tokens, *before))
             .and_then(|before| match &tokens[before] {
-                Token::Text(text) => text.as_deref(),
+                AwkToken::Text(text) => text.as_deref(),
                 _ => None,
             }),
         false => alone(tokens, at + 1),
@@ -341,13 +343,13 @@ fn pipe(tokens: &[Token], at: usize, deeds: &mut Deeds) {
 }
 
 /// Notes which file `getline` reads.
-fn input(tokens: &[Token], at: usize, deeds: &mut Deeds) -> Result {
+fn input(tokens: &[AwkToken], at: usize, deeds: &mut Deeds) -> Result {
     let at = target(tokens, at + 1)?;
-    if tokens.get(at) != Some(&Token::Sign("<")) {
+    if tokens.get(at) != Some(&AwkToken::Sign("<")) {
         return Ok(());
     }
     match (tokens.get(at + 1), tokens.get(at + 2)) {
-        (Some(Token::Text(Some(file))), next) if !continues(next) => {
+        (Some(AwkToken::Text(Some(file))), next) if !continues(next) => {
             add_host(file, deeds);
             if file != "-" && file != "/dev/stdin" {
                 deeds.reads.push(file.clone());
@@ -359,21 +361,21 @@ fn input(tokens: &[Token], at: usize, deeds: &mut Deeds) -> Result {
 }
 
 /// Returns the place behind the variable that `getline` fills, if there is one.
-fn target(tokens: &[Token], at: usize) -> Result<usize> {
+fn target(tokens: &[AwkToken], at: usize) -> Result<usize> {
     match tokens.get(at) {
-        Some(Token::Name(name, false)) if !KEYWORDS.contains(&name.as_str()) => {
+        Some(AwkToken::Name(name, false)) if !KEYWORDS.contains(&name.as_str()) => {
             match tokens.get(at + 1) {
-                Some(Token::Sign("[")) => closing(tokens, at + 1),
+                Some(AwkToken::Sign("[")) => closing(tokens, at + 1),
                 _ => Ok(at + 1),
             }
         }
-        Some(Token::Sign("$")) => match (tokens.get(at + 1), tokens.get(at + 2)) {
-            (Some(Token::Sign("(")), _) => closing(tokens, at + 1),
-            (Some(Token::Number), _) => Ok(at + 2),
-            (Some(Token::Name(..)), after) if after != Some(&Token::Sign("[")) => Ok(at + 2),
+        Some(AwkToken::Sign("$")) => match (tokens.get(at + 1), tokens.get(at + 2)) {
+            (Some(AwkToken::Sign("(")), _) => closing(tokens, at + 1),
+            (Some(AwkToken::Number), _) => Ok(at + 2),
+            (Some(AwkToken::Name(..)), after) if after != Some(&AwkToken::Sign("[")) => Ok(at + 2),
             _ => Err("it is not clear what `getline` fills"),
         },
-        Some(Token::Name(_, true) | Token::Sign("(" | "++" | "--")) => {
+        Some(AwkToken::Name(_, true) | AwkToken::Sign("(" | "++" | "--")) => {
             Err("it is not clear what `getline` fills")
         }
         _ => Ok(at),
@@ -381,12 +383,12 @@ fn target(tokens: &[Token], at: usize) -> Result<usize> {
 }
 
 /// Returns the place behind the bracket that closes the one here.
-fn closing(tokens: &[Token], from: usize) -> Result<usize> {
+fn closing(tokens: &[AwkToken], from: usize) -> Result<usize> {
     let mut depth = 0_usize;
     for (at, token) in tokens.iter().enumerate().skip(from) {
         match token {
-            Token::Sign("(" | "[") => depth += 1,
-            Token::Sign(")" | "]") => depth -= 1,
+            AwkToken::Sign("(" | "[") => depth += 1,
+            AwkToken::Sign(")" | "]") => depth -= 1,
             _ => {}
         }
         if depth == 0 {
@@ -398,9 +400,9 @@ fn closing(tokens: &[Token], from: usize) -> Result<usize> {
 
 /// Returns the text of a string that is all there is up to the end of the
 /// statement.
-fn alone(tokens: &[Token], at: usize) -> Option<&str> {
+fn alone(tokens: &[AwkToken], at: usize) -> Option<&str> {
     match (tokens.get(at)?, tokens.get(at + 1)) {
-        (Token::Text(text), None | Some(Token::Newline | Token::Sign(";" | "}"))) => {
+        (AwkToken::Text(text), None | Some(AwkToken::Newline | AwkToken::Sign(";" | "}"))) => {
             text.as_deref()
         }
         _ => None,
@@ -408,21 +410,23 @@ fn alone(tokens: &[Token], at: usize) -> Option<&str> {
 }
 
 /// Returns whether nothing is joined to the value here from the left.
-fn starts(tokens: &[Token], at: usize) -> bool {
+fn starts(tokens: &[AwkToken], at: usize) -> bool {
     match at.checked_sub(1).map(|before| &tokens[before]) {
-        None | Some(Token::Newline) => true,
-        Some(Token::Sign(sign)) => matches!(*sign, "(" | "{" | "}" | ";" | "!" | "&&" | "||" | "="),
+        None | Some(AwkToken::Newline) => true,
+        Some(AwkToken::Sign(sign)) => {
+            matches!(*sign, "(" | "{" | "}" | ";" | "!" | "&&" | "||" | "=")
+        }
         _ => false,
     }
 }
 
 /// Returns whether a token goes on with the value before it.
-fn continues(token: Option<&Token>) -> bool {
+fn continues(token: Option<&AwkToken>) -> bool {
     !matches!(
         token,
         None | Some(
-            Token::Newline
-                | Token::Sign(
+            AwkToken::Newline
+                | AwkToken::Sign(
                     ")" | ";" | "}" | ">" | ">=" | "<" | "<=" | "==" | "!=" | "&&" | "||"
                 )
         )
@@ -437,11 +441,11 @@ fn add_host(name: &str, deeds: &mut Deeds) {
 }
 
 /// Returns the functions a program defines.
-fn functions(tokens: &[Token]) -> Vec<&str> {
+fn functions(tokens: &[AwkToken]) -> Vec<&str> {
     tokens
         .windows(2)
         .filter_map(|pair| match pair {
-            [Token::Name(word, _), Token::Name(name, _)]
+            [AwkToken::Name(word, _), AwkToken::Name(name, _)]
                 if word == "function" || word == "func" =>
             {
                 Some(name.as_str())

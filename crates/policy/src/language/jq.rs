@@ -24,7 +24,7 @@ pub(crate) fn read(script: &str) -> Deeds {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Token {
+enum JqToken {
     /// A name that stands alone: a function or a keyword.
     Name(String),
     /// A name behind `$`.
@@ -39,7 +39,12 @@ type Result<T = ()> = std::result::Result<T, &'static str>;
 
 /// Splits text into tokens and returns where it stopped: at the end, or
 /// inside a string behind the parenthesis that closes its code.
-fn tokenize(text: &[char], mut at: usize, depth: usize, tokens: &mut Vec<Token>) -> Result<usize> {
+fn tokenize(
+    text: &[char],
+    mut at: usize,
+    depth: usize,
+    tokens: &mut Vec<JqToken>,
+) -> Result<usize> {
     if depth > DEPTH {
         return Err("strings are nested too deeply");
     }
@@ -51,20 +56,20 @@ fn tokenize(text: &[char], mut at: usize, depth: usize, tokens: &mut Vec<Token>)
             '.' => at = dot(text, at, tokens),
             '$' => {
                 let end = name(text, at + 1);
-                tokens.push(Token::Variable(text[at + 1..end].iter().collect()));
+                tokens.push(JqToken::Variable(text[at + 1..end].iter().collect()));
                 at = end;
             }
             '@' => {
                 at = name(text, at + 1);
-                tokens.push(Token::Value);
+                tokens.push(JqToken::Value);
             }
             _ if c.is_ascii_digit() => {
                 at = number(text, at);
-                tokens.push(Token::Value);
+                tokens.push(JqToken::Value);
             }
             _ if starts_name(c) => {
                 let end = name(text, at);
-                tokens.push(Token::Name(text[at..end].iter().collect()));
+                tokens.push(JqToken::Name(text[at..end].iter().collect()));
                 at = end;
             }
             ')' if open == 0 && depth > 0 => return Ok(at + 1),
@@ -75,7 +80,7 @@ fn tokenize(text: &[char], mut at: usize, depth: usize, tokens: &mut Vec<Token>)
                     ')' => open = open.saturating_sub(1),
                     _ => {}
                 }
-                tokens.push(Token::Sign(c));
+                tokens.push(JqToken::Sign(c));
                 at += 1;
             }
             _ if c.is_ascii_whitespace() => at += 1,
@@ -102,15 +107,15 @@ fn comment(text: &[char], at: usize) -> Result<usize> {
 }
 
 /// Reads a string and the code inside it.
-fn string(text: &[char], mut at: usize, depth: usize, tokens: &mut Vec<Token>) -> Result<usize> {
-    tokens.push(Token::Value);
+fn string(text: &[char], mut at: usize, depth: usize, tokens: &mut Vec<JqToken>) -> Result<usize> {
+    tokens.push(JqToken::Value);
     loop {
         match (text.get(at), text.get(at + 1)) {
             (Some('"'), _) => return Ok(at + 1),
             (Some('\\'), Some('(')) => {
-                tokens.push(Token::Sign('('));
+                tokens.push(JqToken::Sign('('));
                 at = tokenize(text, at + 2, depth + 1, tokens)?;
-                tokens.push(Token::Sign(')'));
+                tokens.push(JqToken::Sign(')'));
             }
             (Some('\\'), Some(_)) => at += 2,
             (Some('\\') | None, _) => return Err("a string has no end"),
@@ -120,8 +125,8 @@ fn string(text: &[char], mut at: usize, depth: usize, tokens: &mut Vec<Token>) -
 }
 
 /// Reads what begins with a dot: a field, `..`, a number, or the input.
-fn dot(text: &[char], at: usize, tokens: &mut Vec<Token>) -> usize {
-    tokens.push(Token::Value);
+fn dot(text: &[char], at: usize, tokens: &mut Vec<JqToken>) -> usize {
+    tokens.push(JqToken::Value);
     match text.get(at + 1) {
         Some('.') => at + 2,
         Some(c) if starts_name(*c) => at + 1 + word(&text[at + 1..]),
@@ -175,18 +180,18 @@ fn starts_name(c: char) -> bool {
     c.is_ascii_alphabetic() || c == '_'
 }
 
-fn judge(tokens: &[Token], deeds: &mut Deeds) -> Result {
+fn judge(tokens: &[JqToken], deeds: &mut Deeds) -> Result {
     let own = definitions(tokens);
     let mut brackets = Vec::new();
     for (at, token) in tokens.iter().enumerate() {
         match token {
-            Token::Sign(open @ ('(' | '[' | '{')) => brackets.push(*open),
-            Token::Sign(')' | ']' | '}') => {
+            JqToken::Sign(open @ ('(' | '[' | '{')) => brackets.push(*open),
+            JqToken::Sign(')' | ']' | '}') => {
                 brackets.pop();
             }
-            Token::Variable(name) if name == "ENV" => deeds.effects.add(Effect::Secret),
-            Token::Variable(name) if name.contains("::") => return Err("a module is used"),
-            Token::Name(name) if !is_key(tokens, at, brackets.last()) => match name.as_str() {
+            JqToken::Variable(name) if name == "ENV" => deeds.effects.add(Effect::Secret),
+            JqToken::Variable(name) if name.contains("::") => return Err("a module is used"),
+            JqToken::Name(name) if !is_key(tokens, at, brackets.last()) => match name.as_str() {
                 "env" => deeds.effects.add(Effect::Secret),
                 "import" | "include" | "modulemeta" => return Err("a module is used"),
                 name if name.contains("::") => return Err("a module is used"),
@@ -200,25 +205,25 @@ fn judge(tokens: &[Token], deeds: &mut Deeds) -> Result {
 }
 
 /// Returns whether a name is the key of an object: `{env: 1}`, `{env}`.
-fn is_key(tokens: &[Token], at: usize, bracket: Option<&char>) -> bool {
+fn is_key(tokens: &[JqToken], at: usize, bracket: Option<&char>) -> bool {
     let before = at.checked_sub(1).map(|before| &tokens[before]);
     bracket == Some(&'{')
-        && matches!(before, Some(Token::Sign('{' | ',')))
-        && matches!(tokens.get(at + 1), Some(Token::Sign(':' | ',' | '}')))
+        && matches!(before, Some(JqToken::Sign('{' | ',')))
+        && matches!(tokens.get(at + 1), Some(JqToken::Sign(':' | ',' | '}')))
 }
 
 /// Returns the names that a filter defines itself, with their parameters.
-fn definitions(tokens: &[Token]) -> Vec<&str> {
+fn definitions(tokens: &[JqToken]) -> Vec<&str> {
     let mut names = Vec::new();
     let mut rest = tokens.iter();
     while let Some(token) = rest.next() {
-        if *token != Token::Name("def".into()) {
+        if *token != JqToken::Name("def".into()) {
             continue;
         }
         for token in rest.by_ref() {
             match token {
-                Token::Name(name) => names.push(name.as_str()),
-                Token::Sign('(' | ';') | Token::Variable(_) => {}
+                JqToken::Name(name) => names.push(name.as_str()),
+                JqToken::Sign('(' | ';') | JqToken::Variable(_) => {}
                 _ => break,
             }
         }

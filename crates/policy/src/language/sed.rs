@@ -14,7 +14,7 @@ const FORKS: usize = 64;
 /// Tells what a script does.
 pub(crate) fn read(script: &str) -> Deeds {
     let text: Vec<char> = script.chars().collect();
-    let mut reader = Reader {
+    let mut reader = SedReader {
         text: &text,
         at: 0,
         forks: FORKS,
@@ -28,7 +28,7 @@ pub(crate) fn read(script: &str) -> Deeds {
 
 type Result<T = ()> = std::result::Result<T, &'static str>;
 
-struct Reader<'a> {
+struct SedReader<'a> {
     text: &'a [char],
     at: usize,
     forks: usize,
@@ -50,7 +50,7 @@ enum Brackets {
     Ignored,
 }
 
-impl Reader<'_> {
+impl SedReader<'_> {
     fn script(&mut self) -> Result {
         loop {
             self.skip(|c| c == ';' || c.is_ascii_whitespace());
@@ -270,7 +270,7 @@ impl Reader<'_> {
             .forks
             .checked_sub(1)
             .ok_or("it can be read in too many ways")?;
-        let mut other = Reader {
+        let mut other = SedReader {
             text: self.text,
             at,
             forks: self.forks,

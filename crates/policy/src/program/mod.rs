@@ -7,7 +7,7 @@ mod query;
 
 use crate::argument::{Arg, UNKNOWN};
 use crate::effect::{Effect, Effects};
-use crate::knowledge::{Obeys, Program, Role, Style};
+use crate::knowledge::{Obeys, OperandRole, OptionSyntax, Program};
 use crate::part::Given;
 pub(crate) use place::places;
 
@@ -41,14 +41,14 @@ pub(crate) struct Reading {
 /// A word, or the words of a command, in its role.
 #[derive(Debug)]
 pub(crate) struct Use {
-    pub(crate) role: Role,
+    pub(crate) role: OperandRole,
     pub(crate) args: Vec<Arg>,
 }
 
 /// Reads the arguments of a program.
 pub(crate) fn read(program: &'static Program, args: &[Arg]) -> Reading {
     let rewritten = option::old_style(program, args);
-    let mut reader = Reader {
+    let mut reader = ArgumentReader {
         program,
         inherited: vec![],
         args: rewritten.as_deref().unwrap_or(args),
@@ -65,7 +65,7 @@ pub(crate) fn read(program: &'static Program, args: &[Arg]) -> Reading {
     reader.reading
 }
 
-struct Reader<'a> {
+struct ArgumentReader<'a> {
     /// What the words are for: the program, then its subcommand.
     program: &'static Program,
     /// The programs above whose options are read here too.
@@ -82,7 +82,7 @@ struct Reader<'a> {
     reading: Reading,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> ArgumentReader<'a> {
     fn level(&mut self) {
         let program = self.program;
         self.reading.does = program.does;
@@ -104,7 +104,7 @@ impl<'a> Reader<'a> {
         }
         if let [only] = &self.args[self.at..]
             && matches!(only.text.as_deref(), Some("--help" | "--version"))
-            && program.style != Style::None
+            && program.style != OptionSyntax::None
             && let Some(effects) = self.help.or_else(|| harmless_help(program))
         {
             self.reading.does = "says how it is used";
@@ -113,8 +113,8 @@ impl<'a> Reader<'a> {
             return;
         }
         match program.style {
-            Style::Find => self.expression(),
-            Style::Keyed => self.keyed(),
+            OptionSyntax::Find => self.expression(),
+            OptionSyntax::Keyed => self.keyed(),
             _ => self.words(),
         }
     }
@@ -129,7 +129,7 @@ impl<'a> Reader<'a> {
         let program = self.program;
         let first_option = self.reading.options.len();
         let mut operands = vec![];
-        let mut ended = program.style == Style::None;
+        let mut ended = program.style == OptionSyntax::None;
         let mut passed = false;
         while let Some(arg) = self.next() {
             if !ended && arg.text.as_deref() == Some("--") {
@@ -153,7 +153,7 @@ impl<'a> Reader<'a> {
             }
             self.check_count(arg, ended, operands.len());
             operands.push(arg.clone());
-            ended |= program.style == Style::Posix;
+            ended |= program.style == OptionSyntax::Posix;
         }
         if !program.subs.is_empty() && operands.is_empty() && self.modes.is_empty() {
             return self.bare(first_option);

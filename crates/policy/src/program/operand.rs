@@ -1,13 +1,13 @@
 //! The words of a program that are no options.
 
-use super::{Reader, Use};
+use super::{ArgumentReader, Use};
 use crate::argument::Arg;
-use crate::knowledge::{Count, Mode, Operand, Program, Role, Style};
+use crate::knowledge::{Arity, Operand, OperandRole, OptionMode, OptionSyntax, Program};
 
-impl Reader<'_> {
+impl ArgumentReader<'_> {
     /// A word that could become several could move the others to other places.
     pub(super) fn check_count(&mut self, arg: &Arg, ended: bool, at: usize) {
-        if self.program.harmless || self.program.style == Style::None {
+        if self.program.harmless || self.program.style == OptionSyntax::None {
             return;
         }
         if !ended && arg.text.is_none() && arg.may_be_option() {
@@ -24,14 +24,14 @@ impl Reader<'_> {
     pub(super) fn assign(&mut self, operands: Vec<Arg>) {
         let program = self.program;
         let roles = self.roles();
-        if operands.is_empty() && roles.iter().all(|role| role.role != Role::Argv) {
+        if operands.is_empty() && roles.iter().all(|role| role.role != OperandRole::Argv) {
             self.always(program.bare.unwrap_or(0));
         }
         let mut left = operands.len();
         let mut words = operands.into_iter().peekable();
-        let mut needed: usize = roles.iter().filter(|role| role.count == Count::One).count();
+        let mut needed: usize = roles.iter().filter(|role| role.count == Arity::One).count();
         for role in roles {
-            if role.role == Role::Argv {
+            if role.role == OperandRole::Argv {
                 let args: Vec<Arg> = words.by_ref().collect();
                 match args.is_empty() {
                     true => self.always(program.bare.unwrap_or(0)),
@@ -39,7 +39,7 @@ impl Reader<'_> {
                 }
                 return;
             }
-            if role.role == Role::Line {
+            if role.role == OperandRole::Line {
                 let args: Vec<Arg> = words.by_ref().collect();
                 if !args.is_empty() {
                     self.operand(role, vec![Arg::line(&args)]);
@@ -47,18 +47,18 @@ impl Reader<'_> {
                 return;
             }
             let count = match role.count {
-                Count::One => {
+                Arity::One => {
                     needed -= 1;
                     if left == 0 && !program.harmless && program.bare.is_none() {
                         self.doubt("a word is missing".into());
                     }
                     left.min(1)
                 }
-                Count::Maybe => left.saturating_sub(needed).min(1),
-                Count::Any => left.saturating_sub(needed),
+                Arity::Maybe => left.saturating_sub(needed).min(1),
+                Arity::Any => left.saturating_sub(needed),
             };
             for _ in 0..count {
-                if role.role == Role::Env && !words.peek().is_some_and(is_assignment) {
+                if role.role == OperandRole::Env && !words.peek().is_some_and(is_assignment) {
                     break;
                 }
                 if let Some(word) = words.next() {
@@ -92,7 +92,7 @@ impl Reader<'_> {
         mode.operands.as_deref().unwrap_or(&program.operands)
     }
 
-    fn mode(&mut self) -> Option<&'static Mode> {
+    fn mode(&mut self) -> Option<&'static OptionMode> {
         match self.modes.as_slice() {
             [] => None,
             [only] => self.program.modes.iter().find(|mode| mode.name == *only),
@@ -116,8 +116,8 @@ impl Reader<'_> {
         self.used(operand.role, args);
     }
 
-    pub(super) fn used(&mut self, role: Role, args: Vec<Arg>) {
-        if !matches!(role, Role::Any | Role::Number) {
+    pub(super) fn used(&mut self, role: OperandRole, args: Vec<Arg>) {
+        if !matches!(role, OperandRole::Any | OperandRole::Number) {
             self.reading.uses.push(Use { role, args });
         }
     }
@@ -132,7 +132,7 @@ fn is_assignment(arg: &Arg) -> bool {
 /// Returns whether all words from one on have the same role, in every mode.
 fn alike_from(program: &Program, at: usize) -> bool {
     let alike = |operands: &[Operand]| match operands {
-        [first @ .., last] => last.count == Count::Any && first.len() <= at,
+        [first @ .., last] => last.count == Arity::Any && first.len() <= at,
         [] => false,
     };
     let modes = program.modes.iter();

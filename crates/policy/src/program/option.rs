@@ -1,20 +1,20 @@
 //! The options of a program, and the values they take.
 
-use super::{Reader, Use};
+use super::{ArgumentReader, Use};
 use crate::argument::{Arg, UNKNOWN};
 use crate::effect::{Effect, Effects};
-use crate::knowledge::{Choice, Program, Role, Style};
+use crate::knowledge::{OperandRole, OptionSpec, OptionSyntax, Program};
 use crate::part::Given;
 use crate::pattern::overlap;
 
 /// An option, and the name that it was given by.
 #[derive(Clone, Copy)]
-pub(super) struct Found {
-    choice: &'static Choice,
+pub(super) struct OptionMatch {
+    choice: &'static OptionSpec,
     name: &'static str,
 }
 
-impl Reader<'_> {
+impl ArgumentReader<'_> {
     /// Takes a word and its values if it is an option.
     pub(super) fn option(&mut self, arg: &Arg) -> bool {
         let known = arg.prefix();
@@ -32,7 +32,7 @@ impl Reader<'_> {
         if !known.starts_with('-') {
             return false;
         }
-        if self.program.style == Style::Exact {
+        if self.program.style == OptionSyntax::Exact {
             self.exact(arg);
         } else if known.starts_with("--") {
             self.long(arg);
@@ -120,7 +120,7 @@ impl Reader<'_> {
     }
 
     /// Takes an option and its values. The first may be attached to it.
-    pub(super) fn take(&mut self, found: Found, mut attached: Option<Arg>) {
+    pub(super) fn take(&mut self, found: OptionMatch, mut attached: Option<Arg>) {
         let choice = found.choice;
         let value = attached.as_ref().or_else(|| self.args.get(self.at));
         let value = (!choice.values.is_empty() && (!choice.attached || attached.is_some()))
@@ -134,7 +134,7 @@ impl Reader<'_> {
             return;
         }
         for role in &choice.values {
-            if matches!(role, Role::Argv | Role::ArgvUntil) {
+            if matches!(role, OperandRole::Argv | OperandRole::ArgvUntil) {
                 self.take_command(*role);
                 continue;
             }
@@ -155,10 +155,10 @@ impl Reader<'_> {
         }
     }
 
-    fn take_command(&mut self, role: Role) {
+    fn take_command(&mut self, role: OperandRole) {
         let rest = &self.args[self.at..];
         let end = match role {
-            Role::Argv => rest.len(),
+            OperandRole::Argv => rest.len(),
             _ => end_of_command(rest),
         };
         self.at += (end + 1).min(rest.len());
@@ -168,7 +168,7 @@ impl Reader<'_> {
         });
     }
 
-    fn note(&mut self, found: Found, value: Option<&Arg>) {
+    fn note(&mut self, found: OptionMatch, value: Option<&Arg>) {
         let choice = found.choice;
         self.always(choice.effects);
         if Effects::of(choice.effects).has(Effect::Execute) {
@@ -194,32 +194,32 @@ impl Reader<'_> {
         });
     }
 
-    pub(super) fn find(&self, name: &str) -> Option<Found> {
+    pub(super) fn find(&self, name: &str) -> Option<OptionMatch> {
         self.choices().find_map(|choice| {
             let name = choice.names.iter().find(|known| **known == name)?;
-            Some(Found { choice, name })
+            Some(OptionMatch { choice, name })
         })
     }
 
     /// Finds the only option that begins so, as GNU programs do.
-    fn abbreviated(&self, start: &str) -> Option<Found> {
+    fn abbreviated(&self, start: &str) -> Option<OptionMatch> {
         if start.len() < 3 {
             return None;
         }
-        let mut found: Option<Found> = None;
+        let mut found: Option<OptionMatch> = None;
         for choice in self.choices() {
             if let Some(name) = choice.names.iter().find(|name| name.starts_with(start)) {
                 if found.is_some_and(|other| !std::ptr::eq(other.choice, choice)) {
                     return None;
                 }
-                found = Some(Found { choice, name });
+                found = Some(OptionMatch { choice, name });
             }
         }
         found
     }
 
     /// Finds the option that is a dash and a number, if this is one.
-    fn number(&self, arg: &Arg) -> Option<Found> {
+    fn number(&self, arg: &Arg) -> Option<OptionMatch> {
         let digits = arg.text.as_deref()?.get(1..)?;
         let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
         is_number.then(|| self.find("-NUM")).flatten()
@@ -229,16 +229,16 @@ impl Reader<'_> {
     /// a test that only reads: `*.txt`, `foo*`.
     fn is_file_pattern(&self, value: &Arg) -> bool {
         let pattern = value.many && !value.splits && !value.shape.contains(UNKNOWN);
-        let risky = |choice: &&'static Choice| {
+        let risky = |choice: &&'static OptionSpec| {
             choice.effects != 0 || choice.values.iter().any(|role| !is_test(*role))
         };
-        self.program.style == Style::Find
+        self.program.style == OptionSyntax::Find
             && pattern
             && !(self.choices().filter(risky))
                 .any(|choice| (choice.names.iter()).any(|name| overlap(&value.shape, name)))
     }
 
-    fn choices(&self) -> impl Iterator<Item = &'static Choice> {
+    fn choices(&self) -> impl Iterator<Item = &'static OptionSpec> {
         std::iter::once(self.program)
             .chain(self.inherited.iter().copied())
             .flat_map(|program| &program.options)
@@ -246,8 +246,11 @@ impl Reader<'_> {
 }
 
 /// Returns whether a value of `find` in this role is only compared.
-fn is_test(role: Role) -> bool {
-    matches!(role, Role::Text | Role::Number | Role::File | Role::List)
+fn is_test(role: OperandRole) -> bool {
+    matches!(
+        role,
+        OperandRole::Text | OperandRole::Number | OperandRole::File | OperandRole::List
+    )
 }
 
 /// Rewrites `tar xzf a b`: letters without a dash, whose values follow in

@@ -13,7 +13,7 @@ const MAX_INNER: usize = 8;
 
 /// A place where a command may begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct CommandStart {
     pub(crate) at: usize,
     /// The word is not behind an option, whose value it could be.
     pub(crate) plain: bool,
@@ -21,14 +21,14 @@ pub(crate) struct Place {
 
 /// Returns the places in `argv` where a command may begin that is run by the
 /// program, or by another one that it runs.
-pub(crate) fn places(program: &Program, argv: &[Arg]) -> Vec<Place> {
-    let mut found = Found {
+pub(crate) fn places(program: &Program, argv: &[Arg]) -> Vec<CommandStart> {
+    let mut found = StartSearch {
         places: vec![],
         seen: vec![false; argv.len()],
     };
     found.behind(program, argv, 0);
     let (mut next, mut inner) = (0, 0);
-    while let Some(&Place { at, .. }) = found.places.get(next)
+    while let Some(&CommandStart { at, .. }) = found.places.get(next)
         && inner < MAX_INNER
     {
         next += 1;
@@ -44,22 +44,22 @@ pub(crate) fn places(program: &Program, argv: &[Arg]) -> Vec<Place> {
     found.places
 }
 
-struct Found {
-    places: Vec<Place>,
+struct StartSearch {
+    places: Vec<CommandStart>,
     /// The words that are among them.
     seen: Vec<bool>,
 }
 
-impl Found {
+impl StartSearch {
     /// Adds the places behind one program.
     fn behind(&mut self, program: &Program, argv: &[Arg], program_at: usize) {
         for pattern in &program.runs {
             let steps: Vec<&str> = pattern.split_whitespace().collect();
-            let mut search = Search::new(&steps);
+            let mut search = PatternSearch::new(&steps);
             for (at, arg) in argv.iter().enumerate().skip(program_at + 1) {
                 let plain = !(search.after_option || search.doubtful);
                 if search.step(arg) && !std::mem::replace(&mut self.seen[at], true) {
-                    self.places.push(Place { at, plain });
+                    self.places.push(CommandStart { at, plain });
                 }
                 if search.is_over() {
                     break;
@@ -70,7 +70,7 @@ impl Found {
 }
 
 /// How far along a pattern of words one may be.
-struct Search<'a> {
+struct PatternSearch<'a> {
     steps: &'a [&'a str],
     /// `reached[n]`: the first `n` words of the pattern may have passed.
     reached: Vec<bool>,
@@ -80,7 +80,7 @@ struct Search<'a> {
     doubtful: bool,
 }
 
-impl<'a> Search<'a> {
+impl<'a> PatternSearch<'a> {
     fn new(steps: &'a [&'a str]) -> Self {
         let mut reached = vec![false; steps.len() + 1];
         reached[0] = true;

@@ -7,7 +7,7 @@
 use super::{Reading, Use};
 use crate::argument::Arg;
 use crate::effect::{Effect, Effects};
-use crate::knowledge::{Program, Role};
+use crate::knowledge::{OperandRole, Program};
 use crate::part::Given;
 
 /// Options that may stand beside one that makes a query of a command.
@@ -56,7 +56,7 @@ pub(super) fn only_asks(program: &Program, reading: &Reading, args: &[Arg]) -> b
 
 /// Returns whether the command writes to a place, which may be a device.
 fn changes_system(reading: &Reading) -> bool {
-    let writes = |used: &Use| matches!(used.role, Role::Edit | Role::Out);
+    let writes = |used: &Use| matches!(used.role, OperandRole::Edit | OperandRole::Out);
     reading.uses.iter().any(writes)
 }
 
@@ -86,7 +86,12 @@ fn is_given(option: &str, reading: &Reading) -> bool {
     let plain = |used: &Use| {
         matches!(
             used.role,
-            Role::Text | Role::Number | Role::Any | Role::File | Role::List | Role::Edit
+            OperandRole::Text
+                | OperandRole::Number
+                | OperandRole::Any
+                | OperandRole::File
+                | OperandRole::List
+                | OperandRole::Edit
         )
     };
     let given = |found: &Given| found.names.contains(&option);

@@ -4,17 +4,17 @@
 use crate::shlex;
 use crate::{Blacklist, Subject};
 
-use super::Whole;
+use super::WholeText;
 
 /// One such test. It refuses or has no opinion.
 #[derive(Debug)]
-pub(crate) enum Check {
+pub(crate) enum ToolCheck {
     /// `ExecuteCommand`: texts that no command may contain.
     Blacklist(Blacklist),
     /// `terminal`: there must be a command.
     Empty,
     /// `terminal`: which programs administrators and others may start.
-    Allowed(Allowed),
+    Allowed(AllowedPrograms),
     /// `Bash`: what the command is for must be said.
     Description,
     /// `run_command`: the first word must be on the agent's list.
@@ -25,7 +25,7 @@ pub(crate) enum Check {
 
 /// Who may start which programs.
 #[derive(Debug)]
-pub(crate) struct Allowed {
+pub(crate) struct AllowedPrograms {
     /// For administrators and where there are no users; none means all.
     pub(crate) admins: Option<Vec<String>>,
     /// For everybody else.
@@ -34,24 +34,28 @@ pub(crate) struct Allowed {
 
 /// What a test says.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Refusal {
+pub(crate) struct ToolRefusal {
     pub(crate) code: String,
     pub(crate) text: String,
     /// What it found, if the rule is a list of things to find.
     pub(crate) found: Option<String>,
 }
 
-impl Check {
-    pub(crate) fn refuse(&self, subject: &Subject<'_>, whole: &Whole<'_>) -> Option<Refusal> {
+impl ToolCheck {
+    pub(crate) fn refuse(
+        &self,
+        subject: &Subject<'_>,
+        whole: &WholeText<'_>,
+    ) -> Option<ToolRefusal> {
         let refusal = |code: &str, text: String| {
-            Some(Refusal {
+            Some(ToolRefusal {
                 code: code.to_owned(),
                 text,
                 found: None,
             })
         };
         match self {
-            Self::Blacklist(list) => list.find(whole.normal()).map(|entry| Refusal {
+            Self::Blacklist(list) => list.find(whole.normal()).map(|entry| ToolRefusal {
                 code: "blacklist".into(),
                 text: "Command is not allowed by terminal blacklist.".into(),
                 found: Some(entry.to_owned()),
@@ -110,10 +114,10 @@ pub(crate) fn not_on_list(word: &str, allow: &[String]) -> String {
     )
 }
 
-impl Allowed {
+impl AllowedPrograms {
     /// Returns the words to start without a shell, if that is how; or why the
     /// command may not run.
-    pub(crate) fn argv(&self, subject: &Subject<'_>) -> Result<Option<Vec<String>>, Refusal> {
+    pub(crate) fn argv(&self, subject: &Subject<'_>) -> Result<Option<Vec<String>>, ToolRefusal> {
         let user = subject.who.is_user();
         let allowed = match (&self.admins, user) {
             (_, true) => &self.users,
@@ -121,7 +125,7 @@ impl Allowed {
             (None, false) => return Ok(None),
         };
         let command = shlex::strip(subject.text);
-        let refusal = |code: String, text: String| Refusal {
+        let refusal = |code: String, text: String| ToolRefusal {
             code,
             text,
             found: None,

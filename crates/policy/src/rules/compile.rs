@@ -2,12 +2,12 @@
 
 use regex::RegexBuilder;
 
-use super::glob::{Glob, Word};
+use super::glob::{Glob, WordPattern};
 use super::loader::Loader;
-use super::matcher::{Names, PartMatcher, TextMatcher};
-use super::pattern::{Opt, Pattern, Program, is_option};
-use super::raw::{At, List, RawMatch, RawWhat};
-use super::rule::{Allowance, What, samples};
+use super::matcher::{PartMatcher, ProgramNames, TextMatcher};
+use super::pattern::{Opt, Pattern, ProgramPattern, is_option};
+use super::raw::{At, OneOrMany, RawMatch, RawWhat};
+use super::rule::{Allowance, RuleSubject, samples};
 use crate::{Effects, Verdict};
 
 /// A regular expression that needs more than this when compiled is a mistake
@@ -31,18 +31,17 @@ pub(crate) fn about(what: &RawWhat) -> Option<String> {
     }
 }
 
-/// Makes tests of what was written. `listing` is for files that are lists of
-/// what is allowed.
+/// Compiles a rule's subject. `listing` is for files that are allow-lists.
 pub(crate) fn what(
     loader: &mut Loader<'_>,
     verdict: Verdict,
     raw: &At<RawWhat>,
     listing: bool,
-) -> Option<What> {
+) -> Option<RuleSubject> {
     match &raw.value {
         RawWhat::Patterns(list) => patterns(loader, verdict, raw.at, list),
         RawWhat::Table(table) => {
-            let table = Table {
+            let table = TestTable {
                 verdict,
                 at: raw.at,
                 raw: table,
@@ -57,8 +56,8 @@ fn patterns(
     loader: &mut Loader<'_>,
     verdict: Verdict,
     at: usize,
-    list: &List<String>,
-) -> Option<What> {
+    list: &OneOrMany<String>,
+) -> Option<RuleSubject> {
     if list.is_empty() {
         loader.error(at, "the list of patterns is empty", "write at least one");
         return None;
@@ -96,11 +95,11 @@ fn patterns(
             }
         }
     }
-    Some(What::Patterns(ready))
+    Some(RuleSubject::Patterns(ready))
 }
 
 /// Tests in a table, as they were written.
-struct Table<'r> {
+struct TestTable<'r> {
     verdict: Verdict,
     at: usize,
     raw: &'r RawMatch,
@@ -108,9 +107,9 @@ struct Table<'r> {
     allows: bool,
 }
 
-impl Table<'_> {
+impl TestTable<'_> {
     /// Reads it, if it makes sense as a whole.
-    fn read(&self, loader: &mut Loader<'_>) -> Option<What> {
+    fn read(&self, loader: &mut Loader<'_>) -> Option<RuleSubject> {
         let raw = self.raw;
         let whole = [&raw.text, &raw.contains, &raw.regex, &raw.first_word];
         let wholes: Vec<usize> = whole.into_iter().flatten().map(|list| list.at).collect();
@@ -148,17 +147,17 @@ impl Table<'_> {
                 );
                 None
             }
-            _ => text(loader, raw).map(What::Text),
+            _ => text(loader, raw).map(RuleSubject::Text),
         }
     }
 
-    fn part(&self, loader: &mut Loader<'_>) -> Option<What> {
+    fn part(&self, loader: &mut Loader<'_>) -> Option<RuleSubject> {
         let raw = self.raw;
         let before = loader.errors.len();
         let programs = texts(loader, raw.program.as_ref());
         let matcher = PartMatcher {
-            programs: programs.iter().map(|name| Word::new(name)).fold(
-                Names::default(),
+            programs: programs.iter().map(|name| WordPattern::new(name)).fold(
+                ProgramNames::default(),
                 |mut names, word| {
                     names.add(word);
                     names
@@ -166,12 +165,12 @@ impl Table<'_> {
             ),
             subcommands: texts(loader, raw.subcommand.as_ref())
                 .iter()
-                .map(|text| text.split_whitespace().map(Word::new).collect())
+                .map(|text| text.split_whitespace().map(WordPattern::new).collect())
                 .collect(),
             options: options(loader, raw.options.as_ref()),
             args: texts(loader, raw.args.as_ref())
                 .iter()
-                .map(|text| Word::new(text))
+                .map(|text| WordPattern::new(text))
                 .collect(),
             paths: raw
                 .paths
@@ -182,7 +181,7 @@ impl Table<'_> {
             places: words(loader, raw.place.as_ref()),
             hosts: texts(loader, raw.hosts.as_ref())
                 .iter()
-                .map(|text| Word::new(text))
+                .map(|text| WordPattern::new(text))
                 .collect(),
             effects: words(loader, raw.effects.as_ref()),
             effects_only: raw
@@ -215,7 +214,7 @@ impl Table<'_> {
             Verdict::Auto => allowances(loader, &programs, &matcher),
             _ => vec![],
         };
-        Some(What::Part(Box::new(matcher), allowances))
+        Some(RuleSubject::Part(Box::new(matcher), allowances))
     }
 }
 
@@ -242,7 +241,7 @@ fn allowances(
     loader: &Loader<'_>,
     programs: &[String],
     matcher: &PartMatcher,
-) -> Vec<(Option<Program>, Allowance)> {
+) -> Vec<(Option<ProgramPattern>, Allowance)> {
     if let Some(only) = matcher.effects_only {
         return vec![(None, Allowance::only(only))];
     }
@@ -251,11 +250,11 @@ fn allowances(
     };
     programs
         .iter()
-        .map(|name| Word::new(name))
+        .map(|name| WordPattern::new(name))
         .flat_map(|word| {
             samples(&word, &matcher.subcommands)
                 .into_iter()
-                .map(move |samples| (Program::new(word.clone()), samples))
+                .map(move |samples| (ProgramPattern::new(word.clone()), samples))
         })
         .map(|(program, samples)| (Some(program), Allowance::of(&samples, understand)))
         .collect()
@@ -310,7 +309,7 @@ fn text(loader: &mut Loader<'_>, raw: &RawMatch) -> Option<TextMatcher> {
     (loader.errors.len() == before).then_some(matcher)
 }
 
-fn options(loader: &mut Loader<'_>, list: Option<&At<List<String>>>) -> Vec<Opt> {
+fn options(loader: &mut Loader<'_>, list: Option<&At<OneOrMany<String>>>) -> Vec<Opt> {
     let mut options = vec![];
     for (at, text) in each(loader, list) {
         if !is_option(&text) {
@@ -326,7 +325,7 @@ fn options(loader: &mut Loader<'_>, list: Option<&At<List<String>>>) -> Vec<Opt>
 }
 
 /// Reads path patterns.
-pub(crate) fn globs(loader: &mut Loader<'_>, list: &At<List<String>>) -> Vec<Glob> {
+pub(crate) fn globs(loader: &mut Loader<'_>, list: &At<OneOrMany<String>>) -> Vec<Glob> {
     let mut globs = vec![];
     for (at, text) in each(loader, Some(list)) {
         match Glob::new(&text) {
@@ -338,12 +337,12 @@ pub(crate) fn globs(loader: &mut Loader<'_>, list: &At<List<String>>) -> Vec<Glo
 }
 
 /// Reads words from a fixed set.
-pub(crate) fn words<T: Copy>(loader: &mut Loader<'_>, list: Option<&At<List<T>>>) -> Vec<T> {
+pub(crate) fn words<T: Copy>(loader: &mut Loader<'_>, list: Option<&At<OneOrMany<T>>>) -> Vec<T> {
     let all = entries(loader, list).into_iter();
     all.map(|(_, word)| word).collect()
 }
 
-fn texts(loader: &mut Loader<'_>, list: Option<&At<List<String>>>) -> Vec<String> {
+fn texts(loader: &mut Loader<'_>, list: Option<&At<OneOrMany<String>>>) -> Vec<String> {
     each(loader, list)
         .into_iter()
         .map(|(_, text)| text)
@@ -351,7 +350,7 @@ fn texts(loader: &mut Loader<'_>, list: Option<&At<List<String>>>) -> Vec<String
 }
 
 /// Reads texts that must not be empty, with where they stand.
-fn each(loader: &mut Loader<'_>, list: Option<&At<List<String>>>) -> Vec<(usize, String)> {
+fn each(loader: &mut Loader<'_>, list: Option<&At<OneOrMany<String>>>) -> Vec<(usize, String)> {
     let texts = entries(loader, list);
     for (at, text) in &texts {
         if text.trim().is_empty() {
@@ -361,7 +360,7 @@ fn each(loader: &mut Loader<'_>, list: Option<&At<List<String>>>) -> Vec<(usize,
     texts
 }
 
-fn entries<T: Clone>(loader: &mut Loader<'_>, list: Option<&At<List<T>>>) -> Vec<(usize, T)> {
+fn entries<T: Clone>(loader: &mut Loader<'_>, list: Option<&At<OneOrMany<T>>>) -> Vec<(usize, T)> {
     let Some(list) = list else { return vec![] };
     if list.value.is_empty() {
         loader.error(

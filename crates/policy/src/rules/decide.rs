@@ -1,8 +1,8 @@
 //! From facts and rules to a judgement.
 
 use super::glob::Bases;
-use super::rule::{Rule, What};
-use super::{Match, Rules, Subject, Whole};
+use super::rule::{Rule, RuleSubject};
+use super::{Match, Rules, Subject, WholeText};
 use crate::verdict::Right;
 use crate::{Access, Decided, Facts, Judgement, Layer, LayerKind, Part, PartKind, Tried, Verdict};
 
@@ -22,7 +22,7 @@ impl Rules {
         for (n, part) in facts.parts.iter().enumerate() {
             let decided = bench.part(part);
             if decided.verdict > Verdict::Auto {
-                bench.found.push(Found {
+                bench.found.push(Finding {
                     part: Some(n),
                     verdict: decided.verdict,
                     rule: decided.rule,
@@ -60,7 +60,7 @@ impl Rules {
             .iter()
             .flat_map(|layer| &layer.rules)
             .find_map(|rule| match &rule.what {
-                What::Check(super::check::Check::Allowed(allowed)) => {
+                RuleSubject::Check(super::check::ToolCheck::Allowed(allowed)) => {
                     allowed.argv(subject).ok().flatten()
                 }
                 _ => None,
@@ -132,9 +132,9 @@ pub(super) struct Bench<'a> {
     pub(super) rules: &'a Rules,
     pub(super) subject: &'a Subject<'a>,
     bases: Bases<'a>,
-    whole: Whole<'a>,
+    whole: WholeText<'a>,
     matched: Vec<bool>,
-    pub(super) found: Vec<Found>,
+    pub(super) found: Vec<Finding>,
     /// For each layer, whether the text as a whole is on its list.
     listed: Vec<bool>,
     /// The grants that apply now and here.
@@ -145,7 +145,7 @@ pub(super) struct Bench<'a> {
 }
 
 /// Something that is not simply allowed.
-pub(super) struct Found {
+pub(super) struct Finding {
     pub(super) part: Option<usize>,
     pub(super) verdict: Verdict,
     pub(super) rule: Option<usize>,
@@ -156,7 +156,7 @@ pub(super) struct Found {
 /// The strictest that was said about one part so far: the first rule of each
 /// kind.
 #[derive(Default)]
-struct Heard {
+struct StrictestRules {
     reject: Option<usize>,
     /// Would be rejected if it is what it may be.
     perhaps: Option<usize>,
@@ -176,7 +176,7 @@ impl<'a> Bench<'a> {
             rules,
             subject,
             bases: subject.bases(),
-            whole: Whole::new(subject.text),
+            whole: WholeText::new(subject.text),
             matched: vec![false; rule_count + rules.grants.len()],
             found: vec![],
             listed: vec![false; rules.layers.len()],
@@ -204,7 +204,7 @@ impl<'a> Bench<'a> {
                     continue;
                 }
                 let said = match &rule.what {
-                    What::Text(matcher) => {
+                    RuleSubject::Text(matcher) => {
                         // The text lives as long as the rules do.
                         let Some(found) = find(matcher, &self.whole) else {
                             continue;
@@ -215,7 +215,7 @@ impl<'a> Bench<'a> {
                             Some(found),
                         )
                     }
-                    What::Check(check) => match check.refuse(self.subject, &self.whole) {
+                    RuleSubject::Check(check) => match check.refuse(self.subject, &self.whole) {
                         Some(refusal) => (refusal.code, refusal.text, refusal.found),
                         None => continue,
                     },
@@ -224,7 +224,7 @@ impl<'a> Bench<'a> {
                 self.matched[at] = true;
                 match rule.verdict {
                     Verdict::Auto => self.listed[l] = true,
-                    verdict => self.found.push(Found {
+                    verdict => self.found.push(Finding {
                         part: None,
                         verdict,
                         rule: Some(at),
@@ -274,10 +274,10 @@ impl<'a> Bench<'a> {
         }
     }
 
-    fn hear(&mut self, part: &Part) -> Heard {
-        let mut heard = Heard {
+    fn hear(&mut self, part: &Part) -> StrictestRules {
+        let mut heard = StrictestRules {
             default: self.default,
-            ..Heard::default()
+            ..StrictestRules::default()
         };
         let mut first = 0;
         for (l, layer) in self.rules.layers.iter().enumerate() {
@@ -319,9 +319,16 @@ impl<'a> Bench<'a> {
         heard
     }
 
-    /// Applies `otherwise`: a list of what is allowed is about programs, and
-    /// about what nobody can read.
-    fn close(&mut self, l: usize, layer: &Layer, first: usize, part: &Part, heard: &mut Heard) {
+    /// Applies `otherwise`: an allow-list is about programs, and about parts
+    /// that were not understood.
+    fn close(
+        &mut self,
+        l: usize,
+        layer: &Layer,
+        first: usize,
+        part: &Part,
+        heard: &mut StrictestRules,
+    ) {
         let Some(otherwise) = layer.otherwise else {
             return;
         };
@@ -355,7 +362,7 @@ impl<'a> Bench<'a> {
             .or(self.default)
             .filter(|verdict| *verdict > Verdict::Auto)
         {
-            self.found.push(Found {
+            self.found.push(Finding {
                 part: None,
                 verdict,
                 rule: None,
@@ -374,7 +381,7 @@ impl<'a> Bench<'a> {
 }
 
 /// Returns what a text matcher found, apart from the text it is in.
-fn find(matcher: &super::matcher::TextMatcher, whole: &Whole<'_>) -> Option<String> {
+fn find(matcher: &super::matcher::TextMatcher, whole: &WholeText<'_>) -> Option<String> {
     matcher.find(whole).map(str::to_owned)
 }
 

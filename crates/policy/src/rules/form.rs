@@ -72,9 +72,9 @@ pub fn forms(text: &str) -> Option<Vec<(usize, RuleForm)>> {
     Some(all)
 }
 
-/// Puts a rule into a text: in the place of the one that begins on a line, or
-/// behind all others. Without a rule, the one on that line goes. Returns
-/// nothing where that cannot be done without changing anything else.
+/// Puts a rule into a text: it replaces the rule that begins on `line`, or is
+/// added behind all others. Without a rule, the one on that line is removed.
+/// Returns none where that cannot be done without changing anything else.
 pub fn edit(text: &str, line: Option<usize>, rule: Option<&RuleForm>) -> Option<String> {
     let mut wanted: Vec<RuleForm> = vec![];
     let mut found = line.is_none();

@@ -16,14 +16,14 @@ const MAX_ALTERNATIVES: usize = 64;
 
 /// A pattern for one word.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Word {
+pub(crate) enum WordPattern {
     /// This text.
     Exact(String),
     /// Texts with anything between them; at least two.
     Pieces(Vec<String>),
 }
 
-impl Word {
+impl WordPattern {
     /// Reads a pattern: `*` stands for anything, also nothing.
     pub(crate) fn new(pattern: &str) -> Self {
         Self::from_pieces(pattern.split('*').map(str::to_owned).collect())
@@ -72,7 +72,7 @@ impl Word {
     }
 }
 
-impl std::fmt::Display for Word {
+impl std::fmt::Display for WordPattern {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Exact(text) => f.write_str(text),
@@ -86,14 +86,14 @@ impl std::fmt::Display for Word {
 pub(crate) struct Glob {
     text: String,
     /// What it is relative to.
-    base: Base,
+    base: GlobBase,
     /// One for each way to choose among `{a,b}`.
-    ways: Vec<Vec<Segment>>,
+    ways: Vec<Vec<PathSegment>>,
 }
 
 /// What the beginning of a path pattern says about where it applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Base {
+enum GlobBase {
     /// `/etc/**`
     Root,
     /// `~/.ssh/**`
@@ -105,16 +105,16 @@ enum Base {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Segment {
+enum PathSegment {
     /// `**`
     Deep,
     /// A name without patterns: most are.
     Exact(String),
-    Name(Vec<Token>),
+    Name(Vec<GlobToken>),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Token {
+enum GlobToken {
     Char(char),
     One,
     Any,
@@ -155,15 +155,18 @@ impl Glob {
             return Err("the path pattern is empty".into());
         }
         let (base, rest) = if pattern == "~" {
-            (Base::Home, "")
+            (GlobBase::Home, "")
         } else if let Some(rest) = pattern.strip_prefix("~/") {
-            (Base::Home, rest)
+            (GlobBase::Home, rest)
         } else if let Some(rest) = pattern.strip_prefix('/') {
-            (Base::Root, rest)
+            (GlobBase::Root, rest)
         } else if pattern == "**" || pattern.starts_with("**/") {
-            (Base::Anywhere, pattern)
+            (GlobBase::Anywhere, pattern)
         } else {
-            (Base::Sandbox, pattern.strip_prefix("./").unwrap_or(pattern))
+            (
+                GlobBase::Sandbox,
+                pattern.strip_prefix("./").unwrap_or(pattern),
+            )
         };
         if rest.split('/').any(|segment| segment == "..") {
             return Err(format!(
@@ -207,15 +210,15 @@ impl Glob {
     }
 
     /// Compares with a path as it is.
-    pub(crate) fn matches(&self, path: &Split<'_>) -> bool {
-        (self.base == Base::Anywhere || self.base == path.base)
+    pub(crate) fn matches(&self, path: &SplitPath<'_>) -> bool {
+        (self.base == GlobBase::Anywhere || self.base == path.base)
             && self.ways.iter().any(|way| walk(way, &path.names))
     }
 
     /// Returns whether a part of it is this very name.
     pub(crate) fn names(&self, name: &str) -> bool {
         let mut segments = self.ways.iter().flatten();
-        segments.any(|segment| matches!(segment, Segment::Exact(exact) if exact == name))
+        segments.any(|segment| matches!(segment, PathSegment::Exact(exact) if exact == name))
     }
 
     /// Returns it as it was written.
@@ -225,21 +228,21 @@ impl Glob {
 }
 
 /// A path relative to the sandbox, or `~/…`, or absolute, taken apart.
-pub(crate) struct Split<'p> {
-    base: Base,
+pub(crate) struct SplitPath<'p> {
+    base: GlobBase,
     names: Vec<&'p str>,
 }
 
-impl<'p> Split<'p> {
+impl<'p> SplitPath<'p> {
     pub(crate) fn new(path: &'p str) -> Self {
         let (base, rest) = if path == "~" {
-            (Base::Home, "")
+            (GlobBase::Home, "")
         } else if let Some(rest) = path.strip_prefix("~/") {
-            (Base::Home, rest)
+            (GlobBase::Home, rest)
         } else if let Some(rest) = path.strip_prefix('/') {
-            (Base::Root, rest)
+            (GlobBase::Root, rest)
         } else {
-            (Base::Sandbox, path)
+            (GlobBase::Sandbox, path)
         };
         let names = names(rest).collect();
         Self { base, names }
@@ -254,7 +257,7 @@ impl<'p> Split<'p> {
 /// Characters that make a path in a command a pattern.
 const WILD: [char; 3] = ['*', '?', '['];
 
-impl Base {
+impl GlobBase {
     /// Returns the rest of a path behind the base, if it is there.
     fn cut<'p>(self, path: &'p str, bases: Bases<'_>) -> Option<&'p str> {
         let base = match self {
@@ -279,7 +282,7 @@ fn expand(pattern: &str) -> Result<Vec<String>, String> {
     let mut done = vec![];
     let mut open = vec![pattern.to_owned()];
     while let Some(next) = open.pop() {
-        let Some(Braces {
+        let Some(BracePattern {
             before,
             choices,
             after,
@@ -299,14 +302,14 @@ fn expand(pattern: &str) -> Result<Vec<String>, String> {
 }
 
 /// A pattern around one `{a,b}`.
-struct Braces<'p> {
+struct BracePattern<'p> {
     before: &'p str,
     choices: Vec<&'p str>,
     after: &'p str,
 }
 
 /// Finds the first innermost `{a,b}`.
-fn braces(pattern: &str) -> Result<Option<Braces<'_>>, String> {
+fn braces(pattern: &str) -> Result<Option<BracePattern<'_>>, String> {
     let Some(end) = pattern.find('}') else {
         return match pattern.contains('{') {
             true => Err(format!("`{pattern}` has a `{{` that is not closed")),
@@ -316,41 +319,41 @@ fn braces(pattern: &str) -> Result<Option<Braces<'_>>, String> {
     let Some(start) = pattern[..end].rfind('{') else {
         return Err(format!("`{pattern}` has a `}}` that is not opened"));
     };
-    Ok(Some(Braces {
+    Ok(Some(BracePattern {
         before: &pattern[..start],
         choices: pattern[start + 1..end].split(',').collect(),
         after: &pattern[end + 1..],
     }))
 }
 
-fn segments(pattern: &str) -> Result<Vec<Segment>, String> {
+fn segments(pattern: &str) -> Result<Vec<PathSegment>, String> {
     names(pattern)
         .map(|name| match name {
-            "**" => Ok(Segment::Deep),
-            _ if !name.contains(WILD) => Ok(Segment::Exact(name.to_owned())),
-            _ => tokens(name).map(Segment::Name),
+            "**" => Ok(PathSegment::Deep),
+            _ if !name.contains(WILD) => Ok(PathSegment::Exact(name.to_owned())),
+            _ => tokens(name).map(PathSegment::Name),
         })
         .collect()
 }
 
-fn tokens(name: &str) -> Result<Vec<Token>, String> {
+fn tokens(name: &str) -> Result<Vec<GlobToken>, String> {
     let mut tokens = vec![];
     let mut chars = name.chars();
     while let Some(c) = chars.next() {
         tokens.push(match c {
-            '*' => Token::Any,
-            '?' => Token::One,
+            '*' => GlobToken::Any,
+            '?' => GlobToken::One,
             '[' => {
                 class(&mut chars).ok_or_else(|| format!("`{name}` has a `[` that is not closed"))?
             }
-            _ => Token::Char(c),
+            _ => GlobToken::Char(c),
         });
     }
     Ok(tokens)
 }
 
 /// Reads a class behind its `[`.
-fn class(chars: &mut std::str::Chars<'_>) -> Option<Token> {
+fn class(chars: &mut std::str::Chars<'_>) -> Option<GlobToken> {
     let mut ranges = vec![];
     let mut not = false;
     let mut first = true;
@@ -361,7 +364,7 @@ fn class(chars: &mut std::str::Chars<'_>) -> Option<Token> {
                 not = true;
                 continue;
             }
-            ']' if !first => return Some(Token::Class { ranges, not }),
+            ']' if !first => return Some(GlobToken::Class { ranges, not }),
             _ => {}
         }
         first = false;
@@ -378,13 +381,13 @@ fn class(chars: &mut std::str::Chars<'_>) -> Option<Token> {
 
 /// Compares segments with names. Going back to the last `**` is enough: what
 /// an earlier one could give away, the last one can take.
-fn walk(segments: &[Segment], names: &[&str]) -> bool {
+fn walk(segments: &[PathSegment], names: &[&str]) -> bool {
     let (mut s, mut n) = (0, 0);
     let mut back: Option<(usize, usize)> = None;
     loop {
         match (segments.get(s), names.get(n)) {
             (None, None) => return true,
-            (Some(Segment::Deep), _) => {
+            (Some(PathSegment::Deep), _) => {
                 back = Some((s + 1, n));
                 s += 1;
                 continue;
@@ -406,7 +409,7 @@ fn walk(segments: &[Segment], names: &[&str]) -> bool {
     }
 }
 
-impl Segment {
+impl PathSegment {
     fn fits(&self, name: &str) -> bool {
         match self {
             Self::Deep => false,
@@ -417,7 +420,7 @@ impl Segment {
 }
 
 /// Compares one name, in the same manner.
-fn fits(tokens: &[Token], name: &str) -> bool {
+fn fits(tokens: &[GlobToken], name: &str) -> bool {
     let mut t = 0;
     let mut rest = name.chars();
     let mut back: Option<(usize, std::str::Chars<'_>)> = None;
@@ -425,14 +428,14 @@ fn fits(tokens: &[Token], name: &str) -> bool {
         let mut ahead = rest.clone();
         let hit = match (tokens.get(t), ahead.next()) {
             (None, None) => return true,
-            (Some(Token::Any), _) => {
+            (Some(GlobToken::Any), _) => {
                 back = Some((t + 1, rest.clone()));
                 t += 1;
                 continue;
             }
-            (Some(Token::Char(want)), Some(c)) => *want == c,
-            (Some(Token::One), Some(_)) => true,
-            (Some(Token::Class { ranges, not }), Some(c)) => {
+            (Some(GlobToken::Char(want)), Some(c)) => *want == c,
+            (Some(GlobToken::One), Some(_)) => true,
+            (Some(GlobToken::Class { ranges, not }), Some(c)) => {
                 ranges.iter().any(|(from, to)| (*from..=*to).contains(&c)) != *not
             }
             _ => false,
@@ -456,7 +459,7 @@ fn fits(tokens: &[Token], name: &str) -> bool {
 
 /// Returns whether the pattern could match something that the path, which is
 /// a pattern itself or `deep`, stands for. Errs on the side of yes.
-fn could(segments: &[Segment], names: &[&str], deep: bool) -> bool {
+fn could(segments: &[PathSegment], names: &[&str], deep: bool) -> bool {
     // What can be reached: after how many segments can we be at this name?
     let mut at = vec![false; segments.len() + 1];
     at[0] = true;
@@ -465,12 +468,12 @@ fn could(segments: &[Segment], names: &[&str], deep: bool) -> bool {
         let mut next = vec![false; segments.len() + 1];
         for (s, segment) in segments.iter().enumerate().filter(|(s, _)| at[*s]) {
             match segment {
-                Segment::Deep => next[s] = true,
-                Segment::Exact(exact) => {
-                    let tokens: Vec<Token> = exact.chars().map(Token::Char).collect();
+                PathSegment::Deep => next[s] = true,
+                PathSegment::Exact(exact) => {
+                    let tokens: Vec<GlobToken> = exact.chars().map(GlobToken::Char).collect();
                     next[s + 1] |= overlap(&tokens, name);
                 }
-                Segment::Name(tokens) => next[s + 1] |= overlap(tokens, name),
+                PathSegment::Name(tokens) => next[s + 1] |= overlap(tokens, name),
             }
         }
         skip_deep(segments, &mut next);
@@ -481,26 +484,26 @@ fn could(segments: &[Segment], names: &[&str], deep: bool) -> bool {
 }
 
 /// `**` may also stand for nothing.
-fn skip_deep(segments: &[Segment], at: &mut [bool]) {
+fn skip_deep(segments: &[PathSegment], at: &mut [bool]) {
     for (s, segment) in segments.iter().enumerate() {
-        at[s + 1] |= at[s] && *segment == Segment::Deep;
+        at[s + 1] |= at[s] && *segment == PathSegment::Deep;
     }
 }
 
 /// Returns whether a name that may be a pattern could stand for a name that
 /// the tokens match: decided by what both begin and end with.
-fn overlap(tokens: &[Token], name: &str) -> bool {
+fn overlap(tokens: &[GlobToken], name: &str) -> bool {
     if !name.contains(WILD) {
         return fits(tokens, name);
     }
-    let hidden = matches!(tokens.first(), Some(Token::Char('.')));
+    let hidden = matches!(tokens.first(), Some(GlobToken::Char('.')));
     if hidden && name.starts_with(WILD) {
         // The shell leaves hidden files out unless the dot is written.
         return false;
     }
     let literal = |c: &char| !WILD.contains(c) && *c != ']';
-    let plain = |token: &Token| match token {
-        Token::Char(c) => Some(*c),
+    let plain = |token: &GlobToken| match token {
+        GlobToken::Char(c) => Some(*c),
         _ => None,
     };
     let head = tokens.iter().map_while(plain);

@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::check::Check;
+use super::check::ToolCheck;
 use super::glob::Bases;
 use super::load::load;
 use super::loader::LoadError;
-use super::rule::{Rule, Understand, What};
+use super::rule::{Rule, RuleSubject, Understand};
 use crate::change::ChangeRule;
 use crate::{Part, Verdict};
 
@@ -126,11 +126,11 @@ impl Layer {
     }
 
     /// Adds a test at the front or at the end.
-    pub(crate) fn check(&mut self, at: usize, name: &str, remedy: &str, check: Check) {
+    pub(crate) fn check(&mut self, at: usize, name: &str, remedy: &str, check: ToolCheck) {
         let about = check.about();
         let rule = Rule {
             remedy: remedy.to_owned(),
-            ..Rule::new(name, Verdict::Reject, What::Check(check), about)
+            ..Rule::new(name, Verdict::Reject, RuleSubject::Check(check), about)
         };
         self.rules.insert(at.min(self.rules.len()), rule);
     }

@@ -10,10 +10,10 @@ use toml::de::{DeTable, DeValue};
 use super::compile;
 use super::layer::{Layer, LayerKind};
 use super::loader::{LoadError, Loader};
-use super::raw::{At, List, RawChange, RawRule, RawRules, Strict};
-use super::rule::{Rule, Understand, What};
+use super::raw::{At, OneOrMany, RawChange, RawRule, RawRules, Strict};
+use super::rule::{Rule, RuleSubject, Understand};
 use super::whom::Whom;
-use super::{Whole, glob::Bases};
+use super::{WholeText, glob::Bases};
 use crate::change::ChangeRule;
 use crate::{PartKind, Place, Verdict};
 
@@ -179,13 +179,13 @@ impl Loader<'_> {
             about: match (&what, about) {
                 (_, Some(about)) => about,
                 // People never wrote the words for classes that presets use.
-                (What::Part(matcher, _), None)
+                (RuleSubject::Part(matcher, _), None)
                     if kind == LayerKind::BuiltIn && matcher.names_classes() =>
                 {
                     because.clone()
                 }
-                (What::Part(matcher, _), None) => matcher.about(),
-                (What::Text(matcher), None) => matcher.about(),
+                (RuleSubject::Part(matcher, _), None) => matcher.about(),
+                (RuleSubject::Text(matcher), None) => matcher.about(),
                 _ => String::new(),
             },
             what,
@@ -274,8 +274,8 @@ impl Loader<'_> {
         &mut self,
         rule: &Rule,
         listing: bool,
-        matches: Option<&At<List<String>>>,
-        misses: Option<&At<List<String>>>,
+        matches: Option<&At<OneOrMany<String>>>,
+        misses: Option<&At<OneOrMany<String>>>,
     ) {
         let Some(understand) = self.understand else {
             return;
@@ -306,8 +306,11 @@ impl Loader<'_> {
         example: &str,
         understand: &Understand<'_>,
     ) -> (bool, String) {
-        if let What::Text(matcher) = &rule.what {
-            return (matcher.find(&Whole::new(example)).is_some(), String::new());
+        if let RuleSubject::Text(matcher) = &rule.what {
+            return (
+                matcher.find(&WholeText::new(example)).is_some(),
+                String::new(),
+            );
         }
         let bases = Bases {
             root: Some(&self.place.root),
@@ -361,6 +364,11 @@ fn otherwise(strict: Strict, line: usize) -> Rule {
     Rule {
         code: "not_allowed".into(),
         line,
-        ..Rule::new("otherwise", verdict, What::Else, "everything else".into())
+        ..Rule::new(
+            "otherwise",
+            verdict,
+            RuleSubject::Else,
+            "everything else".into(),
+        )
     }
 }

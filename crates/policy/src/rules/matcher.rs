@@ -4,25 +4,25 @@ use std::collections::HashSet;
 
 use regex::Regex;
 
-use super::glob::{Bases, Glob, Word};
-use super::pattern::{Arguments, Opt, Program};
-use super::{Match, Whole};
+use super::glob::{Bases, Glob, WordPattern};
+use super::pattern::{Arguments, Opt, ProgramPattern};
+use super::{Match, WholeText};
 use crate::{Access, Effect, Effects, Part, PartKind, Path, PlaceKind};
 
-/// Characters of a regular expression's match that are told.
+/// Characters of a regular expression's match that a reason quotes.
 const MAX_FOUND: usize = 100;
 
 /// Tests on one part. What is empty holds always.
 #[derive(Debug, Default)]
 pub(crate) struct PartMatcher {
-    pub(crate) programs: Names,
-    pub(crate) subcommands: Vec<Vec<Word>>,
+    pub(crate) programs: ProgramNames,
+    pub(crate) subcommands: Vec<Vec<WordPattern>>,
     pub(crate) options: Vec<Opt>,
-    pub(crate) args: Vec<Word>,
+    pub(crate) args: Vec<WordPattern>,
     pub(crate) paths: Vec<Glob>,
     pub(crate) access: Vec<Access>,
     pub(crate) places: Vec<PlaceKind>,
-    pub(crate) hosts: Vec<Word>,
+    pub(crate) hosts: Vec<WordPattern>,
     pub(crate) effects: Vec<Effect>,
     pub(crate) effects_only: Option<Effects>,
     pub(crate) tags: Vec<String>,
@@ -31,9 +31,9 @@ pub(crate) struct PartMatcher {
 
 /// Names of programs; most are plain, and there can be many.
 #[derive(Debug, Default)]
-pub(crate) struct Names {
+pub(crate) struct ProgramNames {
     plain: HashSet<String>,
-    programs: Vec<Program>,
+    programs: Vec<ProgramPattern>,
 }
 
 /// Tests on the whole text. Says what was found.
@@ -234,7 +234,7 @@ impl PartMatcher {
 }
 
 /// Returns whether arguments begin with these words.
-fn begins<'w>(words: &[Word], mut given: impl Iterator<Item = Option<&'w str>>) -> Match {
+fn begins<'w>(words: &[WordPattern], mut given: impl Iterator<Item = Option<&'w str>>) -> Match {
     for word in words {
         match given.next() {
             Some(Some(text)) if word.matches(text) => {}
@@ -282,13 +282,13 @@ fn every_or_any(proof: bool, items: impl Iterator<Item = Match>) -> Match {
     .unwrap_or(Match::No)
 }
 
-impl Names {
-    pub(crate) fn add(&mut self, word: Word) {
+impl ProgramNames {
+    pub(crate) fn add(&mut self, word: WordPattern) {
         match word.exact() {
             Some(name) if !name.contains('/') => {
                 self.plain.insert(name.to_owned());
             }
-            _ => self.programs.push(Program::new(word)),
+            _ => self.programs.push(ProgramPattern::new(word)),
         }
     }
 
@@ -300,7 +300,7 @@ impl Names {
         if part.kind != PartKind::Command {
             return false;
         }
-        let plain = self.plain.contains(&part.program) && (!proof || Program::is_own(part));
+        let plain = self.plain.contains(&part.program) && (!proof || ProgramPattern::is_own(part));
         plain
             || self
                 .programs
@@ -326,7 +326,7 @@ fn start(found: &str) -> &str {
 
 impl TextMatcher {
     /// Returns what it found in the text.
-    pub(crate) fn find<'m>(&'m self, whole: &Whole<'m>) -> Option<&'m str> {
+    pub(crate) fn find<'m>(&'m self, whole: &WholeText<'m>) -> Option<&'m str> {
         match self {
             Self::Text(entries) => entries
                 .iter()

@@ -50,7 +50,7 @@ pub struct Rules {
     grants: Vec<Arc<Granted>>,
 }
 
-/// What is judged: a text, and for whom.
+/// A command to judge, and who asks for it.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Subject<'a> {
     /// The command.
@@ -160,12 +160,12 @@ impl From<bool> for Match {
 }
 
 /// The whole text, with what several rules need from it.
-pub(crate) struct Whole<'a> {
+pub(crate) struct WholeText<'a> {
     pub(crate) text: &'a str,
     normal: OnceCell<String>,
 }
 
-impl<'a> Whole<'a> {
+impl<'a> WholeText<'a> {
     pub(crate) fn new(text: &'a str) -> Self {
         Self {
             text,

@@ -4,7 +4,7 @@
 //! order and spelling; other words match the other arguments one by one, and
 //! there may be more of them. ` $` at the end says that there may not.
 
-use super::{Match, glob::Word};
+use super::{Match, glob::WordPattern};
 use crate::{Given, Part, PartKind};
 
 /// Ways to choose among `a|b` in one pattern.
@@ -22,8 +22,8 @@ const SYSTEM: [&str; 5] = [
 /// One pattern, without alternatives.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Pattern {
-    pub(crate) program: Program,
-    steps: Vec<Step>,
+    pub(crate) program: ProgramPattern,
+    steps: Vec<PatternStep>,
     /// Nothing may follow.
     closed: bool,
     /// Written with ` *` at the end: what may follow is meant too.
@@ -32,23 +32,23 @@ pub(crate) struct Pattern {
 
 /// The first word of a pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Program {
-    pub(crate) word: Word,
+pub(crate) struct ProgramPattern {
+    pub(crate) word: WordPattern,
     /// Written with a `/`: it means exactly this file.
     path: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Step {
+enum PatternStep {
     Option(Opt),
-    Word(Word),
+    Word(WordPattern),
 }
 
 /// An option in a pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Opt {
     name: String,
-    value: Option<Word>,
+    value: Option<WordPattern>,
 }
 
 impl Pattern {
@@ -70,7 +70,7 @@ impl Pattern {
         for word in &words {
             word.check(text)?;
         }
-        let mut ways: Vec<Vec<Word>> = vec![vec![]];
+        let mut ways: Vec<Vec<WordPattern>> = vec![vec![]];
         for word in &words {
             if ways.len() * word.choices.len() > MAX_WAYS {
                 return Err(format!("`{text}` has too many alternatives"));
@@ -80,7 +80,7 @@ impl Pattern {
                 .flat_map(|way| {
                     word.choices.iter().map(move |choice| {
                         let mut way = way.clone();
-                        way.push(Word::from_pieces(choice.clone()));
+                        way.push(WordPattern::from_pieces(choice.clone()));
                         way
                     })
                 })
@@ -92,9 +92,9 @@ impl Pattern {
             .collect())
     }
 
-    fn from_words(words: Vec<Word>, closed: bool, open: bool) -> Self {
+    fn from_words(words: Vec<WordPattern>, closed: bool, open: bool) -> Self {
         let mut words = words.into_iter();
-        let program = Program::new(words.next().expect("a pattern has a word"));
+        let program = ProgramPattern::new(words.next().expect("a pattern has a word"));
         let mut options = true;
         let steps = words
             .filter_map(|word| {
@@ -104,8 +104,8 @@ impl Pattern {
                     return None;
                 }
                 Some(match options && is_option(&text) {
-                    true => Step::Option(Opt::new(&text)),
-                    false => Step::Word(word),
+                    true => PatternStep::Option(Opt::new(&text)),
+                    false => PatternStep::Word(word),
                 })
             })
             .collect();
@@ -149,11 +149,11 @@ impl Pattern {
         let same = self.steps.iter().zip(given).all(|(step, word)| {
             let Some(word) = word else { return false };
             match step {
-                Step::Word(pattern) if climbs(word) && !pattern.is_any() => {
+                PatternStep::Word(pattern) if climbs(word) && !pattern.is_any() => {
                     pattern.to_string() == *word
                 }
-                Step::Word(pattern) => pattern.matches(word),
-                Step::Option(option) => option.is_word(word),
+                PatternStep::Word(pattern) => pattern.matches(word),
+                PatternStep::Option(option) => option.is_word(word),
             }
         });
         Match::from(same)
@@ -168,9 +168,9 @@ impl Pattern {
         let mut lost = false;
         while let Some(step) = steps.next() {
             let met = match step {
-                Step::Option(option) => {
+                PatternStep::Option(option) => {
                     let (met, value) = option.meets(part, arguments, proof, &mut used);
-                    if let (Some(value), Some(Step::Word(word))) = (value, steps.peek())
+                    if let (Some(value), Some(PatternStep::Word(word))) = (value, steps.peek())
                         && option.value.is_none()
                         && word.matches(value)
                     {
@@ -178,8 +178,8 @@ impl Pattern {
                     }
                     met
                 }
-                Step::Word(_) if lost => Match::Perhaps,
-                Step::Word(word) => match rest.next() {
+                PatternStep::Word(_) if lost => Match::Perhaps,
+                PatternStep::Word(word) => match rest.next() {
                     // `scripts/*` is not meant to allow `scripts/../../x`.
                     Some(Some(text)) if proof && climbs(text) && !word.is_any() => {
                         Match::from(word.to_string() == *text)
@@ -210,8 +210,8 @@ impl Pattern {
         let mut text = quote(&self.program.word.to_string().replace('*', "x"));
         for step in &self.steps {
             let word = match step {
-                Step::Word(word) => word.to_string(),
-                Step::Option(option) => option.to_string(),
+                PatternStep::Word(word) => word.to_string(),
+                PatternStep::Option(option) => option.to_string(),
             };
             text.push(' ');
             text.push_str(&quote(&word.replace('*', "x")));
@@ -224,8 +224,8 @@ impl Pattern {
     }
 }
 
-impl Program {
-    pub(crate) fn new(word: Word) -> Self {
+impl ProgramPattern {
+    pub(crate) fn new(word: WordPattern) -> Self {
         let path = word.to_string().contains('/');
         Self { word, path }
     }
@@ -256,7 +256,7 @@ impl Opt {
         match text.split_once('=') {
             Some((name, value)) if text.starts_with("--") => Self {
                 name: name.to_owned(),
-                value: Some(Word::new(value)),
+                value: Some(WordPattern::new(value)),
             },
             _ => Self {
                 name: text.to_owned(),
@@ -456,14 +456,14 @@ pub(crate) fn quote(word: &str) -> String {
 /// A word of a pattern as it is written: alternatives, each as the texts
 /// between its stars.
 #[derive(Default)]
-struct Written {
+struct PatternWord {
     choices: Vec<Vec<String>>,
     /// Without quotes.
     bare: String,
     quoted: bool,
 }
 
-impl Written {
+impl PatternWord {
     fn is(&self, text: &str) -> bool {
         !self.quoted && self.bare == text
     }
@@ -499,18 +499,18 @@ impl Written {
 }
 
 /// Splits a pattern at white space. Quotes make `*`, `|` and `$` ordinary.
-fn words(text: &str) -> Result<Vec<Written>, String> {
+fn words(text: &str) -> Result<Vec<PatternWord>, String> {
     let mut words = vec![];
-    let mut word: Option<Written> = None;
+    let mut word: Option<PatternWord> = None;
     let mut chars = text.chars();
     while let Some(c) = chars.next() {
         if c.is_whitespace() {
             words.extend(word.take());
             continue;
         }
-        let word = word.get_or_insert_with(|| Written {
+        let word = word.get_or_insert_with(|| PatternWord {
             choices: vec![vec![String::new()]],
-            ..Written::default()
+            ..PatternWord::default()
         });
         let choice = word.choices.last_mut().expect("never empty");
         let piece = choice.last_mut().expect("never empty");

@@ -18,10 +18,10 @@ use crate::{Access, ChangeKind, Effect, PartKind, PlaceKind, Verdict};
 #[serde(deny_unknown_fields, default)]
 #[schemars(title = "weighlock rules")]
 pub(crate) struct RawRules {
-    /// Makes the file a list of what is allowed: what no rule of this file
-    /// matches gets this verdict.
+    /// Makes the file an allow-list: this is the verdict on commands that no
+    /// rule of this file matches.
     pub(crate) otherwise: Option<At<Strict>>,
-    /// Only in presets: the verdict of what no rule at all matches.
+    /// Only in presets: the verdict on commands that no rule at all matches.
     pub(crate) default: Option<At<Verdict>>,
     /// Only in presets: the same for changes.
     pub(crate) default_change: Option<At<Verdict>>,
@@ -54,19 +54,19 @@ pub(crate) struct RawRule {
     pub(crate) remedy: Option<At<String>>,
     /// A stable word for programs.
     pub(crate) code: Option<At<String>>,
-    /// Whom it is about.
+    /// Which requesters it is about.
     pub(crate) who: Option<At<Audience>>,
-    /// Only when one of these agents asks; whoever it is if not given.
-    pub(crate) agents: Option<At<List<String>>>,
+    /// Only when one of these agents asks; any agent if not given.
+    pub(crate) agents: Option<At<OneOrMany<String>>>,
     /// Only in these sandboxes, by name; everywhere if not given.
-    pub(crate) sandboxes: Option<At<List<String>>>,
+    pub(crate) sandboxes: Option<At<OneOrMany<String>>>,
     /// The last day it counts (`2026-11-20`), or the time at which it ends
     /// (`2026-11-20T17:00:00Z`).
     pub(crate) until: Option<At<String>>,
     /// Commands that it must match; checked when the file is loaded.
-    pub(crate) matches: Option<At<List<String>>>,
+    pub(crate) matches: Option<At<OneOrMany<String>>>,
     /// Commands that it must not match; checked when the file is loaded.
-    pub(crate) misses: Option<At<List<String>>>,
+    pub(crate) misses: Option<At<OneOrMany<String>>>,
 }
 
 /// A rule about changed files. Exactly one of `auto`, `ask` and `reject`.
@@ -77,21 +77,21 @@ pub(crate) struct RawChange {
     /// What it is called in answers; its line if not given.
     pub(crate) name: Option<At<String>>,
     /// Paths whose changes are applied unasked.
-    pub(crate) auto: Option<At<List<String>>>,
+    pub(crate) auto: Option<At<OneOrMany<String>>>,
     /// Paths whose changes a person is asked about.
-    pub(crate) ask: Option<At<List<String>>>,
+    pub(crate) ask: Option<At<OneOrMany<String>>>,
     /// Paths that are never changed.
-    pub(crate) reject: Option<At<List<String>>>,
+    pub(crate) reject: Option<At<OneOrMany<String>>>,
     /// The kinds of change it is about; all if not given.
-    pub(crate) kinds: Option<At<List<ChangeKind>>>,
+    pub(crate) kinds: Option<At<OneOrMany<ChangeKind>>>,
     /// Why, as the end of a sentence: "is run by git".
     pub(crate) because: Option<At<String>>,
     /// What could be done instead.
     pub(crate) remedy: Option<At<String>>,
     /// Paths that it must match; checked when the file is loaded.
-    pub(crate) matches: Option<At<List<String>>>,
+    pub(crate) matches: Option<At<OneOrMany<String>>>,
     /// Paths that it must not match; checked when the file is loaded.
-    pub(crate) misses: Option<At<List<String>>>,
+    pub(crate) misses: Option<At<OneOrMany<String>>>,
 }
 
 /// A verdict that can close a list.
@@ -102,11 +102,11 @@ pub(crate) enum Strict {
     Reject,
 }
 
-/// Whom a rule is about.
+/// Which requesters a rule is about.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Audience {
-    /// Whoever asks.
+    /// Every requester.
     #[default]
     Everyone,
     /// Named principals that are no administrators.
@@ -117,7 +117,7 @@ pub(crate) enum Audience {
 #[derive(Debug, JsonSchema)]
 #[schemars(untagged, rename = "What")]
 pub(crate) enum RawWhat {
-    Patterns(List<String>),
+    Patterns(OneOrMany<String>),
     Table(Box<RawMatch>),
 }
 
@@ -129,39 +129,39 @@ pub(crate) enum RawWhat {
 #[schemars(rename = "Table")]
 pub(crate) struct RawMatch {
     /// The program's name.
-    pub(crate) program: Option<At<List<String>>>,
+    pub(crate) program: Option<At<OneOrMany<String>>>,
     /// Its subcommand: `push`, `remote add`.
-    pub(crate) subcommand: Option<At<List<String>>>,
+    pub(crate) subcommand: Option<At<OneOrMany<String>>>,
     /// An option, in any of its spellings.
-    pub(crate) options: Option<At<List<String>>>,
+    pub(crate) options: Option<At<OneOrMany<String>>>,
     /// An argument that is no option.
-    pub(crate) args: Option<At<List<String>>>,
+    pub(crate) args: Option<At<OneOrMany<String>>>,
     /// A path it touches.
-    pub(crate) paths: Option<At<List<String>>>,
+    pub(crate) paths: Option<At<OneOrMany<String>>>,
     /// What happens to the path.
-    pub(crate) access: Option<At<List<Access>>>,
+    pub(crate) access: Option<At<OneOrMany<Access>>>,
     /// What kind of place the path is.
-    pub(crate) place: Option<At<List<PlaceKind>>>,
+    pub(crate) place: Option<At<OneOrMany<PlaceKind>>>,
     /// A host it names.
-    pub(crate) hosts: Option<At<List<String>>>,
+    pub(crate) hosts: Option<At<OneOrMany<String>>>,
     /// What it does.
-    pub(crate) effects: Option<At<List<Effect>>>,
+    pub(crate) effects: Option<At<OneOrMany<Effect>>>,
     /// It is known and does nothing but this.
-    pub(crate) effects_only: Option<At<List<Effect>>>,
+    pub(crate) effects_only: Option<At<OneOrMany<Effect>>>,
     /// A group it belongs to: `install`, `power`, `disk`…
-    pub(crate) tags: Option<At<List<String>>>,
+    pub(crate) tags: Option<At<OneOrMany<String>>>,
     /// What kind of part it is.
-    pub(crate) kind: Option<At<List<PartKind>>>,
+    pub(crate) kind: Option<At<OneOrMany<PartKind>>>,
     /// The whole text contains this, whatever its case and spacing.
-    pub(crate) text: Option<At<List<String>>>,
+    pub(crate) text: Option<At<OneOrMany<String>>>,
     /// The whole text contains exactly this.
-    pub(crate) contains: Option<At<List<String>>>,
+    pub(crate) contains: Option<At<OneOrMany<String>>>,
     /// The whole text contains a match of this regular expression.
-    pub(crate) regex: Option<At<List<String>>>,
+    pub(crate) regex: Option<At<OneOrMany<String>>>,
     /// For `regex`: upper and lower case are the same.
     pub(crate) ignore_case: Option<At<bool>>,
     /// The first word of the whole text.
-    pub(crate) first_word: Option<At<List<String>>>,
+    pub(crate) first_word: Option<At<OneOrMany<String>>>,
 }
 
 /// A value and where it stands, as an offset in bytes.
@@ -173,16 +173,16 @@ pub(crate) struct At<T> {
 
 /// One or several, each with its place. A single one has none of its own.
 #[derive(Debug)]
-pub(crate) struct List<T>(Vec<(Option<usize>, T)>);
+pub(crate) struct OneOrMany<T>(Vec<(Option<usize>, T)>);
 
-impl<T> At<List<T>> {
+impl<T> At<OneOrMany<T>> {
     /// Returns the entries and where they stand.
     pub(crate) fn entries(&self) -> impl Iterator<Item = (usize, &T)> {
         self.value.entries_from(self.at)
     }
 }
 
-impl<T> List<T> {
+impl<T> OneOrMany<T> {
     /// Returns the entries and where they stand, given where the list does.
     pub(crate) fn entries_from(&self, own: usize) -> impl Iterator<Item = (usize, &T)> {
         self.0
@@ -209,7 +209,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for At<T> {
     }
 }
 
-impl<'de, T: DeserializeOwned> Deserialize<'de> for List<T> {
+impl<'de, T: DeserializeOwned> Deserialize<'de> for OneOrMany<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(ListVisitor(PhantomData))
     }
@@ -218,23 +218,23 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for List<T> {
 struct ListVisitor<T>(PhantomData<T>);
 
 impl<'de, T: DeserializeOwned> Visitor<'de> for ListVisitor<T> {
-    type Value = List<T>;
+    type Value = OneOrMany<T>;
 
     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("a text or a list of texts")
     }
 
-    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<List<T>, E> {
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<OneOrMany<T>, E> {
         let value = T::deserialize(StrDeserializer::new(text))?;
-        Ok(List::one(value))
+        Ok(OneOrMany::one(value))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<List<T>, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<OneOrMany<T>, A::Error> {
         let mut list = vec![];
         while let Some(next) = seq.next_element::<At<T>>()? {
             list.push((Some(next.at), next.value));
         }
-        Ok(List(list))
+        Ok(OneOrMany(list))
     }
 }
 
@@ -254,7 +254,7 @@ impl<'de> Visitor<'de> for WhatVisitor {
     }
 
     fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<RawWhat, E> {
-        Ok(RawWhat::Patterns(List::one(text.to_owned())))
+        Ok(RawWhat::Patterns(OneOrMany::one(text.to_owned())))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<RawWhat, A::Error> {
@@ -283,7 +283,7 @@ impl<T: JsonSchema> JsonSchema for At<T> {
     }
 }
 
-impl<T: JsonSchema> JsonSchema for List<T> {
+impl<T: JsonSchema> JsonSchema for OneOrMany<T> {
     fn inline_schema() -> bool {
         true
     }

@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
-use super::decide::{Bench, Found};
+use super::decide::{Bench, Finding};
 use super::pattern::Arguments;
-use super::rule::{Rule, What};
+use super::rule::{Rule, RuleSubject};
 use crate::{Effect, Facts, Part, PartKind, Reason, Verdict};
 
 /// Reasons told at the most; every part's verdict is in the judgement anyway.
@@ -47,7 +47,7 @@ impl Bench<'_> {
         reasons
     }
 
-    fn reason(&self, found: &Found, part: Option<&Part>) -> Reason {
+    fn reason(&self, found: &Finding, part: Option<&Part>) -> Reason {
         let span = part.map(|part| part.span);
         let Some((layer, rule)) = found.rule.and_then(|at| self.rules.rule(at)) else {
             let unknown = part.is_some_and(|part| part.unknown.is_some());
@@ -95,7 +95,7 @@ impl Bench<'_> {
             text,
             // For a list of texts, the entry says more than the list's name.
             rule: match (&rule.what, entry) {
-                (What::Check(_), Some(entry)) => entry.to_owned(),
+                (RuleSubject::Check(_), Some(entry)) => entry.to_owned(),
                 _ => rule.name.clone(),
             },
             layer: layer.name.clone(),
@@ -104,7 +104,7 @@ impl Bench<'_> {
         }
     }
 
-    fn by_rule(&self, rule: &Rule, found: &Found, part: Option<&Part>) -> String {
+    fn by_rule(&self, rule: &Rule, found: &Finding, part: Option<&Part>) -> String {
         let object = part.map_or_else(|| "The command".into(), |part| self.object(part));
         if rule.verdict != found.verdict {
             return format!(
@@ -117,7 +117,7 @@ impl Bench<'_> {
             return rule.says.replace("{match}", program);
         }
         match (rule.because.as_str(), &rule.what, rule.verdict) {
-            ("", What::Else, _) => format!("{object} is not on the list"),
+            ("", RuleSubject::Else, _) => format!("{object} is not on the list"),
             ("", _, Verdict::Reject) => format!("{object} is forbidden by rule `{}`", rule.name),
             ("", _, _) => format!("{object} is to be asked for by rule `{}`", rule.name),
             (because, _, _) => format!("{object} {because}"),

@@ -1,10 +1,10 @@
 //! One rule, checked and ready.
 
 use super::Match;
-use super::check::Check;
-use super::glob::{Bases, Word};
+use super::check::ToolCheck;
+use super::glob::{Bases, WordPattern};
 use super::matcher::{PartMatcher, TextMatcher};
-use super::pattern::{Pattern, Program};
+use super::pattern::{Pattern, ProgramPattern};
 use super::whom::Whom;
 use crate::{Effect, Effects, Facts, Part, PartKind, Verdict};
 
@@ -16,7 +16,7 @@ pub type Understand<'a> = dyn Fn(&str) -> Facts + 'a;
 pub(crate) struct Rule {
     pub(crate) name: String,
     pub(crate) verdict: Verdict,
-    pub(crate) what: What,
+    pub(crate) what: RuleSubject,
     pub(crate) about: String,
     pub(crate) because: String,
     pub(crate) says: String,
@@ -29,12 +29,12 @@ pub(crate) struct Rule {
 
 /// What a rule is about.
 #[derive(Debug)]
-pub(crate) enum What {
+pub(crate) enum RuleSubject {
     Patterns(Vec<(Pattern, Allowance)>),
     /// The allowances are by program; one without a program is for all.
-    Part(Box<PartMatcher>, Vec<(Option<Program>, Allowance)>),
+    Part(Box<PartMatcher>, Vec<(Option<ProgramPattern>, Allowance)>),
     Text(TextMatcher),
-    Check(Check),
+    Check(ToolCheck),
     /// Whatever no other rule of its layer matches.
     Else,
 }
@@ -51,7 +51,7 @@ pub(crate) struct Allowance {
 
 impl Rule {
     /// A rule for everybody that has no words of its own, and is in no file.
-    pub(crate) fn new(name: &str, verdict: Verdict, what: What, about: String) -> Self {
+    pub(crate) fn new(name: &str, verdict: Verdict, what: RuleSubject, about: String) -> Self {
         Self {
             name: name.to_owned(),
             verdict,
@@ -81,13 +81,13 @@ impl Rule {
 
     fn compare(&self, part: &Part, bases: Bases<'_>, proof: bool) -> Match {
         match &self.what {
-            What::Patterns(patterns) => patterns
+            RuleSubject::Patterns(patterns) => patterns
                 .iter()
                 .map(|(pattern, _)| pattern.meets(part, proof))
                 .max()
                 .unwrap_or(Match::No),
-            What::Part(matcher, _) => matcher.meets(part, bases, proof),
-            What::Text(_) | What::Check(_) | What::Else => Match::No,
+            RuleSubject::Part(matcher, _) => matcher.meets(part, bases, proof),
+            RuleSubject::Text(_) | RuleSubject::Check(_) | RuleSubject::Else => Match::No,
         }
     }
 
@@ -97,10 +97,10 @@ impl Rule {
             return false;
         }
         match &self.what {
-            What::Patterns(patterns) => patterns.iter().any(|(pattern, allowance)| {
+            RuleSubject::Patterns(patterns) => patterns.iter().any(|(pattern, allowance)| {
                 pattern.meets(part, true) == Match::Yes && allowance.covers(part)
             }),
-            What::Part(matcher, allowances) => {
+            RuleSubject::Part(matcher, allowances) => {
                 matcher.meets(part, bases, true) == Match::Yes
                     && allowances
                         .iter()
@@ -111,7 +111,7 @@ impl Rule {
                         })
                         .any(|(_, allowance)| allowance.covers(part))
             }
-            What::Text(_) | What::Check(_) | What::Else => false,
+            RuleSubject::Text(_) | RuleSubject::Check(_) | RuleSubject::Else => false,
         }
     }
 
@@ -175,8 +175,8 @@ fn same_for_all(part: &Part) -> Option<String> {
 
 /// Returns commands for a table's program, to see what they do: one set for
 /// each subcommand.
-pub(crate) fn samples(program: &Word, subcommands: &[Vec<Word>]) -> Vec<Vec<String>> {
-    let word = |word: &Word| super::pattern::quote(&word.to_string().replace('*', "x"));
+pub(crate) fn samples(program: &WordPattern, subcommands: &[Vec<WordPattern>]) -> Vec<Vec<String>> {
+    let word = |word: &WordPattern| super::pattern::quote(&word.to_string().replace('*', "x"));
     let program = word(program);
     let heads = match subcommands.is_empty() {
         true => vec![program],

@@ -1,10 +1,11 @@
-//! Whom a rule is about, where, and until when.
+//! The requesters, sandboxes and time that a rule is limited to.
 
 use super::Subject;
 use super::loader::Loader;
-use super::raw::{At, Audience, List};
+use super::raw::{At, Audience, OneOrMany};
 
-/// Whom a rule is about. What is empty is anybody, anywhere, for ever.
+/// The requesters, sandboxes and time that a rule is limited to. An empty field
+/// is no limit.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Whom {
     audience: Audience,
@@ -20,8 +21,8 @@ impl Whom {
     pub(super) fn read(
         loader: &mut Loader<'_>,
         who: Option<At<Audience>>,
-        agents: Option<At<List<String>>>,
-        sandboxes: Option<At<List<String>>>,
+        agents: Option<At<OneOrMany<String>>>,
+        sandboxes: Option<At<OneOrMany<String>>>,
         until: Option<At<String>>,
     ) -> Self {
         let until = until.and_then(|until| {
@@ -61,7 +62,7 @@ impl Whom {
 }
 
 /// An empty list would be about nobody, which nobody means.
-fn names(loader: &mut Loader<'_>, list: Option<At<List<String>>>) -> Vec<String> {
+fn names(loader: &mut Loader<'_>, list: Option<At<OneOrMany<String>>>) -> Vec<String> {
     let Some(list) = list else {
         return vec![];
     };

@@ -59,7 +59,7 @@ const PRINTS: &[&str] = &[
 /// Marks in one code that are looked behind; each takes time in the length of it.
 const MAX_MARKS: usize = 64;
 
-/// Marks that make a command of what is in the brackets behind them.
+/// Operators that run the text in the brackets behind them as a command.
 const MARKS: &[&str] = &["qx", "%x"];
 
 /// Names of such calls that are too short to look for inside of others.
@@ -120,7 +120,7 @@ fn is_plain(text: &str) -> bool {
 }
 
 /// Texts in quotes with nothing but commas between them.
-struct Group<'a> {
+struct QuotedTexts<'a> {
     texts: Vec<&'a str>,
     /// They are what a call takes that starts programs.
     called: bool,
@@ -128,8 +128,8 @@ struct Group<'a> {
     printed: bool,
 }
 
-fn groups(code: &str) -> Vec<Group<'_>> {
-    let mut groups: Vec<Group<'_>> = vec![];
+fn groups(code: &str) -> Vec<QuotedTexts<'_>> {
+    let mut groups: Vec<QuotedTexts<'_>> = vec![];
     let mut from = 0;
     while let Some(start) = code[from..].find(['"', '\'', '`']).map(|at| from + at) {
         let quote = char::from(code.as_bytes()[start]);
@@ -143,7 +143,7 @@ fn groups(code: &str) -> Vec<Group<'_>> {
             .all(|c| c == ',' || c == '[' || c.is_whitespace());
         match groups.last_mut() {
             Some(group) if follows && between.contains(',') => group.texts.push(text),
-            _ => groups.push(Group {
+            _ => groups.push(QuotedTexts {
                 texts: vec![text],
                 called: quote == '`' || is_call(between),
                 printed: is_print(between),

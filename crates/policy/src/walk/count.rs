@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use weighlock_shell::{Command, Kind, List, Redirect, Redirection, Word};
+use weighlock_shell::{Command, CommandKind, List, Redirect, Redirection, Word};
 
 /// What `date` prints as digits.
 const DATES: &str = "sYmdHMSNjuwy";
@@ -35,7 +35,7 @@ pub(super) fn only_numbers(body: &List, functions: &HashSet<String>) -> bool {
 /// Returns the words of a command of which all are plain, so that no option
 /// comes in from elsewhere.
 fn plain(stage: &Command) -> Option<(&Command, Vec<String>)> {
-    let Kind::Simple(simple) = &stage.kind else {
+    let CommandKind::Simple(simple) = &stage.kind else {
         return None;
     };
     let words = simple.words.iter().map(Word::literal);

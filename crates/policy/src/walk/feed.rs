@@ -2,13 +2,13 @@
 
 use std::rc::Rc;
 
-use weighlock_shell::{Command, Kind, List};
+use weighlock_shell::{Command, CommandKind, List};
 
 use super::Walk;
 
 /// What standard input brings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Feed {
+pub(super) struct StdinFeed {
     /// The text, where it is plain to see.
     pub(super) text: Option<Rc<str>>,
     /// Something from the network is in it.
@@ -37,7 +37,7 @@ impl Walk<'_> {
     /// Returns what one command puts out, given what comes in. Only for
     /// programs that echo what they are given.
     pub(super) fn output(&mut self, stage: &Command, input: Option<&str>) -> Option<String> {
-        let Kind::Simple(simple) = &stage.kind else {
+        let CommandKind::Simple(simple) = &stage.kind else {
             return None;
         };
         let argv = self.argv(&simple.words, Some(0));

@@ -12,7 +12,7 @@ const MAX_VALUE: usize = 4096;
 pub(super) const UNKNOWN_TEXT: &str = "\u{fffc}";
 
 /// The words that one word of the text becomes, while it is expanded.
-pub(super) struct Fields {
+pub(super) struct ExpandedFields {
     done: Vec<Arg>,
     now: Arg,
     /// Something is in `now`, even if it is empty text.
@@ -23,7 +23,7 @@ pub(super) struct Fields {
     splits: bool,
 }
 
-impl Fields {
+impl ExpandedFields {
     pub(super) fn new(span: Span, splits: bool) -> Self {
         Self {
             done: vec![],

@@ -3,7 +3,7 @@
 use super::Walk;
 use crate::argument::{Arg, UNKNOWN};
 use crate::effect::Effect;
-use crate::knowledge::Role;
+use crate::knowledge::OperandRole;
 use crate::part::{Access, Part};
 use crate::program::{Reading, Use};
 
@@ -73,7 +73,7 @@ impl Walk<'_> {
         let starts: Vec<Arg> = reading
             .uses
             .iter()
-            .filter(|used| used.role == Role::List)
+            .filter(|used| used.role == OperandRole::List)
             .filter_map(|used| used.args.first().cloned())
             .collect();
         let here = [Arg::known(".", part.span)];
@@ -121,7 +121,10 @@ pub(super) fn shapes(reading: &Reading) -> Vec<String> {
             .collect();
         of
     };
-    let lists = reading.uses.iter().filter(|used| used.role == Role::List);
+    let lists = reading
+        .uses
+        .iter()
+        .filter(|used| used.role == OperandRole::List);
     let mut starts: Vec<String> = { lists }
         .filter_map(|used| Some(used.args.first()?.shape.clone()))
         .collect();
@@ -167,7 +170,7 @@ fn is_narrow(reading: &Reading) -> bool {
 fn removes(used: &Use) -> bool {
     let first = used.args.first().and_then(|arg| arg.text.as_deref());
     let name = first.and_then(|text| text.rsplit('/').next());
-    used.role == Role::ArgvUntil && matches!(name, Some("rm" | "unlink" | "shred"))
+    used.role == OperandRole::ArgvUntil && matches!(name, Some("rm" | "unlink" | "shred"))
 }
 
 /// Puts what is found or read in the place that a command has for it.

@@ -5,7 +5,7 @@ use weighlock_shell::Span;
 use super::{Walk, find, git};
 use crate::argument::Arg;
 use crate::effect::{Effect, Effects};
-use crate::knowledge::{Program, Role};
+use crate::knowledge::{OperandRole, Program};
 use crate::language::{Deeds, awk, jq, sed};
 use crate::part::{Access, Given, Link, Obeyed, Part, Path, PlaceKind};
 use crate::program::{self, Reading, Use};
@@ -61,7 +61,7 @@ impl Walk<'_> {
         let executes = part.effects.has(Effect::Execute) || part.unknown.is_some();
         // Where its words were read with certainty, the command is among them.
         let certain = reading.unknown.is_none() && { reading.uses.iter() }
-            .any(|used| matches!(used.role, Role::Argv | Role::ArgvUntil));
+            .any(|used| matches!(used.role, OperandRole::Argv | OperandRole::ArgvUntil));
         self.push(part);
         let cwd = self.state.cwd.clone();
         self.state.cwd = chdir.unwrap_or_else(|| cwd.clone());
@@ -115,7 +115,11 @@ impl Walk<'_> {
     fn works_in(&self, reading: &Reading) -> Option<String> {
         let mut dir = self.state.cwd.clone();
         for used in &reading.uses {
-            let Some(arg) = used.args.first().filter(|_| used.role == Role::Directory) else {
+            let Some(arg) = used
+                .args
+                .first()
+                .filter(|_| used.role == OperandRole::Directory)
+            else {
                 continue;
             };
             let text = arg.text.as_deref()?;
@@ -176,7 +180,13 @@ impl Walk<'_> {
     }
 
     /// What one word means for the command.
-    fn word(&mut self, used: &Use, reading: &Reading, part: &mut Part, nested: &mut Vec<Deed>) {
+    fn word(
+        &mut self,
+        used: &Use,
+        reading: &Reading,
+        part: &mut Part,
+        nested: &mut Vec<ProgramAction>,
+    ) {
         let deep = reading.tags.contains(&"deep");
         let Some(arg) = used.args.first() else { return };
         let place = |walk: &Self, part: &mut Part, access, deep| {
@@ -187,12 +197,16 @@ impl Walk<'_> {
         };
         match used.role {
             // A repository names the program that verifies them.
-            Role::Format if arg.text.as_deref().is_none_or(verifies_signatures) => {
+            OperandRole::Format if arg.text.as_deref().is_none_or(verifies_signatures) => {
                 part.effects.add(Effect::Execute);
             }
-            Role::Text | Role::Format | Role::Number | Role::Revision | Role::Any => {}
-            Role::File | Role::Directory => place(self, part, Access::Read, deep),
-            Role::List => {
+            OperandRole::Text
+            | OperandRole::Format
+            | OperandRole::Number
+            | OperandRole::Revision
+            | OperandRole::Any => {}
+            OperandRole::File | OperandRole::Directory => place(self, part, Access::Read, deep),
+            OperandRole::List => {
                 let mut path = self.path(arg, Access::Read, false);
                 if path.place == PlaceKind::Device {
                     // Looking at its entry does not open it.
@@ -207,7 +221,7 @@ impl Walk<'_> {
                 }
                 self.touch(part, path);
             }
-            Role::Glob => {
+            OperandRole::Glob => {
                 if arg
                     .text
                     .as_deref()
@@ -216,7 +230,7 @@ impl Walk<'_> {
                     place(self, part, Access::Read, false);
                 }
             }
-            Role::Out => {
+            OperandRole::Out => {
                 let sink = (arg.text.as_deref() == Some("-") && part.program != "tee")
                     || self.path(arg, Access::Write, false).place == PlaceKind::Sink;
                 if !sink {
@@ -224,22 +238,22 @@ impl Walk<'_> {
                     place(self, part, Access::Write, false);
                 }
             }
-            Role::Edit => {
+            OperandRole::Edit => {
                 part.effects.add(Effect::Write);
                 // `$DIR/` is hardly ever meant to be the root.
                 place(self, part, Access::Write, deep && !arg.unset);
             }
-            Role::Delete => {
+            OperandRole::Delete => {
                 part.effects.add(Effect::Delete);
                 place(self, part, Access::Delete, deep);
             }
-            Role::Move => {
+            OperandRole::Move => {
                 part.effects.add(Effect::Write);
                 part.effects.add(Effect::Delete);
                 place(self, part, Access::Delete, true);
             }
-            Role::Run => self.run_file(arg, part),
-            Role::Program => {
+            OperandRole::Run => self.run_file(arg, part),
+            OperandRole::Program => {
                 part.effects.add(Effect::Execute);
                 let words = arg.text.as_deref().unwrap_or("").split_whitespace();
                 let words: Vec<Arg> = words.map(|word| Arg::known(word, arg.span)).collect();
@@ -247,39 +261,39 @@ impl Walk<'_> {
                     // It reads its commands from the network.
                     part.tags.push("pipe-to-shell");
                 }
-                nested.push(Deed::Possible(words));
+                nested.push(ProgramAction::Possible(words));
             }
-            Role::Shell | Role::Line => nested.push(Deed::Text(arg.clone())),
-            Role::Argv => nested.extend(self.handed_on(part, reading, &used.args)),
-            Role::ArgvUntil => {
+            OperandRole::Shell | OperandRole::Line => nested.push(ProgramAction::Text(arg.clone())),
+            OperandRole::Argv => nested.extend(self.handed_on(part, reading, &used.args)),
+            OperandRole::ArgvUntil => {
                 let found = find::commands(reading, &used.args);
-                nested.extend(found.into_iter().map(Deed::Argv));
+                nested.extend(found.into_iter().map(ProgramAction::Argv));
             }
-            Role::Code => {
+            OperandRole::Code => {
                 part.effects.add(Effect::Execute);
                 if arg.download {
                     part.tags.push("pipe-to-shell");
                 }
-                nested.push(Deed::Code(arg.clone()));
+                nested.push(ProgramAction::Code(arg.clone()));
             }
-            Role::Env => nested.push(Deed::Env(arg.clone())),
-            Role::Variable => {
+            OperandRole::Env => nested.push(ProgramAction::Env(arg.clone())),
+            OperandRole::Variable => {
                 if arg.text.as_deref().is_none_or(variables::is_secret) {
                     part.effects.add(Effect::Secret);
                 }
             }
-            Role::Config => {
+            OperandRole::Config => {
                 if !git::is_calm(arg) {
                     part.effects.add(Effect::Execute);
                 }
-                nested.push(Deed::Perhaps(arg.clone()));
+                nested.push(ProgramAction::Perhaps(arg.clone()));
             }
-            Role::Url | Role::Host => {
+            OperandRole::Url | OperandRole::Host => {
                 part.effects.add(Effect::Network);
                 part.hosts.push(arg.shown());
             }
-            Role::Remote | Role::RemoteOut => {
-                let out = used.role == Role::RemoteOut;
+            OperandRole::Remote | OperandRole::RemoteOut => {
+                let out = used.role == OperandRole::RemoteOut;
                 if is_remote(arg) {
                     part.effects.add(Effect::Network);
                     part.hosts.push(arg.shown());
@@ -290,10 +304,10 @@ impl Walk<'_> {
                     place(self, part, Access::Read, true);
                 }
             }
-            Role::Sed | Role::Awk | Role::Jq => {
+            OperandRole::Sed | OperandRole::Awk | OperandRole::Jq => {
                 let read = match used.role {
-                    Role::Sed => sed::read,
-                    Role::Awk => awk::read,
+                    OperandRole::Sed => sed::read,
+                    OperandRole::Awk => awk::read,
                     _ => jq::read,
                 };
                 self.little(arg, read, part, nested);
@@ -311,13 +325,13 @@ impl Walk<'_> {
     }
 
     /// An interpreter without a script reads its code from standard input.
-    fn code_from_input(&self, reading: &Reading, part: &mut Part) -> Option<Deed> {
+    fn code_from_input(&self, reading: &Reading, part: &mut Part) -> Option<ProgramAction> {
         let named = reading.uses.iter().any(|used| {
             let dash = used
                 .args
                 .first()
                 .is_some_and(|arg| arg.text.as_deref() == Some("-"));
-            matches!(used.role, Role::Code | Role::Run) && !dash
+            matches!(used.role, OperandRole::Code | OperandRole::Run) && !dash
         });
         let asks = reading
             .options
@@ -333,10 +347,16 @@ impl Walk<'_> {
             part.tags.push("pipe-to-shell");
         }
         let text = self.state.stdin.text.as_deref()?;
-        Some(Deed::Code(Arg::known(text, part.span)))
+        Some(ProgramAction::Code(Arg::known(text, part.span)))
     }
 
-    fn little(&self, arg: &Arg, read: fn(&str) -> Deeds, part: &mut Part, nested: &mut Vec<Deed>) {
+    fn little(
+        &self,
+        arg: &Arg,
+        read: fn(&str) -> Deeds,
+        part: &mut Part,
+        nested: &mut Vec<ProgramAction>,
+    ) {
         let Some(text) = &arg.text else {
             part.unknown = Some(format!("`{}` is only known when it runs", arg.shown()));
             return;
@@ -357,36 +377,36 @@ impl Walk<'_> {
             }
         }
         for command in deeds.commands {
-            nested.push(Deed::Text(Arg::known(command, arg.span)));
+            nested.push(ProgramAction::Text(Arg::known(command, arg.span)));
         }
     }
 
     /// Does what was found inside a command's words.
-    fn deed(&mut self, deed: Deed, span: Span) {
+    fn deed(&mut self, deed: ProgramAction, span: Span) {
         let saved = self.state.clone();
         // Another program knows nothing of this shell's functions.
         let functions = std::mem::take(&mut self.functions);
         self.state.depth += 1;
         self.state.link = Link::Inside;
         match deed {
-            Deed::Argv(argv) => {
+            ProgramAction::Argv(argv) => {
                 if !argv.is_empty() {
                     self.handed(argv, span);
                 }
             }
-            Deed::Possible(argv) => {
+            ProgramAction::Possible(argv) => {
                 if !argv.is_empty() && self.guess() {
                     self.possibly(|walk| walk.handed(argv, span));
                 }
             }
-            Deed::Text(arg) => {
+            ProgramAction::Text(arg) => {
                 self.posix = true;
                 self.run_text(&arg, None, span);
                 self.posix = false;
             }
-            Deed::Code(arg) => self.code(&arg, span),
-            Deed::Perhaps(arg) => self.perhaps_run(&arg, span),
-            Deed::Env(arg) => {
+            ProgramAction::Code(arg) => self.code(&arg, span),
+            ProgramAction::Perhaps(arg) => self.perhaps_run(&arg, span),
+            ProgramAction::Env(arg) => {
                 let (name, value) = match arg.prefix().split_once('=') {
                     Some((name, _)) => (name.to_owned(), arg.rest(name.len() + 1)),
                     None => (arg.shown(), arg.clone()),
@@ -403,7 +423,7 @@ impl Walk<'_> {
 }
 
 /// Something that a command does through its words.
-pub(super) enum Deed {
+pub(super) enum ProgramAction {
     /// It runs another command.
     Argv(Vec<Arg>),
     /// It runs a program in a way that is not known in full.

@@ -28,7 +28,7 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use weighlock_shell::{
-    Command, Dialect, Joint, Kind, List, Pipeline, Script, Span, TOO_COMPLEX, Word, parse,
+    Command, CommandKind, Dialect, Joint, List, Pipeline, Script, Span, TOO_COMPLEX, Word, parse,
 };
 
 use crate::argument::Arg;
@@ -36,7 +36,7 @@ use crate::effect::{Effect, Effects};
 use crate::part::{Facts, Link, Part, PartKind, Place};
 use crate::variables;
 use budget::{Budget, COMMAND, PART};
-use feed::Feed;
+use feed::StdinFeed;
 
 /// How deep the walk goes, over all texts in texts; the parser's own bound
 /// holds for each.
@@ -98,7 +98,7 @@ fn is_alone(script: &Script) -> bool {
     let [stage] = item.pipeline.stages.as_slice() else {
         return false;
     };
-    matches!(&stage.kind, Kind::Simple(simple) if simple.words.iter().all(|word| word.literal().is_some()))
+    matches!(&stage.kind, CommandKind::Simple(simple) if simple.words.iter().all(|word| word.literal().is_some()))
 }
 
 struct Walk<'p> {
@@ -128,18 +128,18 @@ struct Walk<'p> {
     alone: bool,
     /// What the paths are like that the last `find` prints.
     found: Option<Vec<String>>,
-    state: State,
+    state: WalkState,
 }
 
 /// What changes on the way and is put back after a subshell.
 #[derive(Clone)]
-struct State {
+struct WalkState {
     /// The working directory, as far as it is known.
     cwd: Option<String>,
     /// `$1` and so on, where they are known.
     positional: Option<Rc<[Arg]>>,
     /// What standard input brings.
-    stdin: Feed,
+    stdin: StdinFeed,
     /// What comes now is sure to happen, in this shell, once.
     certain: bool,
     possible: bool,
@@ -149,7 +149,7 @@ struct State {
     within: Option<Span>,
     /// The text that is read, where it is not the whole one.
     inner: Option<Rc<str>>,
-    /// The words of what is run, where another command was given them.
+    /// The words of the command that another command was given to run.
     words: Option<Rc<str>>,
     /// Functions being tried, innermost last.
     calls: Vec<String>,
@@ -165,7 +165,7 @@ struct State {
 #[derive(Clone)]
 struct Function {
     body: Rc<Command>,
-    /// The text that it was defined in, as in [`State`].
+    /// The text that it was defined in, as in [`WalkState`].
     inner: Option<Rc<str>>,
     /// It is there for sure, in this shell, from here on.
     certain: bool,
@@ -206,10 +206,10 @@ impl<'p> Walk<'p> {
             windows: false,
             alone: false,
             found: None,
-            state: State {
+            state: WalkState {
                 cwd: Some(place.cwd.clone()),
                 positional: None,
-                stdin: Feed::default(),
+                stdin: StdinFeed::default(),
                 certain: true,
                 possible: false,
                 depth: 0,
@@ -337,12 +337,12 @@ impl<'p> Walk<'p> {
             let before = self.parts.len();
             self.compound(stage);
             let text = self.output(stage, feed.text.as_deref());
-            feed = Feed {
+            feed = StdinFeed {
                 text: text.map(Rc::from),
                 download: feed.download || self.downloaded(before),
                 paths: self.found.take().or(feed.paths),
             };
-            self.state = State {
+            self.state = WalkState {
                 link: self.state.link,
                 ..saved.clone()
             };
@@ -383,16 +383,16 @@ impl<'p> Walk<'p> {
     }
 
     fn inside_compound(&mut self, command: &Command) {
-        if let Kind::Simple(simple) = &command.kind {
+        if let CommandKind::Simple(simple) = &command.kind {
             return self.simple(simple, &command.redirections, command.span);
         }
         let saved = self.state.stdin.clone();
         self.redirections(&command.redirections);
         match &command.kind {
-            Kind::Simple(_) => unreachable!("handled above"),
-            Kind::Group(list) => self.list(list),
-            Kind::Subshell(list) => self.aside(|walk| walk.list(list)),
-            Kind::If {
+            CommandKind::Simple(_) => unreachable!("handled above"),
+            CommandKind::Group(list) => self.list(list),
+            CommandKind::Subshell(list) => self.aside(|walk| walk.list(list)),
+            CommandKind::If {
                 branches,
                 otherwise,
             } => {
@@ -405,7 +405,7 @@ impl<'p> Walk<'p> {
                 }
                 self.moved(command);
             }
-            Kind::While { condition, body } => {
+            CommandKind::While { condition, body } => {
                 if scan::floods(condition, body) {
                     self.breeds(command.span, "starts processes without end".into());
                 }
@@ -413,15 +413,17 @@ impl<'p> Walk<'p> {
                 self.aside(|walk| walk.list(condition));
                 self.aside(|walk| walk.list(body));
             }
-            Kind::For { name, words, body } => self.for_loop(name, words.as_deref(), body, command),
-            Kind::Count { expressions, body } => {
+            CommandKind::For { name, words, body } => {
+                self.for_loop(name, words.as_deref(), body, command)
+            }
+            CommandKind::Count { expressions, body } => {
                 for expression in expressions {
                     self.arithmetic(expression);
                 }
                 self.moved(command);
                 self.aside(|walk| walk.list(body));
             }
-            Kind::Case { word, arms } => {
+            CommandKind::Case { word, arms } => {
                 self.substitutions(word);
                 for arm in arms {
                     arm.patterns.iter().for_each(|word| {
@@ -431,18 +433,18 @@ impl<'p> Walk<'p> {
                 }
                 self.moved(command);
             }
-            Kind::Function { name, body } => self.function(name, body, command.span),
-            Kind::Test(words) => {
+            CommandKind::Function { name, body } => self.function(name, body, command.span),
+            CommandKind::Test(words) => {
                 self.own(command.span, "compares");
                 self.test(words);
             }
-            Kind::Arithmetic(expression) => {
+            CommandKind::Arithmetic(expression) => {
                 self.own(command.span, "calculates");
                 self.arithmetic(expression);
             }
-            Kind::Coprocess { body, .. } => self.aside(|walk| walk.compound(body)),
+            CommandKind::Coprocess { body, .. } => self.aside(|walk| walk.compound(body)),
             // Why is said for the whole script already.
-            Kind::Unknown => {}
+            CommandKind::Unknown => {}
         }
         self.state.stdin = saved;
     }
@@ -560,8 +562,7 @@ impl<'p> Walk<'p> {
         }
     }
 
-    /// Returns the text of what is here, if that is not what the whole text
-    /// has at the span of its part.
+    /// Returns the part's own text, if it differs from the text at its span.
     fn own_text(&self, span: Span) -> Option<String> {
         if let Some(words) = &self.state.words {
             return Some(words.to_string());

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use weighlock_shell::{Fd, Redirect, Redirection, Span};
 
 use super::Walk;
-use super::feed::Feed;
+use super::feed::StdinFeed;
 use crate::argument::{Arg, UNKNOWN};
 use crate::effect::Effect;
 use crate::part::{Access, Link, Part, PartKind, Path, PlaceKind};
@@ -36,7 +36,7 @@ impl Walk<'_> {
             Redirect::HereDocument | Redirect::HereString
         ) {
             if feeds_input {
-                self.state.stdin = Feed {
+                self.state.stdin = StdinFeed {
                     text: self.plain_text(&redirection.target).map(Rc::from),
                     download,
                     paths: None,
@@ -70,10 +70,10 @@ impl Walk<'_> {
         };
         if access == Access::Read && feeds_input {
             let net = ["/dev/tcp/", "/dev/udp/"];
-            self.state.stdin = Feed {
+            self.state.stdin = StdinFeed {
                 text: target.prints.as_deref().map(Rc::from),
                 download: download || net.iter().any(|start| target.shape.starts_with(start)),
-                ..Feed::default()
+                ..StdinFeed::default()
             };
         }
         self.file(&target, access, redirection.span);

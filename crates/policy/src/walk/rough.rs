@@ -5,7 +5,7 @@
 
 /// Calls with the words of each thing that looks like a command.
 pub(super) fn commands(text: &str, found: impl FnMut(Vec<String>)) {
-    let mut reader = Reader {
+    let mut reader = RoughReader {
         found,
         words: vec![],
         word: String::new(),
@@ -41,7 +41,7 @@ pub(super) fn commands(text: &str, found: impl FnMut(Vec<String>)) {
     reader.end_command();
 }
 
-struct Reader<F> {
+struct RoughReader<F> {
     found: F,
     words: Vec<String>,
     word: String,
@@ -52,7 +52,7 @@ struct Reader<F> {
     inside: usize,
 }
 
-impl<F: FnMut(Vec<String>)> Reader<F> {
+impl<F: FnMut(Vec<String>)> RoughReader<F> {
     fn letters(&mut self, letter: Option<char>) {
         self.word.extend(letter);
         self.begun = true;

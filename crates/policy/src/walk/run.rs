@@ -340,8 +340,8 @@ fn happens_elsewhere(part: &mut Part) {
     part.tags.retain(|tag| !matches!(*tag, "install" | "power"));
 }
 
-/// Returns words as a person would write them: where they were written, others
-/// stood between them, or patterns in the place of what is found.
+/// Joins words as a person would write them. Where they were written, other
+/// words stood between them, or patterns that the shell expands.
 fn joined(argv: &[Arg]) -> String {
     let mut text = String::new();
     for arg in argv {

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::HashSet;
 
-use weighlock_shell::{Command, Kind, List, Operation, Piece, Simple, Value, Visit, Word};
+use weighlock_shell::{Command, CommandKind, List, Operation, Piece, Simple, Value, Visit, Word};
 
 use super::count;
 
@@ -31,7 +31,7 @@ pub(super) fn assignments(list: &List, redefined: &HashSet<String>) -> Vec<(Stri
     let names = RefCell::new(vec![]);
     let found = |name: &str, number| names.borrow_mut().push((name.to_owned(), number));
     let command = |command: &Command| match &command.kind {
-        Kind::Simple(simple) => {
+        CommandKind::Simple(simple) => {
             for set in &simple.assignments {
                 found(&set.name, is_number(&set.value, redefined));
             }
@@ -40,12 +40,12 @@ pub(super) fn assignments(list: &List, redefined: &HashSet<String>) -> Vec<(Stri
                 words.for_each(|word| name_in(word, |name| found(name, false)));
             }
         }
-        Kind::For { name, .. } => found(name, false),
-        Kind::Arithmetic(word) => calculated(word, found),
-        Kind::Count { expressions, .. } => {
+        CommandKind::For { name, .. } => found(name, false),
+        CommandKind::Arithmetic(word) => calculated(word, found),
+        CommandKind::Count { expressions, .. } => {
             expressions.iter().for_each(|word| calculated(word, found));
         }
-        Kind::Coprocess { name, .. } => found(name.as_deref().unwrap_or("COPROC"), false),
+        CommandKind::Coprocess { name, .. } => found(name.as_deref().unwrap_or("COPROC"), false),
         _ => {}
     };
     let piece = |piece: &Piece| match piece {
@@ -55,7 +55,7 @@ pub(super) fn assignments(list: &List, redefined: &HashSet<String>) -> Vec<(Stri
         Piece::Arithmetic { expression, .. } => calculated(expression, found),
         _ => {}
     };
-    Each { command, piece }.list(list);
+    NodeVisitor { command, piece }.list(list);
     names.into_inner()
 }
 
@@ -63,12 +63,12 @@ pub(super) fn assignments(list: &List, redefined: &HashSet<String>) -> Vec<(Stri
 pub(super) fn functions(list: &List) -> Vec<String> {
     let mut names = vec![];
     let command = |command: &Command| {
-        if let Kind::Function { name, .. } = &command.kind {
+        if let CommandKind::Function { name, .. } = &command.kind {
             names.push(name.clone());
         }
     };
     let piece = |_: &Piece| {};
-    Each { command, piece }.list(list);
+    NodeVisitor { command, piece }.list(list);
     names
 }
 
@@ -210,7 +210,7 @@ pub(super) fn parameters(words: &[Word], found: &mut dyn FnMut(&str)) {
             found(&parameter.name);
         }
     };
-    let mut each = Each {
+    let mut each = NodeVisitor {
         command: |_: &Command| {},
         piece,
     };
@@ -234,7 +234,7 @@ pub(super) fn floods(condition: &List, body: &List) -> bool {
     let endless = |item: &weighlock_shell::Item| match item.pipeline.stages.as_slice() {
         [
             Command {
-                kind: Kind::Simple(simple),
+                kind: CommandKind::Simple(simple),
                 ..
             },
         ] => matches!(
@@ -287,12 +287,12 @@ impl Visit for Breeding<'_> {
 }
 
 /// Calls for every command and every piece of a word, however deep.
-struct Each<C, P> {
+struct NodeVisitor<C, P> {
     command: C,
     piece: P,
 }
 
-impl<C: FnMut(&Command), P: FnMut(&Piece)> Visit for Each<C, P> {
+impl<C: FnMut(&Command), P: FnMut(&Piece)> Visit for NodeVisitor<C, P> {
     fn command(&mut self, command: &Command) {
         (self.command)(command);
         command.inside(self);
@@ -305,9 +305,9 @@ impl<C: FnMut(&Command), P: FnMut(&Piece)> Visit for Each<C, P> {
 }
 
 fn each_simple(mut found: impl FnMut(&Simple)) -> impl Visit {
-    Each {
+    NodeVisitor {
         command: move |command: &Command| {
-            if let Kind::Simple(simple) = &command.kind {
+            if let CommandKind::Simple(simple) = &command.kind {
                 found(simple);
             }
         },

@@ -42,7 +42,7 @@ impl Walk<'_> {
             return true;
         }
         part.does = "runs commands".into();
-        let Options {
+        let ShellOptions {
             text,
             input,
             version,
@@ -171,7 +171,7 @@ impl Walk<'_> {
         }
     }
 
-    /// A value that may be run as a command by whoever gets it.
+    /// Handles a value that the program which receives it may run as a command.
     pub(super) fn perhaps_run(&mut self, value: &Arg, span: Span) {
         let Some(text) = &value.text else { return };
         // The name of a setting comes first: `core.pager=…`.
@@ -222,7 +222,7 @@ pub(super) fn is_input(file: &Arg) -> bool {
         .is_some_and(|path| input.contains(&path))
 }
 
-struct Options {
+struct ShellOptions {
     /// `-c`: the first operand is text to run.
     text: bool,
     /// `-s`: commands come from standard input.
@@ -234,8 +234,8 @@ struct Options {
 
 /// Reads a shell's own words. `-c` does not take the next word but the first
 /// that is no option, which is why no list of options can say it.
-fn options(args: &[Arg]) -> Options {
-    let mut found = Options {
+fn options(args: &[Arg]) -> ShellOptions {
+    let mut found = ShellOptions {
         text: false,
         input: false,
         version: false,

@@ -1,8 +1,8 @@
 //! What words become when the shell expands them.
 
-use weighlock_shell::{Kind, List, Operation, Parameter, Piece, Span, Word};
+use weighlock_shell::{CommandKind, List, Operation, Parameter, Piece, Span, Word};
 
-use super::fields::{Fields, UNKNOWN_TEXT};
+use super::fields::{ExpandedFields, UNKNOWN_TEXT};
 use super::{Walk, scan};
 use crate::argument::Arg;
 use crate::part::Link;
@@ -79,7 +79,7 @@ impl Walk<'_> {
 
     /// Expands a word where it stays one: no splitting, no patterns.
     pub(super) fn joined(&mut self, word: &Word) -> Arg {
-        let mut fields = Fields::new(word.span, false);
+        let mut fields = ExpandedFields::new(word.span, false);
         for piece in &word.pieces {
             self.piece(piece, None, &mut fields);
         }
@@ -91,7 +91,7 @@ impl Walk<'_> {
 
     /// Returns the text of a word where guesses fill what is not known.
     pub(super) fn plain_text(&mut self, word: &Word) -> Option<String> {
-        let mut fields = Fields::new(word.span, false);
+        let mut fields = ExpandedFields::new(word.span, false);
         for piece in &word.pieces {
             self.piece(piece, Some(0), &mut fields);
         }
@@ -126,7 +126,7 @@ impl Walk<'_> {
     }
 
     pub(super) fn expand(&mut self, word: &Word, guess: Option<usize>) -> Vec<Arg> {
-        let mut fields = Fields::new(word.span, true);
+        let mut fields = ExpandedFields::new(word.span, true);
         for piece in &word.pieces {
             self.piece(piece, guess, &mut fields);
         }
@@ -141,7 +141,7 @@ impl Walk<'_> {
         args
     }
 
-    fn piece(&mut self, piece: &Piece, guess: Option<usize>, fields: &mut Fields) {
+    fn piece(&mut self, piece: &Piece, guess: Option<usize>, fields: &mut ExpandedFields) {
         match piece {
             Piece::Text { text, .. } => fields.text(text),
             Piece::Glob(pattern) => fields.pattern(pattern),
@@ -174,7 +174,7 @@ impl Walk<'_> {
         let [stage] = item.pipeline.stages.as_slice() else {
             return None;
         };
-        let Kind::Simple(simple) = &stage.kind else {
+        let CommandKind::Simple(simple) = &stage.kind else {
             return None;
         };
         let [name] = simple.words.as_slice() else {
@@ -187,7 +187,7 @@ impl Walk<'_> {
         self.state.cwd.clone().filter(|_| own)
     }
 
-    fn tilde(&mut self, user: &str, guess: Option<usize>, fields: &mut Fields) {
+    fn tilde(&mut self, user: &str, guess: Option<usize>, fields: &mut ExpandedFields) {
         let user = user.strip_prefix('~').unwrap_or(user);
         // Other shells leave these alone.
         self.needs_bash |= fields.begun || user.starts_with(['+', '-']);
@@ -204,7 +204,12 @@ impl Walk<'_> {
         }
     }
 
-    fn parameter(&mut self, parameter: &Parameter, guess: Option<usize>, fields: &mut Fields) {
+    fn parameter(
+        &mut self,
+        parameter: &Parameter,
+        guess: Option<usize>,
+        fields: &mut ExpandedFields,
+    ) {
         let name = parameter.name.as_str();
         let variable = self.variables.get(name);
         let set_here = variable.is_some_and(|variable| variable.sites > 0);
@@ -225,14 +230,19 @@ impl Walk<'_> {
             fields.unset();
         }
         match self.value(parameter, guess) {
-            Some(Known::Text(text)) => fields.value(&text, quoted),
-            Some(Known::Arg(arg)) => fields.splice(&arg, !parameter.quoted),
+            Some(KnownValue::Text(text)) => fields.value(&text, quoted),
+            Some(KnownValue::Arg(arg)) => fields.splice(&arg, !parameter.quoted),
             None if self.is_number(parameter) => fields.unknown(UNKNOWN_TEXT, true),
             None => fields.unknown(UNKNOWN_TEXT, quoted),
         }
     }
 
-    fn all_positional(&mut self, parameter: &Parameter, guess: Option<usize>, fields: &mut Fields) {
+    fn all_positional(
+        &mut self,
+        parameter: &Parameter,
+        guess: Option<usize>,
+        fields: &mut ExpandedFields,
+    ) {
         let known = self.state.positional.clone();
         match known.or_else(|| self.set_args.clone().filter(|_| guess.is_some())) {
             Some(args) => {
@@ -248,10 +258,10 @@ impl Walk<'_> {
         }
     }
 
-    fn value(&mut self, parameter: &Parameter, guess: Option<usize>) -> Option<Known> {
+    fn value(&mut self, parameter: &Parameter, guess: Option<usize>) -> Option<KnownValue> {
         let name = parameter.name.as_str();
         if let Some(guess) = guess {
-            return self.guessed(parameter, guess).map(Known::Text);
+            return self.guessed(parameter, guess).map(KnownValue::Text);
         }
         if parameter.operation != Operation::Plain || parameter.index.is_some() {
             return None;
@@ -260,18 +270,18 @@ impl Walk<'_> {
             if let Some(value) = &variable.value {
                 let value = value.clone();
                 self.spend(2 * value.shape.len());
-                return Some(Known::Arg(value));
+                return Some(KnownValue::Arg(value));
             }
             if variable.sites > 0 {
                 return None;
             }
         }
         match name {
-            "HOME" => Some(Known::Text(self.place.home.clone())),
-            "PWD" => self.state.cwd.clone().map(Known::Text),
+            "HOME" => Some(KnownValue::Text(self.place.home.clone())),
+            "PWD" => self.state.cwd.clone().map(KnownValue::Text),
             // The usual separators, unless they are set.
-            "IFS" => Some(Known::Text(" \t\n".into())),
-            _ => self.positional(name).map(Known::Arg),
+            "IFS" => Some(KnownValue::Text(" \t\n".into())),
+            _ => self.positional(name).map(KnownValue::Arg),
         }
     }
 
@@ -323,7 +333,7 @@ impl Walk<'_> {
     }
 }
 
-enum Known {
+enum KnownValue {
     Text(String),
     Arg(Arg),
 }

@@ -4,7 +4,7 @@ use weighlock_shell::Span;
 
 use super::Walk;
 use super::find::fill;
-use super::known::Deed;
+use super::known::ProgramAction;
 use crate::argument::Arg;
 use crate::part::Part;
 use crate::program::Reading;
@@ -14,12 +14,17 @@ const MAX_ECHO: usize = 4 * 1024;
 
 impl Walk<'_> {
     /// Returns what a command does that runs another.
-    pub(super) fn handed_on(&self, part: &Part, reading: &Reading, args: &[Arg]) -> Vec<Deed> {
+    pub(super) fn handed_on(
+        &self,
+        part: &Part,
+        reading: &Reading,
+        args: &[Arg],
+    ) -> Vec<ProgramAction> {
         let commands = match part.program.as_str() {
             "xargs" | "parallel" => self.fed(reading, args),
             _ => vec![args.to_vec()],
         };
-        let mut deeds: Vec<Deed> = commands.into_iter().map(Deed::Argv).collect();
+        let mut deeds: Vec<ProgramAction> = commands.into_iter().map(ProgramAction::Argv).collect();
         if let (Some(text), "xargs") = (&self.state.stdin.text, part.program.as_str())
             && text.len() <= MAX_ECHO
         {
@@ -27,7 +32,7 @@ impl Walk<'_> {
             let words = text.split_whitespace();
             let words = words.map(|word| Arg::known(word, span));
             let argv = args.iter().cloned().chain(words);
-            deeds.push(Deed::Possible(argv.collect()));
+            deeds.push(ProgramAction::Possible(argv.collect()));
         }
         deeds
     }

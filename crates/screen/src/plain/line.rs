@@ -11,8 +11,8 @@ const TAB: usize = 8;
 const MOST_MARKS: usize = 8;
 
 #[derive(Debug, Default)]
-pub(crate) struct Line {
-    slots: Vec<Slot>,
+pub(crate) struct TextLine {
+    slots: Vec<ColumnSlot>,
     /// Something was drawn over: blanks at the end are leftovers.
     edited: bool,
     /// The next line belongs to this one, which was too long.
@@ -23,7 +23,7 @@ pub(crate) struct Line {
 
 /// One column.
 #[derive(Debug, Clone, PartialEq)]
-enum Slot {
+enum ColumnSlot {
     Blank,
     Letter(char),
     Marked(Box<str>),
@@ -32,7 +32,7 @@ enum Slot {
     Rest,
 }
 
-impl Line {
+impl TextLine {
     pub(crate) fn numbered(number: u64) -> Self {
         Self {
             number,
@@ -75,8 +75,8 @@ impl Line {
             self.erase(column..column + width);
         }
         self.grow(column + width);
-        self.slots[column] = Slot::Letter(letter);
-        self.slots[column + 1..column + width].fill(Slot::Rest);
+        self.slots[column] = ColumnSlot::Letter(letter);
+        self.slots[column + 1..column + width].fill(ColumnSlot::Rest);
         width
     }
 
@@ -85,8 +85,8 @@ impl Line {
     pub(crate) fn put_tab(&mut self, column: usize) -> usize {
         let end = column - column % TAB + TAB;
         if column == self.slots.len() {
-            self.slots.push(Slot::Tab);
-            self.slots.resize(end, Slot::Rest);
+            self.slots.push(ColumnSlot::Tab);
+            self.slots.resize(end, ColumnSlot::Rest);
         }
         end
     }
@@ -101,7 +101,7 @@ impl Line {
     pub(crate) fn erase(&mut self, columns: Range<usize>) {
         self.edited = true;
         let columns = self.within(columns);
-        self.slots[columns].fill(Slot::Blank);
+        self.slots[columns].fill(ColumnSlot::Blank);
     }
 
     /// Takes columns out.
@@ -125,28 +125,28 @@ impl Line {
         let mut buffer = [0; 4];
         for (column, slot) in self.slots.iter().enumerate() {
             match slot {
-                Slot::Blank => show(column, " "),
-                Slot::Letter(letter) => show(column, letter.encode_utf8(&mut buffer)),
-                Slot::Marked(letter) => show(column, letter),
-                Slot::Tab => show(column, "\t"),
-                Slot::Rest => {}
+                ColumnSlot::Blank => show(column, " "),
+                ColumnSlot::Letter(letter) => show(column, letter.encode_utf8(&mut buffer)),
+                ColumnSlot::Marked(letter) => show(column, letter),
+                ColumnSlot::Tab => show(column, "\t"),
+                ColumnSlot::Rest => {}
             }
         }
     }
 
     fn mark(&mut self, column: usize, mark: char) {
         let mut before = self.slots.iter_mut().take(column).rev();
-        let Some(slot) = before.find(|slot| **slot != Slot::Rest) else {
+        let Some(slot) = before.find(|slot| **slot != ColumnSlot::Rest) else {
             return;
         };
         let mut text = match slot {
-            Slot::Letter(letter) => letter.to_string(),
-            Slot::Marked(text) => text.to_string(),
-            Slot::Blank | Slot::Tab | Slot::Rest => return,
+            ColumnSlot::Letter(letter) => letter.to_string(),
+            ColumnSlot::Marked(text) => text.to_string(),
+            ColumnSlot::Blank | ColumnSlot::Tab | ColumnSlot::Rest => return,
         };
         if text.chars().count() <= MOST_MARKS {
             text.push(mark);
-            *slot = Slot::Marked(text.into());
+            *slot = ColumnSlot::Marked(text.into());
         }
     }
 
@@ -162,25 +162,25 @@ impl Line {
 
     /// Makes a character or tab blank that is on both sides of a column.
     fn split(&mut self, column: usize) {
-        if self.slots.get(column) != Some(&Slot::Rest) {
+        if self.slots.get(column) != Some(&ColumnSlot::Rest) {
             return;
         }
         let mut first = column;
-        while first > 0 && self.slots[first] == Slot::Rest {
-            self.slots[first] = Slot::Blank;
+        while first > 0 && self.slots[first] == ColumnSlot::Rest {
+            self.slots[first] = ColumnSlot::Blank;
             first -= 1;
         }
-        self.slots[first] = Slot::Blank;
+        self.slots[first] = ColumnSlot::Blank;
         for slot in &mut self.slots[column + 1..] {
-            if *slot != Slot::Rest {
+            if *slot != ColumnSlot::Rest {
                 break;
             }
-            *slot = Slot::Blank;
+            *slot = ColumnSlot::Blank;
         }
     }
 
     fn grow(&mut self, columns: usize) {
         let columns = columns.max(self.slots.len());
-        self.slots.resize(columns, Slot::Blank);
+        self.slots.resize(columns, ColumnSlot::Blank);
     }
 }

@@ -9,7 +9,7 @@ use unicode_security::{GeneralSecurityProfile, skeleton};
 
 /// Where a character may be shown as it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Class {
+pub(crate) enum CharClass {
     /// Everywhere.
     Plain,
     /// Everywhere but in commands: typographic quotes, an ellipsis, and symbols
@@ -26,26 +26,26 @@ pub(crate) enum Class {
 }
 
 /// Returns where a character may be shown as it is. Newlines are for the caller.
-pub(crate) fn class(c: char) -> Class {
+pub(crate) fn class(c: char) -> CharClass {
     if c.is_ascii() {
         return match c.is_ascii_control() {
-            true => Class::Nowhere,
-            false => Class::Plain,
+            true => CharClass::Nowhere,
+            false => CharClass::Plain,
         };
     }
     if is_hidden(c) {
-        return Class::Nowhere;
+        return CharClass::Nowhere;
     }
     match imitated(c) {
-        Some(ascii) if ascii.trim().is_empty() => Class::Nowhere,
+        Some(ascii) if ascii.trim().is_empty() => CharClass::Nowhere,
         Some(_) if is_letter(c) => match c.identifier_allowed() {
-            true => Class::InOwnScript,
-            false => Class::Nowhere,
+            true => CharClass::InOwnScript,
+            false => CharClass::Nowhere,
         },
-        Some(ascii) if is_typographic(&ascii) => Class::NotInCommands,
-        Some(_) => Class::InProse,
-        None if is_uncommon(c) => Class::InProse,
-        None => Class::Plain,
+        Some(ascii) if is_typographic(&ascii) => CharClass::NotInCommands,
+        Some(_) => CharClass::InProse,
+        None if is_uncommon(c) => CharClass::InProse,
+        None => CharClass::Plain,
     }
 }
 

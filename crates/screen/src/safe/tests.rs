@@ -10,7 +10,7 @@ use unicode_security::skeleton;
 
 use super::*;
 
-const MANNERS: [Manner; 3] = [Manner::Command, Manner::Names, Manner::Prose];
+const MANNERS: [Strictness; 3] = [Strictness::Command, Strictness::Names, Strictness::Prose];
 
 fn all() -> impl Iterator<Item = char> {
     (0..=u32::from(char::MAX)).filter_map(char::from_u32)
@@ -21,7 +21,7 @@ fn one(c: char) -> String {
 }
 
 /// Whether a character is shown as it is, in this text.
-fn is_raw(text: &str, c: char, manner: Manner) -> bool {
+fn is_raw(text: &str, c: char, manner: Strictness) -> bool {
     coded(text, manner).contains(c)
 }
 
@@ -110,13 +110,17 @@ fn nothing_that_passes_for_ascii_is_raw_in_a_command() {
             format!("ls {c} -l"),
             format!("/{c}{c}"),
         ] {
-            assert!(!is_raw(&text, c, Manner::Command), "{} {text:?}", one(c));
+            assert!(
+                !is_raw(&text, c, Strictness::Command),
+                "{} {text:?}",
+                one(c)
+            );
         }
         // In a Latin word it does not pass in prose either, if it is a letter.
         let is_letter = c.general_category_group() == GeneralCategoryGroup::Letter;
         if is_letter && !fits(c, Script::Latin) {
             let text = format!("a{c}b");
-            assert!(!is_raw(&text, c, Manner::Prose), "{} {text:?}", one(c));
+            assert!(!is_raw(&text, c, Strictness::Prose), "{} {text:?}", one(c));
         }
     }
     assert!(looked > 1500, "{looked}");
@@ -139,7 +143,11 @@ fn look_alikes_are_shown_in_commands() {
             if c == '\u{1F150}' {
                 continue;
             }
-            assert!(!is_raw(&text, c, Manner::Command), "{} {text:?}", one(c));
+            assert!(
+                !is_raw(&text, c, Strictness::Command),
+                "{} {text:?}",
+                one(c)
+            );
         }
     }
     // Whole words that pass for others.
@@ -256,7 +264,7 @@ fn an_invisible_character_stays_only_inside_of_emoji() {
 /// `ui/src/lib/safe.cases.json`.
 #[test]
 fn the_pages_have_the_same_table() {
-    let classes = |wanted: Class| {
+    let classes = |wanted: CharClass| {
         // What is hidden is told by the browser's own data.
         let seen = |c: &char| !c.is_ascii() && !class::is_hidden(*c);
         ranges(all().filter(seen).filter(|&c| class(c) == wanted))
@@ -266,13 +274,13 @@ fn the_pages_have_the_same_table() {
          // how many are left out and how many follow. Made by crates/screen/src/safe/tests.rs.\n\
          export const NOWHERE = '{}';\nexport const IN_PROSE = '{}';\n\
          export const NOT_IN_COMMANDS = '{}';\nexport const IN_OWN_SCRIPT = '{}';\n",
-        classes(Class::Nowhere),
-        classes(Class::InProse),
-        classes(Class::NotInCommands),
-        classes(Class::InOwnScript),
+        classes(CharClass::Nowhere),
+        classes(CharClass::InProse),
+        classes(CharClass::NotInCommands),
+        classes(CharClass::InOwnScript),
     );
     assert_current("ui/src/lib/look-alikes.ts", &table);
-    let raw = |manner: Manner, of: &dyn Fn(char) -> String| {
+    let raw = |manner: Strictness, of: &dyn Fn(char) -> String| {
         let seen = |c: &char| !class::is_hidden(*c) && !matches!(c, 'a' | 'b');
         ranges(all().filter(seen).filter(|&c| is_raw(&of(c), c, manner)))
     };

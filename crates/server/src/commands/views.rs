@@ -1,4 +1,4 @@
-//! What runs are asked for with, and how they are told.
+//! Requests for runs, and the views of runs in answers.
 
 use std::collections::BTreeMap;
 
@@ -64,9 +64,9 @@ pub struct NewCommand {
     /// there is.
     #[serde(default)]
     pub background: bool,
-    /// If it still runs when this is answered, or whoever asks is gone before,
-    /// it is ended unless they come back within 10 seconds, with `attend` when
-    /// they look at it.
+    /// If it still runs when this is answered, or the requester disconnects
+    /// before, it is ended unless they come back within 10 seconds, with
+    /// `attend` when they look at it.
     #[serde(default)]
     pub attend: bool,
     /// What the shell leaves running goes on, under its keeper.
@@ -110,7 +110,7 @@ pub struct FinalizeRequest {
     /// From the changes as they were seen; anything else is refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hash: Option<String>,
-    /// What the requester is told.
+    /// The reason that the requester sees.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
@@ -133,7 +133,7 @@ pub struct ApproveRequest {
     /// counts only if the question has not changed since it was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<String>,
-    /// What the requester is told.
+    /// The reason that the requester sees.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
@@ -142,7 +142,7 @@ pub struct ApproveRequest {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RejectRequest {
-    /// What the requester is told, word for word.
+    /// The reason that the requester sees, word for word.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }

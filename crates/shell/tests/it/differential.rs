@@ -8,7 +8,7 @@
 use std::process::{Command, Stdio};
 use std::thread;
 
-use weighlock_shell::{Dialect, Kind, Script, Word, parse};
+use weighlock_shell::{CommandKind, Dialect, Script, Word, parse};
 
 use crate::random::Random;
 use crate::seeds::{PARTS, SEEDS, TOKENS};
@@ -75,7 +75,8 @@ fn literals(text: &str) -> Option<Vec<String>> {
         return None;
     }
     let stage = &script.body.items[0].pipeline.stages[0];
-    let (Kind::Simple(simple), "printf") = (&stage.kind, second_name(&script).as_str()) else {
+    let (CommandKind::Simple(simple), "printf") = (&stage.kind, second_name(&script).as_str())
+    else {
         return None;
     };
     let words: Option<Vec<String>> = simple.words.iter().skip(2).map(Word::literal).collect();
@@ -84,7 +85,7 @@ fn literals(text: &str) -> Option<Vec<String>> {
 
 fn second_name(script: &Script) -> String {
     let span = script.body.items[1].pipeline.span;
-    let Kind::Simple(simple) = &script.body.items[1].pipeline.stages[0].kind else {
+    let CommandKind::Simple(simple) = &script.body.items[1].pipeline.stages[0].kind else {
         return String::new();
     };
     let plain = span.end - span.start == "printf '<next>'".len();

@@ -44,12 +44,12 @@ fn command(command: &Command) -> String {
     out
 }
 
-fn kind(kind: &Kind) -> String {
+fn kind(kind: &CommandKind) -> String {
     match kind {
-        Kind::Simple(simple) => simple_text(simple),
-        Kind::Group(body) => format!("{{ {} }}", list(body)),
-        Kind::Subshell(body) => format!("( {} )", list(body)),
-        Kind::If {
+        CommandKind::Simple(simple) => simple_text(simple),
+        CommandKind::Group(body) => format!("{{ {} }}", list(body)),
+        CommandKind::Subshell(body) => format!("( {} )", list(body)),
+        CommandKind::If {
             branches,
             otherwise,
         } => {
@@ -62,17 +62,17 @@ fn kind(kind: &Kind) -> String {
             }
             out + "fi"
         }
-        Kind::While { condition, body } => {
+        CommandKind::While { condition, body } => {
             format!("while {} do {} done", list(condition), list(body))
         }
-        Kind::For { name, words, body } => {
+        CommandKind::For { name, words, body } => {
             let words = words.as_ref().map_or("@".into(), |all| words_text(all));
             format!("for {name} in {words} do {} done", list(body))
         }
-        Kind::Count { expressions, body } => {
+        CommandKind::Count { expressions, body } => {
             format!("for (({})) do {} done", words_text(expressions), list(body))
         }
-        Kind::Case {
+        CommandKind::Case {
             word: subject,
             arms,
         } => {
@@ -83,17 +83,17 @@ fn kind(kind: &Kind) -> String {
             }
             out + " esac"
         }
-        Kind::Function { name, body } => format!("{name}() {}", command(body)),
-        Kind::Test(words) => format!("[[ {} ]]", words_text(words)),
-        Kind::Arithmetic(expression) => format!("(( {} ))", word(expression)),
-        Kind::Coprocess { name, body } => {
+        CommandKind::Function { name, body } => format!("{name}() {}", command(body)),
+        CommandKind::Test(words) => format!("[[ {} ]]", words_text(words)),
+        CommandKind::Arithmetic(expression) => format!("(( {} ))", word(expression)),
+        CommandKind::Coprocess { name, body } => {
             format!(
                 "coproc {} {}",
                 name.as_deref().unwrap_or("-"),
                 command(body)
             )
         }
-        Kind::Unknown => "??".into(),
+        CommandKind::Unknown => "??".into(),
     }
 }
 

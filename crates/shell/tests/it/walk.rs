@@ -38,7 +38,7 @@ impl Visit for Spans {
                 self.bodies.push(redirection.target.span);
             }
         }
-        if let Kind::Simple(simple) = &command.kind {
+        if let CommandKind::Simple(simple) = &command.kind {
             self.names.extend(simple.words.first().map(Word::literal));
             self.all
                 .extend(simple.assignments.iter().map(|set| set.span));

@@ -14,7 +14,7 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::{Dir, FileType, Mode, OFlags, open, openat};
 
 use super::config::{ConfigPaths, find_config_paths};
-use super::{PathKind, ProtectedPath, Protection, SurfaceWalk};
+use super::{ProtectedPath, Protection, SurfaceWalk, UnfollowedKind};
 
 pub(super) const CONFIG: &str = "git runs the commands it names";
 pub(super) const NAMED: &str = "the git configuration names it";
@@ -73,13 +73,13 @@ impl SurfaceWalk<'_> {
         let git = at.join(".git");
         self.budget = MAX_DIRS;
         match self.look_at(&git) {
-            PathKind::Link(at) => self.found.unprotectable.push(at),
-            PathKind::Plain(_) if self.is_dir(&git) => {
+            UnfollowedKind::Link(at) => self.found.unprotectable.push(at),
+            UnfollowedKind::Plain(_) if self.is_dir(&git) => {
                 self.guard_git_dir(&git, Some(self.base.join(at)))
             }
-            PathKind::Plain(_) => self.guard_pointer_file(&git),
-            PathKind::Absent if self.is_git_dir(at) => return self.guard_git_dir(at, None),
-            PathKind::Absent => self.watch_path(&git),
+            UnfollowedKind::Plain(_) => self.guard_pointer_file(&git),
+            UnfollowedKind::Absent if self.is_git_dir(at) => return self.guard_git_dir(at, None),
+            UnfollowedKind::Absent => self.watch_path(&git),
         }
         // A run may delete the HEAD in `.git`. Without a valid `.git`, git takes
         // a directory with HEAD, objects and refs for a repository, and obeys
@@ -296,7 +296,7 @@ impl SurfaceWalk<'_> {
     fn kind_of(&self, dir: &Path, name: &[u8], listed: FileType) -> FileType {
         match listed {
             FileType::Unknown => match self.look_at(&dir.join(OsStr::from_bytes(name))) {
-                PathKind::Plain(stat) => FileType::from_raw_mode(stat.st_mode),
+                UnfollowedKind::Plain(stat) => FileType::from_raw_mode(stat.st_mode),
                 _ => FileType::Symlink,
             },
             listed => listed,

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::client::{Client, Failure, block_on, escape};
-use crate::names::Names;
+use crate::names::SandboxNames;
 use crate::paths::Paths;
 use crate::text::{self, command_line, one_line};
 use crate::when;
@@ -48,7 +48,7 @@ pub(super) struct Args {
 
 /// A page of the record.
 #[derive(Deserialize)]
-struct Page {
+struct AuditPage {
     entries: Vec<Value>,
     #[serde(default)]
     next: Option<u64>,
@@ -57,7 +57,7 @@ struct Page {
 pub(super) fn log(args: &Args, paths: &Paths) -> Result<ExitCode, Failure> {
     let (entries, names) = block_on(async {
         let mut client = Client::open(paths).await?;
-        let names = Names::fetch(&mut client).await?;
+        let names = SandboxNames::fetch(&mut client).await?;
         let query = query(args, &names);
         let entries = fetch(&mut client, &query, args.limit.unwrap_or(usize::MAX)).await?;
         Ok((entries, names))
@@ -77,7 +77,7 @@ pub(super) fn log(args: &Args, paths: &Paths) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn query(args: &Args, names: &Names) -> String {
+fn query(args: &Args, names: &SandboxNames) -> String {
     let sandbox = args.sandbox.as_deref();
     let sandbox = sandbox.map(|name| names.id(name).to_owned());
     let said = [
@@ -97,7 +97,7 @@ async fn fetch(client: &mut Client, query: &str, limit: usize) -> Result<Vec<Val
     let mut after = 0;
     loop {
         let step = (limit - found.len()).min(STEP);
-        let page: Page = client
+        let page: AuditPage = client
             .get(&format!("/audit?limit={step}&after={after}{query}"))
             .await?;
         found.extend(page.entries);
@@ -108,7 +108,7 @@ async fn fetch(client: &mut Client, query: &str, limit: usize) -> Result<Vec<Val
     }
 }
 
-fn row(entry: &Value, names: &Names) -> Vec<String> {
+fn row(entry: &Value, names: &SandboxNames) -> Vec<String> {
     let text = |name: &str, width| one_line(entry[name].as_str().unwrap_or_default(), width);
     vec![
         when::exact(entry["time"].as_str().unwrap_or_default()),

@@ -21,15 +21,15 @@ use crate::paths::Paths;
   weighlock audit verify --file audit.jsonl      anywhere, without a server")]
 pub(crate) struct Args {
     #[command(subcommand)]
-    deed: Deed,
+    deed: AuditCommand,
 }
 
 #[derive(clap::Subcommand)]
-enum Deed {
+enum AuditCommand {
     /// Who did what, where, between two times
     Log(log::Args),
-    /// Find the first entry, or row of what was asked, run, answered and changed, that
-    /// somebody has edited, removed, reordered or cut off
+    /// Find the first audit entry, or row of a request, run, answer or change,
+    /// that somebody has edited, removed, reordered or cut off
     Verify {
         /// Check an export instead of the store
         #[arg(long, value_name = "FILE")]
@@ -49,9 +49,9 @@ enum Deed {
 /// The last two read the store directly: proof must not depend on a server's word.
 pub(crate) fn audit(args: Args, paths: &Paths) -> Result<ExitCode, Failure> {
     match args.deed {
-        Deed::Log(args) => log::log(&args, paths),
-        Deed::Verify { file, json } => verify(file, json, paths),
-        Deed::Export { output } => export(output, paths),
+        AuditCommand::Log(args) => log::log(&args, paths),
+        AuditCommand::Verify { file, json } => verify(file, json, paths),
+        AuditCommand::Export { output } => export(output, paths),
     }
 }
 

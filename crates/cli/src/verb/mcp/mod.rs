@@ -11,7 +11,7 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use hyper::{Method, StatusCode};
 use serde_json::json;
-use weighlock_mcp::{Answer, Api, Ask, Options, Toolset, serve_stdio};
+use weighlock_mcp::{Api, ApiResponse, Ask, Options, Toolset, serve_stdio};
 use weighlock_server::ProblemDocument;
 
 use crate::client::{Client, Failure, TOKEN, block_on};
@@ -40,19 +40,19 @@ const AGAIN_AFTER: Duration = Duration::from_millis(100);
 )]
 pub(crate) struct Args {
     #[command(subcommand)]
-    deed: Option<Deed>,
+    deed: Option<McpCommand>,
     #[command(flatten)]
-    choice: Choice,
+    choice: ToolArgs,
 }
 
 #[derive(clap::Subcommand)]
-enum Deed {
+enum McpCommand {
     Install(Box<install::Args>),
 }
 
 /// Which tools there are, and whose.
 #[derive(clap::Args)]
-struct Choice {
+struct ToolArgs {
     /// The tools that there are; can be given again
     #[arg(long = "toolset", value_name = "NAME", default_value = "weighlock")]
     toolsets: Vec<Toolset>,
@@ -82,11 +82,11 @@ struct Choice {
 pub(crate) fn mcp(args: Args, paths: &Paths) -> Result<ExitCode, Failure> {
     match args.deed {
         None => serve(args.choice, paths),
-        Some(Deed::Install(args)) => install::install(&args, paths),
+        Some(McpCommand::Install(args)) => install::install(&args, paths),
     }
 }
 
-fn serve(choice: Choice, paths: &Paths) -> Result<ExitCode, Failure> {
+fn serve(choice: ToolArgs, paths: &Paths) -> Result<ExitCode, Failure> {
     let paths = paths.clone();
     block_on(async move {
         let mut client = Client::open(&paths).await?;
@@ -125,7 +125,7 @@ async fn check_token(client: &mut Client) -> Result<(), Failure> {
 
 /// Where commands run that do not say: here. Who has a directory of their own
 /// can be nowhere else, wherever a client starts us.
-async fn place(client: &mut Client, choice: &Choice) -> Result<Option<String>, Failure> {
+async fn place(client: &mut Client, choice: &ToolArgs) -> Result<Option<String>, Failure> {
     let here = given::cwd(choice.cwd.as_deref())?;
     if choice.cwd.is_some() {
         return Ok(Some(here));
@@ -145,7 +145,7 @@ async fn place(client: &mut Client, choice: &Choice) -> Result<Option<String>, F
     Ok(here.filter(|_| !outside))
 }
 
-impl Choice {
+impl ToolArgs {
     /// The same again, as a client's settings have to say it.
     fn words(&self) -> Result<Vec<String>, Failure> {
         let mut words = vec![];
@@ -183,7 +183,7 @@ struct Socket {
 }
 
 impl Api for Socket {
-    fn ask(&self, ask: Ask) -> BoxFuture<'_, Result<Answer, (String, String)>> {
+    fn ask(&self, ask: Ask) -> BoxFuture<'_, Result<ApiResponse, (String, String)>> {
         Box::pin(async move {
             let answer = self.ask_until(ask, Instant::now() + AGAIN_WITHIN).await;
             answer.map_err(|failure| (failure.what, failure.hint))
@@ -194,7 +194,7 @@ impl Api for Socket {
 impl Socket {
     /// Asks, and again where the server has gone away meanwhile: what may have
     /// been done is asked for once more only if that does no harm.
-    async fn ask_until(&self, ask: Ask, deadline: Instant) -> Result<Answer, Failure> {
+    async fn ask_until(&self, ask: Ask, deadline: Instant) -> Result<ApiResponse, Failure> {
         loop {
             let failure = match self.connection().await {
                 Ok(mut client) => {
@@ -208,7 +208,7 @@ impl Socket {
                             }
                             drop(idle);
                             let status = status.as_u16();
-                            return Ok(Answer { status, body });
+                            return Ok(ApiResponse { status, body });
                         }
                         Err(failure) if !ask.is_repeatable() => return Err(failure),
                         Err(failure) => failure,

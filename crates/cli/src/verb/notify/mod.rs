@@ -1,4 +1,4 @@
-//! `weighlock notify`: being told elsewhere of what waits.
+//! `weighlock notify`: sends notifications elsewhere when something waits.
 
 mod print;
 
@@ -14,12 +14,13 @@ use weighlock_engine::{
 use weighlock_server::{NoticeList, Tested, WebhookList};
 
 use crate::client::{Client, Failure, block_on, escape};
-use crate::names::Names;
+use crate::names::SandboxNames;
 use crate::ourselves;
 use crate::paths::Paths;
 use crate::text::{self, print_json, safe};
 
-/// Be told elsewhere of what waits: by webhook, ntfy or chat
+/// Send notifications when something waits for a person: by webhook, ntfy or
+/// chat
 #[derive(clap::Args)]
 #[command(before_help = "Examples:
   weighlock notify add https://ntfy.sh/my-secret-topic --format ntfy
@@ -32,29 +33,29 @@ use crate::text::{self, print_json, safe};
 Nothing is decided by what is sent: it has a link to the page that asks.")]
 pub(crate) struct Args {
     #[command(subcommand)]
-    deed: Option<Deed>,
+    deed: Option<NotifyCommand>,
     /// Print one JSON object
     #[arg(long, global = true)]
     json: bool,
 }
 
 #[derive(clap::Subcommand)]
-enum Deed {
+enum NotifyCommand {
     /// List your webhooks, and how they do
     List,
-    /// Tell this address of what waits from now on
+    /// Add a webhook: send notifications to this address from now on
     #[command(before_help = "Examples:
   weighlock notify add https://hooks.example.com/w --label 'on call'
   weighlock notify add https://ntfy.sh/my-secret-topic --format ntfy --quiet 22:00-07:00
   weighlock notify add https://chat.example.com/hooks/x --format chat --server")]
-    Add(Add),
-    /// Show one, with what it was told lately
+    Add(AddWebhook),
+    /// Show one, with its latest notifications
     Show { id: String },
-    /// Change what is given; a list takes the place of the one before
+    /// Change the given options only; a list replaces the one before
     #[command(before_help = "Examples:
   weighlock notify edit wh_7f3kq2 --delay 2m
   weighlock notify edit wh_7f3kq2 --off")]
-    Edit(Edit),
+    Edit(EditWebhook),
     /// Send a message that says that it arrives
     Test { id: String },
     /// Make another secret, and print it
@@ -64,7 +65,7 @@ enum Deed {
 }
 
 #[derive(clap::Args)]
-struct Add {
+struct AddWebhook {
     /// Where to: https://…, or http://… on this machine
     url: String,
     /// It is the whole server's, and not yours alone; for administrators
@@ -75,15 +76,15 @@ struct Add {
 }
 
 #[derive(clap::Args)]
-struct Edit {
+struct EditWebhook {
     id: String,
     /// Where to
     #[arg(long)]
     url: Option<String>,
-    /// Tell it nothing until it is switched on again
+    /// Send nothing to it until it is switched on again
     #[arg(long, conflicts_with = "on")]
     off: bool,
-    /// Tell it of what happens from now on
+    /// Send notifications again, from now on
     #[arg(long)]
     on: bool,
     /// No quiet hours
@@ -104,13 +105,14 @@ struct WebhookOptions {
     /// `json` with a signature, `ntfy` or `chat` [default: json]
     #[arg(long, value_parser = word::<WebhookFormat>)]
     format: Option<WebhookFormat>,
-    /// How long a question waits before it is told [default: 30s]
+    /// How long a question waits before a notification is sent [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = text::parse_patience)]
     delay: Option<Duration>,
-    /// Whether a question of high risk is told at once [default: true]
+    /// Whether a high-risk question sends a notification at once [default:
+    /// true]
     #[arg(long, value_name = "BOOL")]
     high_risk_at_once: Option<bool>,
-    /// When nothing is told, as 22:00-07:00
+    /// Hours without notifications, as 22:00-07:00
     #[arg(long, value_name = "FROM-TO")]
     quiet: Option<String>,
     /// Whose clock that is, as Europe/Vienna [default: the server's]
@@ -119,11 +121,11 @@ struct WebhookOptions {
     /// Only of this sandbox; may be given several times
     #[arg(short, long = "sandbox", value_name = "NAME")]
     sandboxes: Vec<String>,
-    /// What it is told of: approval.waiting, run.failed, run.finished,
+    /// The events to notify about: approval.waiting, run.failed, run.finished,
     /// agent.paused, audit.failed; may be given several times
     #[arg(long = "topic", value_name = "TOPIC", value_parser = word::<Topic>)]
     topics: Vec<Topic>,
-    /// Of a run's end only if it took so long [default: 10m]
+    /// Notify about the end of a run only if it took this long [default: 10m]
     #[arg(long, value_name = "TIME", value_parser = text::parse_patience)]
     long: Option<Duration>,
     /// A file with the secret, or `-`: what signs, or ntfy's access token
@@ -137,23 +139,23 @@ fn word<T: serde::de::DeserializeOwned>(word: &str) -> Result<T, String> {
 
 pub(crate) fn notify(args: Args, paths: &Paths) -> Result<ExitCode, Failure> {
     let json = args.json;
-    let deed = args.deed.unwrap_or(Deed::List);
-    if !matches!(deed, Deed::List | Deed::Show { .. }) {
+    let deed = args.deed.unwrap_or(NotifyCommand::List);
+    if !matches!(deed, NotifyCommand::List | NotifyCommand::Show { .. }) {
         ourselves::may_decide()?;
     }
     block_on(async {
         let mut client = Client::open(paths).await?;
         match deed {
-            Deed::List => list(&mut client, json).await?,
-            Deed::Add(add) => self::add(&mut client, add, json).await?,
-            Deed::Show { id } => show(&mut client, &id, json).await?,
-            Deed::Edit(edit) => self::edit(&mut client, edit, json).await?,
-            Deed::Secret { id } => {
+            NotifyCommand::List => list(&mut client, json).await?,
+            NotifyCommand::Add(add) => self::add(&mut client, add, json).await?,
+            NotifyCommand::Show { id } => show(&mut client, &id, json).await?,
+            NotifyCommand::Edit(edit) => self::edit(&mut client, edit, json).await?,
+            NotifyCommand::Secret { id } => {
                 let path = format!("{}/secret", address(&id));
                 secret(&client.post(&path, &json!({})).await?, json);
             }
-            Deed::Test { id } => return test(&mut client, &id, json).await,
-            Deed::Remove { id } => {
+            NotifyCommand::Test { id } => return test(&mut client, &id, json).await,
+            NotifyCommand::Remove { id } => {
                 client.remove(&address(&id)).await?;
                 eprintln!("Removed: {}. It is told no more.", safe(&id));
             }
@@ -171,7 +173,7 @@ async fn list(client: &mut Client, json: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn add(client: &mut Client, add: Add, json: bool) -> Result<(), Failure> {
+async fn add(client: &mut Client, add: AddWebhook, json: bool) -> Result<(), Failure> {
     let patch = WebhookPatch {
         url: Some(add.url),
         server: add.server.then_some(true),
@@ -186,7 +188,7 @@ async fn add(client: &mut Client, add: Add, json: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn edit(client: &mut Client, edit: Edit, json: bool) -> Result<(), Failure> {
+async fn edit(client: &mut Client, edit: EditWebhook, json: bool) -> Result<(), Failure> {
     let patch = WebhookPatch {
         url: edit.url,
         is_active: (edit.on || edit.off).then_some(edit.on),
@@ -200,7 +202,7 @@ async fn edit(client: &mut Client, edit: Edit, json: bool) -> Result<(), Failure
         .await?;
     match json {
         true => print_json(&changed),
-        false => print::whole(&changed, &[], &Names::fetch(client).await?),
+        false => print::whole(&changed, &[], &SandboxNames::fetch(client).await?),
     }
     Ok(())
 }
@@ -210,7 +212,7 @@ async fn show(client: &mut Client, id: &str, json: bool) -> Result<(), Failure> 
     let told: NoticeList = client.get(&format!("{}/notices", address(id))).await?;
     match json {
         true => print_json(&json!({ "webhook": one, "notices": told.notices })),
-        false => print::whole(&one, &told.notices, &Names::fetch(client).await?),
+        false => print::whole(&one, &told.notices, &SandboxNames::fetch(client).await?),
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use weighlock_engine::{NoticeView, Topic, WebhookFormat, WebhookView, short_id};
 
-use crate::names::Names;
+use crate::names::SandboxNames;
 use crate::text::{self, columns, one_line, safe};
 use crate::when;
 
@@ -43,8 +43,8 @@ fn state(webhook: &WebhookView) -> String {
     }
 }
 
-/// Prints everything about one, and what it was told lately.
-pub(super) fn whole(webhook: &WebhookView, notices: &[NoticeView], names: &Names) {
+/// Prints everything about one webhook, and its latest notifications.
+pub(super) fn whole(webhook: &WebhookView, notices: &[NoticeView], names: &SandboxNames) {
     let settings = &webhook.settings;
     let mut rows = vec![
         ("webhook", short_id(&webhook.webhook_id)),

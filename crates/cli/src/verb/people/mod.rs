@@ -9,7 +9,7 @@ use weighlock_engine::{NewPerson, PersonPatch, PersonView, Role};
 use weighlock_server::{PauseRequest, PeopleList};
 
 use crate::client::{Client, Failure, block_on, escape};
-use crate::names::Names;
+use crate::names::SandboxNames;
 use crate::ourselves;
 use crate::paths::Paths;
 use crate::text::print_json;
@@ -25,31 +25,31 @@ use crate::text::print_json;
   weighlock people edit maria --off")]
 pub(crate) struct Args {
     #[command(subcommand)]
-    deed: Option<Deed>,
+    deed: Option<PeopleCommand>,
     /// Print one JSON object
     #[arg(long, global = true)]
     json: bool,
 }
 
 #[derive(clap::Subcommand)]
-enum Deed {
+enum PeopleCommand {
     /// List people and agents
     List,
     /// Add somebody; an agent gets its first token
     #[command(before_help = "Examples:
   weighlock people add coder --agent --sandbox webshop
   weighlock people add maria --role approver --sandbox notes --uid 1001")]
-    Add(Add),
+    Add(AddPerson),
     /// Show somebody, with their tokens
     Show { name: String },
-    /// Change what is given; a list takes the place of the one before
+    /// Change the given options only; a list replaces the one before
     #[command(before_help = "Examples:
   weighlock people edit maria --role operator --everywhere
   weighlock people edit coder --off")]
-    Edit(Edit),
+    Edit(EditPerson),
     /// Make a token
-    Token(token::Token),
-    /// Make a token in the place of another
+    Token(token::AddToken),
+    /// Replace a token by a new one
     Rotate(token::Rotate),
     /// Take a token away, at once
     Revoke(token::Revoke),
@@ -66,7 +66,7 @@ enum Deed {
 
 #[derive(clap::Args)]
 #[command(group = clap::ArgGroup::new("what").required(true))]
-struct Add {
+struct AddPerson {
     /// Small letters, digits, `.`, `-` and `_`
     name: String,
     /// An agent: it runs, and never decides
@@ -88,7 +88,7 @@ struct Add {
 }
 
 #[derive(clap::Args)]
-struct Edit {
+struct EditPerson {
     name: String,
     /// What they may do
     #[arg(long, value_parser = role)]
@@ -117,36 +117,36 @@ fn role(word: &str) -> Result<Role, String> {
 
 pub(crate) fn people(args: Args, paths: &Paths) -> Result<ExitCode, Failure> {
     let json = args.json;
-    let deed = match args.deed.unwrap_or(Deed::List) {
-        Deed::Pause { name, why } => {
+    let deed = match args.deed.unwrap_or(PeopleCommand::List) {
+        PeopleCommand::Pause { name, why } => {
             let request = PauseRequest {
                 principal: Some(name),
                 reason: why,
             };
             return super::pause::hold(&request, json, paths);
         }
-        Deed::Resume { name } => return super::resume::go_on(Some(name), json, paths),
+        PeopleCommand::Resume { name } => return super::resume::go_on(Some(name), json, paths),
         deed => deed,
     };
-    if !matches!(deed, Deed::List | Deed::Show { .. }) {
+    if !matches!(deed, PeopleCommand::List | PeopleCommand::Show { .. }) {
         ourselves::may_decide()?;
     }
     block_on(async {
         let mut client = Client::open(paths).await?;
         match deed {
-            Deed::Add(add) => self::add(&mut client, add, json).await?,
-            Deed::Edit(edit) => {
+            PeopleCommand::Add(add) => self::add(&mut client, add, json).await?,
+            PeopleCommand::Edit(edit) => {
                 let changed = change(&mut client, edit).await?;
                 shown(&mut client, &changed, json).await?;
             }
-            Deed::Show { name } => {
+            PeopleCommand::Show { name } => {
                 let person = fetch(&mut client, &name).await?;
                 shown(&mut client, &person, json).await?;
             }
-            Deed::Token(deed) => token::make(&mut client, deed, json).await?,
-            Deed::Rotate(deed) => token::rotate(&mut client, deed, json).await?,
-            Deed::Revoke(deed) => token::revoke(&mut client, &deed).await?,
-            Deed::List | Deed::Pause { .. } | Deed::Resume { .. } => {
+            PeopleCommand::Token(deed) => token::make(&mut client, deed, json).await?,
+            PeopleCommand::Rotate(deed) => token::rotate(&mut client, deed, json).await?,
+            PeopleCommand::Revoke(deed) => token::revoke(&mut client, &deed).await?,
+            PeopleCommand::List | PeopleCommand::Pause { .. } | PeopleCommand::Resume { .. } => {
                 list(&mut client, json).await?;
             }
         }
@@ -158,7 +158,7 @@ async fn list(client: &mut Client, json: bool) -> Result<(), Failure> {
     let list: PeopleList = client.get("/people").await?;
     match json {
         true => print_json(&list),
-        false => print::table(&list.people, &Names::fetch(client).await?),
+        false => print::table(&list.people, &SandboxNames::fetch(client).await?),
     }
     Ok(())
 }
@@ -166,12 +166,12 @@ async fn list(client: &mut Client, json: bool) -> Result<(), Failure> {
 async fn shown(client: &mut Client, person: &PersonView, json: bool) -> Result<(), Failure> {
     match json {
         true => print_json(person),
-        false => print::whole(person, &Names::fetch(client).await?),
+        false => print::whole(person, &SandboxNames::fetch(client).await?),
     }
     Ok(())
 }
 
-async fn add(client: &mut Client, add: Add, json: bool) -> Result<(), Failure> {
+async fn add(client: &mut Client, add: AddPerson, json: bool) -> Result<(), Failure> {
     let role = add.role.filter(|_| !add.agent).unwrap_or(Role::Agent);
     let first = add.sandboxes.first().cloned();
     let new = NewPerson {
@@ -183,13 +183,13 @@ async fn add(client: &mut Client, add: Add, json: bool) -> Result<(), Failure> {
     };
     let added: PersonView = client.post("/people", &new).await?;
     if role == Role::Agent {
-        let names = Names::fetch(client).await?;
+        let names = SandboxNames::fetch(client).await?;
         return token::first(client, &added, &names, json).await;
     }
     shown(client, &added, json).await
 }
 
-async fn change(client: &mut Client, edit: Edit) -> Result<PersonView, Failure> {
+async fn change(client: &mut Client, edit: EditPerson) -> Result<PersonView, Failure> {
     let patch = PersonPatch {
         role: edit.role,
         is_active: (edit.on || edit.off).then_some(edit.on),

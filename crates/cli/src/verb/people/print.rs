@@ -2,12 +2,12 @@
 
 use weighlock_engine::{PersonView, Role, TokenInfo};
 
-use crate::names::Names;
+use crate::names::SandboxNames;
 use crate::text::{columns, counted, one_line, safe};
 use crate::when;
 
 /// Prints one row for each, agents first.
-pub(super) fn table(people: &[PersonView], names: &Names) {
+pub(super) fn table(people: &[PersonView], names: &SandboxNames) {
     let (agents, persons): (Vec<_>, Vec<_>) =
         people.iter().partition(|one| one.role == Role::Agent);
     println!("Agents");
@@ -25,7 +25,7 @@ fn rows(rows: impl Iterator<Item = Vec<String>>) {
     }
 }
 
-fn row(person: &PersonView, names: &Names) -> Vec<String> {
+fn row(person: &PersonView, names: &SandboxNames) -> Vec<String> {
     let mut said = vec![rights(person, names)];
     said.extend(person.uid.map(|uid| format!("uid {uid}")));
     let live = person.tokens.iter().filter(|token| counts(token)).count();
@@ -46,7 +46,7 @@ fn row(person: &PersonView, names: &Names) -> Vec<String> {
 }
 
 /// `agent in webshop, scratch`, `approver everywhere`
-pub(super) fn rights(person: &PersonView, names: &Names) -> String {
+pub(super) fn rights(person: &PersonView, names: &SandboxNames) -> String {
     let role = person.role.word();
     match &person.sandboxes {
         None => format!("{role} everywhere"),
@@ -67,7 +67,7 @@ fn state(person: &PersonView) -> String {
 }
 
 /// Prints everything about somebody.
-pub(super) fn whole(person: &PersonView, names: &Names) {
+pub(super) fn whole(person: &PersonView, names: &SandboxNames) {
     let default = person.default_sandbox.as_deref();
     let said = [
         ("name", Some(safe(&person.principal_id))),

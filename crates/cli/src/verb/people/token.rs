@@ -9,14 +9,14 @@ use weighlock_server::{RotateRequest, TokenRequest};
 use super::address;
 use super::print::rights;
 use crate::client::{Client, Failure, escape};
-use crate::names::Names;
+use crate::names::SandboxNames;
 use crate::text::{self, one_line, print_json, safe};
 use crate::when;
 
 #[derive(clap::Args)]
 #[command(before_help = "Examples:
   weighlock people token coder --label laptop --expires 30d")]
-pub(super) struct Token {
+pub(super) struct AddToken {
     name: String,
     /// What it is for
     #[arg(long)]
@@ -52,7 +52,7 @@ pub(super) struct Revoke {
 pub(super) async fn first(
     client: &mut Client,
     agent: &PersonView,
-    names: &Names,
+    names: &SandboxNames,
     json: bool,
 ) -> Result<(), Failure> {
     let path = format!("{}/tokens", address(&agent.principal_id));
@@ -75,7 +75,7 @@ pub(super) async fn first(
     Ok(())
 }
 
-pub(super) async fn make(client: &mut Client, asked: Token, json: bool) -> Result<(), Failure> {
+pub(super) async fn make(client: &mut Client, asked: AddToken, json: bool) -> Result<(), Failure> {
     let request = TokenRequest {
         label: asked.label,
         expires_in_seconds: asked.expires.map(|time| time.as_secs()),

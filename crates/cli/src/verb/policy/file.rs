@@ -23,7 +23,7 @@ const SHOWN: usize = 5;
   weighlock policy edit                            the server's rules, in your editor
   weighlock policy edit sandbox.webshop -m 'no force pushes'
   weighlock policy edit --file rules.toml --yes    in a script: save without asking")]
-pub(super) struct Edit {
+pub(super) struct EditPolicy {
     /// Which rules: `server`, or `sandbox.NAME`
     #[arg(default_value = "server")]
     policy: String,
@@ -46,7 +46,7 @@ pub(super) struct Edit {
   weighlock policy log
   weighlock policy log 14                          what the rules were then
   weighlock policy log --policy sandbox.webshop")]
-pub(super) struct Log {
+pub(super) struct PolicyLog {
     /// Print the text of this version
     version: Option<i64>,
     /// Which rules: `server`, or `sandbox.NAME`
@@ -58,7 +58,7 @@ pub(super) struct Log {
 #[command(before_help = "Examples:
   weighlock policy back 14
   weighlock policy back 3 --policy sandbox.webshop -m 'too strict'")]
-pub(super) struct Back {
+pub(super) struct RestorePolicy {
     /// The version, from `policy log`
     version: i64,
     /// Which rules: `server`, or `sandbox.NAME`
@@ -70,7 +70,7 @@ pub(super) struct Back {
 }
 
 /// Changes the rules, after a look at what that would have meant.
-pub(super) fn edit(edit: Edit, json: bool, paths: &Paths) -> Result<ExitCode, Failure> {
+pub(super) fn edit(edit: EditPolicy, json: bool, paths: &Paths) -> Result<ExitCode, Failure> {
     ourselves::may_decide()?;
     if edit.file.is_none() && !term::is_there() {
         return Err(Failure::new(
@@ -112,7 +112,7 @@ pub(super) fn edit(edit: Edit, json: bool, paths: &Paths) -> Result<ExitCode, Fa
 }
 
 /// Lists what the rules were, or prints one version.
-pub(super) fn log(log: Log, json: bool, paths: &Paths) -> Result<ExitCode, Failure> {
+pub(super) fn log(log: PolicyLog, json: bool, paths: &Paths) -> Result<ExitCode, Failure> {
     let before = log
         .version
         .map(|version| format!("&before={}", version.saturating_add(1)));
@@ -157,7 +157,7 @@ pub(super) fn log(log: Log, json: bool, paths: &Paths) -> Result<ExitCode, Failu
 }
 
 /// Goes back to what the rules were.
-pub(super) fn back(back: Back, json: bool, paths: &Paths) -> Result<ExitCode, Failure> {
+pub(super) fn back(back: RestorePolicy, json: bool, paths: &Paths) -> Result<ExitCode, Failure> {
     ourselves::may_decide()?;
     let path = format!("{}/back", place(&back.policy));
     let request = BackRequest {
@@ -176,7 +176,7 @@ fn place(policy: &str) -> String {
 }
 
 /// Returns what a person has written, and the file that it is kept in.
-fn written(edit: &Edit, before: &PolicyText) -> Result<(RuleText, Option<PathBuf>), Failure> {
+fn written(edit: &EditPolicy, before: &PolicyText) -> Result<(RuleText, Option<PathBuf>), Failure> {
     if let Some(file) = &edit.file {
         let text = super::read(file)?;
         return Ok((RuleText { text }, None));

@@ -7,7 +7,7 @@ use weighlock_engine::GrantView;
 use weighlock_server::NewGrant;
 
 use crate::client::{Client, Failure, block_on, escape};
-use crate::names::Names;
+use crate::names::SandboxNames;
 use crate::ourselves;
 use crate::paths::Paths;
 use crate::text::{self, command_line, one_line, safe};
@@ -17,7 +17,7 @@ use crate::text::{self, command_line, one_line, safe};
   weighlock policy grant 'npm test'                for 8 hours
   weighlock policy grant 'git commit *' --agent coder --sandbox webshop
   weighlock policy grant 'cargo build' --until revoked")]
-pub(super) struct Grant {
+pub(super) struct AddGrant {
     /// What a rule could say behind `auto =`: 'npm test', 'git commit *'
     pattern: String,
     /// Only for this agent
@@ -28,24 +28,24 @@ pub(super) struct Grant {
     sandbox: Option<String>,
     /// For this long: 30m, 8h, 7d; or "revoked", until it is taken back
     #[arg(long, value_name = "TIME", default_value = "8h", value_parser = parse_until)]
-    until: Until,
+    until: GrantExpiry,
 }
 
 /// How long a grant holds; none is until it is taken back.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Until(Option<Duration>);
+pub(crate) struct GrantExpiry(Option<Duration>);
 
-pub(crate) fn parse_until(text: &str) -> Result<Until, String> {
+pub(crate) fn parse_until(text: &str) -> Result<GrantExpiry, String> {
     match text.trim() {
-        "revoked" => Ok(Until(None)),
+        "revoked" => Ok(GrantExpiry(None)),
         text => match text::parse_patience(text)? {
             time if time < Duration::from_secs(1) => Err("that is over at once".into()),
-            time => Ok(Until(Some(time))),
+            time => Ok(GrantExpiry(Some(time))),
         },
     }
 }
 
-impl Until {
+impl GrantExpiry {
     /// Returns when that is, in seconds since 1970.
     pub(crate) fn ends_at(self) -> Option<i64> {
         let seconds = i64::try_from(self.0?.as_secs()).unwrap_or(i64::MAX / 2);
@@ -54,7 +54,7 @@ impl Until {
 }
 
 /// Allows commands beforehand.
-pub(super) fn give(grant: Grant, json: bool, paths: &Paths) -> Result<ExitCode, Failure> {
+pub(super) fn give(grant: AddGrant, json: bool, paths: &Paths) -> Result<ExitCode, Failure> {
     ourselves::may_decide()?;
     let new = NewGrant {
         pattern: grant.pattern,
@@ -63,10 +63,10 @@ pub(super) fn give(grant: Grant, json: bool, paths: &Paths) -> Result<ExitCode, 
         session: None,
         until: grant.until.ends_at(),
     };
-    let (given, names): (GrantView, Names) = block_on(async {
+    let (given, names): (GrantView, SandboxNames) = block_on(async {
         let mut client = Client::open(paths).await?;
         let given = client.post("/policies/grants", &new).await?;
-        Ok((given, Names::fetch(&mut client).await?))
+        Ok((given, SandboxNames::fetch(&mut client).await?))
     })?;
     if json {
         text::print_json(&given);
@@ -78,10 +78,10 @@ pub(super) fn give(grant: Grant, json: bool, paths: &Paths) -> Result<ExitCode, 
 
 /// Lists what is allowed beforehand.
 pub(super) fn list(json: bool, paths: &Paths) -> Result<ExitCode, Failure> {
-    let (grants, names): (Vec<GrantView>, Names) = block_on(async {
+    let (grants, names): (Vec<GrantView>, SandboxNames) = block_on(async {
         let mut client = Client::open(paths).await?;
         let grants = client.get("/policies/grants").await?;
-        Ok((grants, Names::fetch(&mut client).await?))
+        Ok((grants, SandboxNames::fetch(&mut client).await?))
     })?;
     if json {
         text::print_json(&grants);
@@ -104,7 +104,7 @@ pub(super) fn revoke(id: &str, paths: &Paths) -> Result<ExitCode, Failure> {
 }
 
 /// Prints one line for each.
-pub(super) fn print(grants: &[GrantView], names: &Names) {
+pub(super) fn print(grants: &[GrantView], names: &SandboxNames) {
     if grants.is_empty() {
         println!("  nothing");
     }
@@ -114,7 +114,7 @@ pub(super) fn print(grants: &[GrantView], names: &Names) {
 }
 
 /// `g_7f3kq2  npm test   for coder in webshop, until 2026-01-15 18:00, by uid:0`
-fn in_words(grant: &GrantView, names: &Names) -> String {
+fn in_words(grant: &GrantView, names: &SandboxNames) -> String {
     let agent = grant.agent.as_deref().map_or("everyone".into(), safe);
     let place = grant.sandbox.as_deref().map_or("anywhere".into(), |name| {
         format!("in {}", one_line(names.of(name), 30))

@@ -16,10 +16,10 @@ use weighlock_server::ExplainRequest;
 use crate::client::{Client, Failure, block_on};
 use crate::given;
 use crate::judged::{label, mark};
-use crate::names::Names;
+use crate::names::SandboxNames;
 use crate::paths::Paths;
 use crate::text::{self, one_line, safe};
-pub(crate) use grants::{Until, parse_until};
+pub(crate) use grants::{GrantExpiry, parse_until};
 
 /// Show the rules in force, check rule files, allow commands beforehand
 #[derive(clap::Args)]
@@ -34,14 +34,14 @@ pub(crate) use grants::{Until, parse_until};
   weighlock policy revoke g_7f3kq2")]
 pub(crate) struct Args {
     #[command(subcommand)]
-    deed: Deed,
+    deed: PolicyCommand,
     /// Print one JSON object
     #[arg(long, global = true)]
     json: bool,
 }
 
 #[derive(clap::Subcommand)]
-enum Deed {
+enum PolicyCommand {
     /// Show presets, rules, agents and grants
     #[command(before_help = "Examples:
   weighlock policy show
@@ -67,17 +67,17 @@ enum Deed {
         command: Vec<OsString>,
     },
     /// Change the rules, and see what that would have meant until now
-    Edit(file::Edit),
+    Edit(file::EditPolicy),
     /// List what the rules were before, or print one version
-    Log(file::Log),
+    Log(file::PolicyLog),
     /// Go back to what the rules were
-    Back(file::Back),
+    Back(file::RestorePolicy),
     /// Print the JSON schema of rule files, for editors
     #[command(before_help = "Examples:
   weighlock policy schema > rules.schema.json")]
     Schema,
     /// Allow commands beforehand
-    Grant(grants::Grant),
+    Grant(grants::AddGrant),
     /// List what is allowed beforehand
     #[command(before_help = "Examples:
   weighlock policy grants
@@ -95,30 +95,30 @@ enum Deed {
 
 pub(crate) fn policy(args: Args, paths: Result<Paths, Failure>) -> Result<ExitCode, Failure> {
     match args.deed {
-        Deed::Show => show(args.json, &paths?),
-        Deed::Test { files } => test(&files, args.json),
-        Deed::Check { file, command } => match command.is_empty() {
+        PolicyCommand::Show => show(args.json, &paths?),
+        PolicyCommand::Test { files } => test(&files, args.json),
+        PolicyCommand::Check { file, command } => match command.is_empty() {
             true => test(&[file], args.json),
             false => compare(&file, &command, args.json, paths),
         },
-        Deed::Edit(edit) => file::edit(edit, args.json, &paths?),
-        Deed::Log(log) => file::log(log, args.json, &paths?),
-        Deed::Back(back) => file::back(back, args.json, &paths?),
-        Deed::Schema => {
+        PolicyCommand::Edit(edit) => file::edit(edit, args.json, &paths?),
+        PolicyCommand::Log(log) => file::log(log, args.json, &paths?),
+        PolicyCommand::Back(back) => file::back(back, args.json, &paths?),
+        PolicyCommand::Schema => {
             text::print_json(&rules_schema());
             Ok(ExitCode::SUCCESS)
         }
-        Deed::Grant(grant) => grants::give(grant, args.json, &paths?),
-        Deed::Grants => grants::list(args.json, &paths?),
-        Deed::Revoke { id } => grants::revoke(&id, &paths?),
+        PolicyCommand::Grant(grant) => grants::give(grant, args.json, &paths?),
+        PolicyCommand::Grants => grants::list(args.json, &paths?),
+        PolicyCommand::Revoke { id } => grants::revoke(&id, &paths?),
     }
 }
 
 fn show(json: bool, paths: &Paths) -> Result<ExitCode, Failure> {
-    let (view, names): (PolicyView, Names) = block_on(async {
+    let (view, names): (PolicyView, SandboxNames) = block_on(async {
         let mut client = Client::open(paths).await?;
         let view = client.get("/policies").await?;
-        Ok((view, Names::fetch(&mut client).await?))
+        Ok((view, SandboxNames::fetch(&mut client).await?))
     })?;
     if json {
         text::print_json(&view);

@@ -8,12 +8,12 @@ use weighlock_engine::{Role, Run, State};
 use weighlock_server::{CommandView, Me, NewCommand};
 
 use super::show::Show;
-use super::wait::{self, Waited};
+use super::wait::{self, WaitOutcome};
 use crate::client::{Client, Failure};
 use crate::effect;
 use crate::ourselves;
 use crate::paths::Paths;
-use crate::question::{self, Outcome, Put};
+use crate::question::{self, Put, QuestionOutcome};
 use crate::signals::Signals;
 use crate::term::{self, say};
 
@@ -22,7 +22,7 @@ pub(super) struct Asking<'a> {
     pub(super) paths: &'a Paths,
     pub(super) signals: &'a mut Signals,
     pub(super) show: &'a mut Show,
-    /// Whoever asks does not wait for a person elsewhere.
+    /// The caller does not wait until a person answers elsewhere.
     pub(super) at_once: bool,
     /// Nobody is asked here, either.
     pub(super) leaves: bool,
@@ -63,7 +63,8 @@ impl Asking<'_> {
         self.answered(client, view, deadline, open).await
     }
 
-    /// Waits as long as something is open, and asks whoever sits here once.
+    /// Waits while a question is open, and asks the person at this terminal
+    /// once.
     async fn answered(
         &mut self,
         client: &mut Client,
@@ -77,8 +78,8 @@ impl Asking<'_> {
             if waits && !asked_here && !self.leaves && self.can_decide(client, &view).await? {
                 asked_here = true;
                 match self.ask_here(view).await? {
-                    Waited::Answered(now) => view = now,
-                    Waited::Left(now) => return Ok(now),
+                    WaitOutcome::Answered(now) => view = now,
+                    WaitOutcome::Left(now) => return Ok(now),
                 }
                 continue;
             }
@@ -93,15 +94,15 @@ impl Asking<'_> {
             }
             match wait::until_answered(self.paths, &view, self.signals, self.show, deadline).await?
             {
-                Waited::Answered(now) => view = now,
-                Waited::Left(now) => return Ok(now),
+                WaitOutcome::Answered(now) => view = now,
+                WaitOutcome::Left(now) => return Ok(now),
             }
             self.show.answered(&view.run);
         }
         Ok(view)
     }
 
-    /// Whether whoever sits here may answer, and can be asked.
+    /// Returns whether the person at this terminal may decide and can be asked.
     async fn can_decide(&self, client: &mut Client, view: &CommandView) -> Result<bool, Failure> {
         if self.show.json || !term::is_there() || ourselves::may_decide().is_err() {
             return Ok(false);
@@ -112,7 +113,7 @@ impl Asking<'_> {
             || me.role >= Role::Approver && me.sandboxes.as_ref().is_none_or(here))
     }
 
-    async fn ask_here(&mut self, view: CommandView) -> Result<Waited, Failure> {
+    async fn ask_here(&mut self, view: CommandView) -> Result<WaitOutcome, Failure> {
         let run = &view.run.command_id;
         let id = view.run.approval_id.clone().unwrap_or_default();
         let put = Put {
@@ -120,15 +121,15 @@ impl Asking<'_> {
             ..Put::default()
         };
         match question::put(self.paths, self.signals, &id, put).await {
-            Ok(Outcome::Answered(_)) => self.show.decided.set(true),
-            Ok(Outcome::Over(approval)) => say!("{}", question::how_it_ended(&approval)),
-            Ok(Outcome::Next | Outcome::Quit) => {
+            Ok(QuestionOutcome::Answered(_)) => self.show.decided.set(true),
+            Ok(QuestionOutcome::Over(approval)) => say!("{}", question::how_it_ended(&approval)),
+            Ok(QuestionOutcome::Next | QuestionOutcome::Quit) => {
                 let asked = question::fetch(self.paths, &id).await?;
                 self.show.left.replace(Some(asked.short_id));
-                return Ok(Waited::Left(wait::fetch(self.paths, run).await?));
+                return Ok(WaitOutcome::Left(wait::fetch(self.paths, run).await?));
             }
-            Ok(Outcome::Interrupted) => {
-                return Ok(Waited::Left(wait::withdraw(self.paths, run).await?));
+            Ok(QuestionOutcome::Interrupted) => {
+                return Ok(WaitOutcome::Left(wait::withdraw(self.paths, run).await?));
             }
             // Somebody else may answer what we may not.
             Err(failure)
@@ -141,6 +142,6 @@ impl Asking<'_> {
             }
             Err(failure) => return Err(failure),
         }
-        Ok(Waited::Answered(wait::fetch(self.paths, run).await?))
+        Ok(WaitOutcome::Answered(wait::fetch(self.paths, run).await?))
     }
 }

@@ -10,9 +10,9 @@ use weighlock_server::{CommandView, Frame, StopRequest};
 
 use super::ask::Asking;
 use super::show::Show;
-use super::{Options, Source, lacked, wait};
+use super::{InputSource, RunOptions, lacked, wait};
 use crate::client::{Client, Failure};
-use crate::frames::Frames;
+use crate::frames::FrameDecoder;
 use crate::paths::Paths;
 use crate::signals::Signals;
 
@@ -42,7 +42,7 @@ impl Attending<'_> {
     /// Passes everything on until the command has ended or we waited enough.
     pub(super) async fn attend(
         &mut self,
-        input: Source,
+        input: InputSource,
         wait: Option<Duration>,
         begun: CommandView,
     ) -> Result<CommandView, Failure> {
@@ -58,17 +58,17 @@ impl Attending<'_> {
 
     async fn pass_all(
         &mut self,
-        input: Source,
+        input: InputSource,
         wait: Option<Duration>,
         begun: CommandView,
     ) -> Result<CommandView, Failure> {
         let mut following = Client::open(self.paths).await?;
         let address = format!("/commands/{}/output/raw?frames=true&follow=ended", self.id);
-        let frames = Frames::new(following.stream(&address).await?);
+        let frames = FrameDecoder::new(following.stream(&address).await?);
         let passing = pass_on(frames, self.show.clone());
         let feeding = feed(self.paths.clone(), self.id.clone(), input);
         tokio::pin!(passing, feeding);
-        let (mut fed, mut unread) = (input == Source::None, false);
+        let (mut fed, mut unread) = (input == InputSource::None, false);
         let mut deadline = wait.map(|wait| tokio::time::Instant::now() + wait);
         let mut tick = tokio::time::interval(Duration::from_millis(100));
         let (tell_stopped, mut stopped) = tokio::sync::mpsc::channel(1);
@@ -123,7 +123,7 @@ impl Attending<'_> {
     pub(super) async fn ask(
         &mut self,
         ended: CommandView,
-        args: &Options,
+        args: &RunOptions,
         deadline: Option<tokio::time::Instant>,
     ) -> Result<CommandView, Failure> {
         self.show.begin_line();
@@ -182,8 +182,8 @@ const SILENT_NOTE: &str = "standard input is a pipe that said nothing and was cl
                            command; use --stdin to wait for it";
 
 /// Hands over our input; returns what should be said about it.
-async fn feed(paths: Paths, id: String, input: Source) -> Result<Option<String>, Failure> {
-    if input == Source::None {
+async fn feed(paths: Paths, id: String, input: InputSource) -> Result<Option<String>, Failure> {
+    if input == InputSource::None {
         return Ok(None);
     }
     let mut client = Client::open(&paths).await?;
@@ -192,7 +192,7 @@ async fn feed(paths: Paths, id: String, input: Source) -> Result<Option<String>,
     let mut first = true;
     loop {
         let read = stdin.read(&mut buffer);
-        let read = if first && input == Source::Pipe {
+        let read = if first && input == InputSource::Pipe {
             tokio::time::timeout(SILENT_PIPE, read).await
         } else {
             Ok(read.await)
@@ -214,7 +214,7 @@ async fn feed(paths: Paths, id: String, input: Source) -> Result<Option<String>,
 
 /// Prints the command's output as it comes. Printing has a thread of its own:
 /// a reader that does not read must not keep us from hearing Ctrl C.
-async fn pass_on(mut frames: Frames, mut show: Show) -> Result<Passed, Failure> {
+async fn pass_on(mut frames: FrameDecoder, mut show: Show) -> Result<Passed, Failure> {
     while let Some((kind, bytes)) = frames.next().await? {
         show.heard(&bytes);
         if matches!(kind, Frame::Stderr) && lacked::is_crossed(&bytes) {

@@ -57,7 +57,7 @@ request, and what it changed on a copy is discarded."
 )]
 pub(crate) struct Args {
     #[command(flatten)]
-    options: Options,
+    options: RunOptions,
     /// Try it on a copy, and ask about every change
     #[arg(long, conflicts_with = "review")]
     preview: bool,
@@ -73,7 +73,7 @@ pub(crate) struct Args {
 
 /// How a command is run.
 #[derive(clap::Args)]
-pub(crate) struct Options {
+pub(crate) struct RunOptions {
     /// The sandbox to run in [default: your own default, usually the one for
     /// the base directory]
     #[arg(short, long, value_name = "NAME")]
@@ -154,12 +154,12 @@ pub(crate) fn run(args: Args, paths: &Paths) -> Result<ExitCode, Failure> {
 
 /// Asks for a run, and stays with it until it is settled.
 pub(crate) fn start(
-    args: &Options,
+    args: &RunOptions,
     command: &[std::ffi::OsString],
     asks: Asks,
     paths: &Paths,
 ) -> Result<ExitCode, Failure> {
-    let input = Source::choose(args);
+    let input = InputSource::choose(args);
     let mut request = NewCommand {
         command: given::command(command)?,
         preview: asks.preview,
@@ -209,7 +209,7 @@ pub(crate) fn start(
 
 /// Says what became of a request; returns how we end, unless there is more to
 /// come.
-fn settled(args: &Options, begun: &CommandView, show: &mut Show) -> Option<ExitCode> {
+fn settled(args: &RunOptions, begun: &CommandView, show: &mut Show) -> Option<ExitCode> {
     show.warnings(&begun.run);
     let run = &begun.run;
     let ran = match run.state {
@@ -244,7 +244,7 @@ fn finished(view: &CommandView, show: &mut Show) -> ExitCode {
     exit_code(&view.run)
 }
 
-fn request(args: &Options, input: Source) -> Result<NewCommand, Failure> {
+fn request(args: &RunOptions, input: InputSource) -> Result<NewCommand, Failure> {
     Ok(NewCommand {
         description: args.description.clone(),
         sandbox_id: args.sandbox.clone(),
@@ -252,7 +252,7 @@ fn request(args: &Options, input: Source) -> Result<NewCommand, Failure> {
         env: args.env.iter().cloned().collect::<BTreeMap<_, _>>(),
         agent: args.agent.clone(),
         shell: args.shell.as_deref().map(given::shell),
-        stdin_open: input != Source::None,
+        stdin_open: input != InputSource::None,
         timeout_ms: args.timeout,
         idle_ms: args.idle,
         wait_ms: Some(FIRST_WAIT_MS),
@@ -266,17 +266,17 @@ fn request(args: &Options, input: Source) -> Result<NewCommand, Failure> {
 
 /// Where the command's input comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Source {
+enum InputSource {
     /// Nowhere.
     None,
     /// Our standard input, which will end.
     Whole,
-    /// A pipe that whoever started us holds, and may never close.
+    /// A pipe that our parent process holds and may never close.
     Pipe,
 }
 
-impl Source {
-    fn choose(args: &Options) -> Self {
+impl InputSource {
+    fn choose(args: &RunOptions) -> Self {
         if args.no_stdin || args.bg {
             return Self::None;
         }

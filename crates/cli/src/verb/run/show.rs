@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use weighlock_engine::{DEFAULT_SANDBOX, Run, State};
 use weighlock_server::CommandView;
 
-use super::Options;
+use super::RunOptions;
 use crate::effect;
 use crate::term::say;
 use crate::text::{self, print_json};
@@ -29,14 +29,14 @@ pub(super) struct Show {
     pub(super) quiet: bool,
     pub(super) terminal: bool,
     began: Instant,
-    screen: Rc<Cell<Screen>>,
+    screen: Rc<Cell<ScreenState>>,
     /// How many warnings were said.
     warned: Rc<Cell<usize>>,
     /// What it is was said when a person was asked.
     pub(super) introduced: Rc<Cell<bool>>,
-    /// Whoever sits here has decided.
+    /// The person at this terminal has decided.
     pub(super) decided: Rc<Cell<bool>>,
-    /// The question that whoever sits here has left to be answered later.
+    /// The question that the person at this terminal postponed.
     pub(super) left: Rc<RefCell<Option<String>>>,
     /// It said that something cannot be renamed between file systems.
     pub(super) crossed: Rc<Cell<bool>>,
@@ -44,16 +44,16 @@ pub(super) struct Show {
     pub(super) hint: Option<String>,
 }
 
-/// What is on the terminal, whoever put it there.
+/// What is on the terminal: our status lines and the command's output.
 #[derive(Clone, Copy)]
-struct Screen {
+struct ScreenState {
     last_output: Instant,
     last_status: Option<Instant>,
     at_line_start: bool,
 }
 
 impl Show {
-    pub(super) fn new(args: &Options) -> Self {
+    pub(super) fn new(args: &RunOptions) -> Self {
         let now = Instant::now();
         Self {
             json: args.json,
@@ -66,7 +66,7 @@ impl Show {
             left: Rc::default(),
             crossed: Rc::default(),
             hint: None,
-            screen: Rc::new(Cell::new(Screen {
+            screen: Rc::new(Cell::new(ScreenState {
                 last_output: now,
                 last_status: None,
                 at_line_start: true,
@@ -116,7 +116,7 @@ impl Show {
     pub(super) fn begun(&mut self, run: &Run) {
         // A person may have thought about it for a while.
         self.began = Instant::now();
-        self.screen.set(Screen {
+        self.screen.set(ScreenState {
             last_output: self.began,
             ..self.screen.get()
         });
@@ -157,7 +157,7 @@ impl Show {
     }
 
     pub(super) fn heard(&mut self, bytes: &[u8]) {
-        self.screen.set(Screen {
+        self.screen.set(ScreenState {
             last_output: Instant::now(),
             at_line_start: bytes.ends_with(b"\n"),
             ..self.screen.get()
@@ -195,7 +195,7 @@ impl Show {
         let seconds = self.began.elapsed().as_secs();
         let spinner = SPINNER[seconds as usize % SPINNER.len()];
         let _ = write!(std::io::stderr(), "\r\x1b[K{spinner} {line}");
-        self.screen.set(Screen {
+        self.screen.set(ScreenState {
             last_status: Some(Instant::now()),
             ..self.screen.get()
         });
@@ -214,7 +214,7 @@ impl Show {
         let screen = self.screen.get();
         if !screen.at_line_start && !self.json {
             say!("");
-            self.screen.set(Screen {
+            self.screen.set(ScreenState {
                 at_line_start: true,
                 ..screen
             });
@@ -228,7 +228,7 @@ impl Show {
         }
     }
 
-    /// How it ended, and what became of what it changed.
+    /// Formats how the run ended and what happened to its changes.
     fn outcome(&self, run: &Run) -> String {
         let changes = run.detail.changes.as_ref();
         let applied = changes.filter(|changes| changes.state == "applied" && changes.count() > 0);

@@ -1,4 +1,4 @@
-//! What `run` prints of what has not begun, or never will.
+//! Prints the state of runs that have not begun, or never will.
 
 use std::io::Write;
 use std::time::Duration;
@@ -103,7 +103,7 @@ impl Show {
     }
 }
 
-fn asked(asked: &question::Asked) {
+fn asked(asked: &question::ShownQuestion) {
     let left = counter(asked.expires_in_seconds);
     let right = format!("{}, expires in {left}", asked.short_id);
     let what = match &asked.effect {
@@ -122,7 +122,7 @@ fn asked(asked: &question::Asked) {
 }
 
 /// Says how a person answers, and until when.
-fn answered_by(asked: &question::Asked, run: &Run) {
+fn answered_by(asked: &question::ShownQuestion, run: &Run) {
     let (id, until) = (&asked.short_id, time_of_day(&asked.expires_at));
     say!("  a person answers in a terminal, until {until}:");
     let diff = match &asked.effect {

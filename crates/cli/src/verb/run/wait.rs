@@ -9,7 +9,7 @@ use weighlock_server::CommandView;
 
 use super::show::Show;
 use crate::client::{Client, Failure};
-use crate::events::News;
+use crate::events::EventFeed;
 use crate::paths::Paths;
 use crate::signals::Signals;
 
@@ -20,7 +20,7 @@ const LINE_MS: u64 = 24 * 3600 * 1000;
 const KEEPER_TRIES: usize = 100;
 
 /// What became of waiting.
-pub(super) enum Waited {
+pub(super) enum WaitOutcome {
     /// It is not what it was.
     Answered(CommandView),
     /// Nobody waits any more.
@@ -34,10 +34,10 @@ pub(super) async fn until_answered(
     signals: &mut Signals,
     show: &mut Show,
     deadline: Option<Instant>,
-) -> Result<Waited, Failure> {
+) -> Result<WaitOutcome, Failure> {
     let (id, state) = (&waiting.run.command_id, waiting.run.state);
     // First, so that nothing falls between looking and waiting.
-    let mut news = News::open(paths).await?;
+    let mut news = EventFeed::open(paths).await?;
     let mut now = fetch(paths, id).await?;
     let _present = stay(paths.clone(), id.clone());
     let began = Instant::now();
@@ -52,17 +52,17 @@ pub(super) async fn until_answered(
             }
             _ = signals.next() => {
                 show.hide_status();
-                return Ok(Waited::Left(withdraw(paths, id).await?));
+                return Ok(WaitOutcome::Left(withdraw(paths, id).await?));
             }
             () = super::attend::until(deadline) => {
                 show.hide_status();
-                return Ok(Waited::Left(now));
+                return Ok(WaitOutcome::Left(now));
             }
             _ = tick.tick() => show.patience(began.elapsed()),
         }
     }
     show.hide_status();
-    Ok(Waited::Answered(begun(now, paths).await?))
+    Ok(WaitOutcome::Answered(begun(now, paths).await?))
 }
 
 /// How long the record of a run that has said all may take: what it changed is
@@ -76,7 +76,7 @@ pub(super) async fn until_ended(paths: &Paths, id: &str) -> Result<CommandView, 
     if now.run.state != State::Running {
         return Ok(now);
     }
-    let mut news = News::open(paths).await?;
+    let mut news = EventFeed::open(paths).await?;
     now = fetch(paths, id).await?;
     let deadline = Instant::now() + RECORD_WITHIN;
     while now.run.state == State::Running {

@@ -14,12 +14,12 @@ const PLAIN: &[&str] = &["agent", "by", "session", "state", "status"];
 
 /// Filters with their values, and words to look for.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Filter {
+pub(super) struct RunFilter {
     said: Vec<(String, String)>,
     words: Vec<String>,
 }
 
-impl Filter {
+impl RunFilter {
     /// Reads what was typed. The server says who and what a name is.
     pub(super) async fn read(query: &[String], client: &mut Client) -> Result<Self, Failure> {
         let mut filter = Self::sort(query).map_err(|wrong| Failure::new(wrong, ""))?;
@@ -60,8 +60,8 @@ impl Filter {
         self.said.iter().any(|(said, _)| said == name)
     }
 
-    /// A word that is somebody's name means their runs. Whoever may not know
-    /// the names has only runs of their own.
+    /// Turns a word that is a principal's name into an `agent:` filter. A
+    /// person who may not list principals sees only their own runs anyway.
     async fn find_people(&mut self, client: &mut Client) {
         if self.words.is_empty() || self.has("agent") {
             return;
@@ -104,7 +104,7 @@ mod tests {
 
     fn query(typed: &str) -> Result<String, String> {
         let words: Vec<String> = typed.split(' ').map(str::to_owned).collect();
-        Filter::sort(&words).map(|filter| filter.query())
+        RunFilter::sort(&words).map(|filter| filter.query())
     }
 
     #[test]

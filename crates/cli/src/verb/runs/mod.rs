@@ -12,7 +12,7 @@ use crate::paths::Paths;
 use crate::text;
 use crate::verb::show::is_queued;
 use crate::when::clock;
-use filter::Filter;
+use filter::RunFilter;
 
 /// How many are fetched at a time.
 const STEP: usize = 500;
@@ -70,7 +70,7 @@ pub(crate) fn runs(args: &Args, paths: &Paths) -> Result<ExitCode, Failure> {
 }
 
 async fn fetch(client: &mut Client, args: &Args) -> Result<Vec<Run>, Failure> {
-    let filter = Filter::read(&args.query, client).await?;
+    let filter = RunFilter::read(&args.query, client).await?;
     let mut found: Vec<Run> = vec![];
     let mut cursor: Option<String> = None;
     while found.len() < args.limit {

@@ -9,7 +9,7 @@ use crate::client::Failure;
 
 /// What can be said; what is not said stays, or is the default.
 #[derive(clap::Args)]
-pub(super) struct Options {
+pub(super) struct GuardOptions {
     /// What may be done with the files there: read or write
     #[arg(long, value_name = "HOW", value_parser = ["read", "write"])]
     files: Option<String>,
@@ -54,7 +54,7 @@ pub(super) struct Options {
     /// What stays writable although other programs run it
     #[arg(long, value_name = "NAME")]
     unprotected: Vec<String>,
-    /// As whom commands run when the server is root
+    /// The OS user that commands run as when the server is root
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
     /// The weakest walls that will do: full, shared-proc or landlock
@@ -101,7 +101,7 @@ fn assignment(text: &str) -> Result<(String, String), String> {
     Ok((name.to_owned(), value.to_owned()))
 }
 
-impl Options {
+impl GuardOptions {
     pub(super) fn owner(&self) -> Option<&str> {
         self.owner.as_deref()
     }

@@ -17,7 +17,7 @@ use crate::ourselves;
 use crate::paths::Paths;
 use crate::term::prompt;
 use crate::text::{one_line, print_json};
-use guard::Options;
+use guard::GuardOptions;
 
 /// Show, add and change sandboxes
 #[derive(clap::Args)]
@@ -28,14 +28,14 @@ use guard::Options;
   weighlock sandbox off webshop          keep everything, take no new runs")]
 pub(crate) struct Args {
     #[command(subcommand)]
-    deed: Option<Deed>,
+    deed: Option<SandboxCommand>,
     /// Print one JSON object
     #[arg(long, global = true)]
     json: bool,
 }
 
 #[derive(clap::Subcommand)]
-enum Deed {
+enum SandboxCommand {
     /// List the sandboxes there are
     List,
     /// Show one, and what protects it on this machine
@@ -50,9 +50,9 @@ enum Deed {
         /// An existing directory below an allowed root
         directory: PathBuf,
         #[command(flatten)]
-        options: Options,
+        options: GuardOptions,
     },
-    /// Change what is given; a list takes the place of the one before
+    /// Change the given options only; a list replaces the one before
     #[command(before_help = "Examples:
   weighlock sandbox edit webshop --network on
   weighlock sandbox edit webshop --name shop --agent coder --agent writer")]
@@ -62,7 +62,7 @@ enum Deed {
         #[arg(long = "name", value_name = "NAME")]
         new_name: Option<String>,
         #[command(flatten)]
-        options: Options,
+        options: GuardOptions,
     },
     /// Take no new runs
     Off { name: String },
@@ -78,17 +78,17 @@ enum Deed {
 }
 
 pub(crate) fn sandbox(args: Args, paths: &Paths) -> Result<ExitCode, Failure> {
-    let deed = args.deed.unwrap_or(Deed::List);
-    if !matches!(deed, Deed::List | Deed::Show { .. }) {
+    let deed = args.deed.unwrap_or(SandboxCommand::List);
+    if !matches!(deed, SandboxCommand::List | SandboxCommand::Show { .. }) {
         ourselves::may_decide()?;
     }
     block_on(async {
         let mut client = Client::open(paths).await?;
         match deed {
-            Deed::List => list(&mut client, args.json).await?,
-            Deed::Show { name } => show(&mut client, &name, args.json).await?,
-            Deed::Rm { name, yes } => remove(&mut client, &name, yes).await?,
-            Deed::Add {
+            SandboxCommand::List => list(&mut client, args.json).await?,
+            SandboxCommand::Show { name } => show(&mut client, &name, args.json).await?,
+            SandboxCommand::Rm { name, yes } => remove(&mut client, &name, yes).await?,
+            SandboxCommand::Add {
                 name,
                 directory,
                 options,
@@ -96,7 +96,7 @@ pub(crate) fn sandbox(args: Args, paths: &Paths) -> Result<ExitCode, Failure> {
                 &add(&mut client, name, directory, options).await?,
                 args.json,
             ),
-            Deed::Edit {
+            SandboxCommand::Edit {
                 name,
                 new_name,
                 options,
@@ -104,13 +104,13 @@ pub(crate) fn sandbox(args: Args, paths: &Paths) -> Result<ExitCode, Failure> {
                 let patch = options.patch(new_name)?;
                 told(&change(&mut client, &name, &patch).await?, args.json);
             }
-            Deed::Off { name } => {
+            SandboxCommand::Off { name } => {
                 told(
                     &change(&mut client, &name, &active(false)).await?,
                     args.json,
                 );
             }
-            Deed::On { name } => {
+            SandboxCommand::On { name } => {
                 told(&change(&mut client, &name, &active(true)).await?, args.json);
             }
         }
@@ -162,7 +162,7 @@ async fn add(
     client: &mut Client,
     name: String,
     directory: PathBuf,
-    options: Options,
+    options: GuardOptions,
 ) -> Result<SandboxInfo, Failure> {
     let directory = std::path::absolute(&directory).ok();
     let directory = directory.as_ref().and_then(|directory| directory.to_str());
@@ -201,7 +201,7 @@ async fn remove(client: &mut Client, name: &str, yes: bool) -> Result<(), Failur
     Ok(())
 }
 
-/// What was used is taken away only by whoever types its name.
+/// Asks the person to type the name before a sandbox that has runs is removed.
 fn confirm(name: &str) -> Result<(), Failure> {
     let hint = "`weighlock sandbox off` keeps it; `--yes` removes it without asking";
     if !std::io::stdin().is_terminal() {

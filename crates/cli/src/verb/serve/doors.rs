@@ -11,9 +11,9 @@ use super::address_path;
 use crate::client::{Failure, short};
 use crate::paths::Paths;
 
-/// Makes the socket. Its own is for the owner only. One that was named is for
-/// every user of this machine: the kernel says who connects, and whoever was
-/// not added is refused.
+/// Binds the socket. The default socket is for the owner only. A socket that
+/// was named explicitly is open to every user of this machine: the kernel says
+/// who connects, and the server refuses users that were not added.
 pub(super) fn bind(paths: &Paths) -> Result<UnixListener, Failure> {
     let _ = std::fs::remove_file(&paths.own_socket);
     link(&paths.own_socket, &paths.inside())?;

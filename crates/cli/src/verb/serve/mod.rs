@@ -14,7 +14,7 @@ use weighlock_engine::{Clock, Engine, Nursery, Outbound};
 use weighlock_server::Doors;
 
 use crate::client::Failure;
-use crate::config::{self, Settings};
+use crate::config::{self, ServerSettings};
 use crate::paths::{Paths, default_base};
 use crate::signals::listen;
 
@@ -113,7 +113,7 @@ pub(crate) fn serve(args: Args, paths: &Paths) -> Result<ExitCode, Failure> {
 
 async fn run(
     args: Args,
-    settings: Settings,
+    settings: ServerSettings,
     nursery: Nursery,
     paths: &Paths,
 ) -> Result<ExitCode, Failure> {
@@ -160,7 +160,7 @@ async fn run(
     Ok(ExitCode::SUCCESS)
 }
 
-fn settings(args: &Args, paths: &Paths) -> Result<Settings, Failure> {
+fn settings(args: &Args, paths: &Paths) -> Result<ServerSettings, Failure> {
     let base = match &args.base {
         Some(base) => base.clone(),
         None => default_base()?,
@@ -190,7 +190,7 @@ pub(crate) fn address_path(paths: &Paths) -> PathBuf {
     paths.state_dir.join("address")
 }
 
-fn listen_address(args: &Args, settings: &Settings) -> Option<String> {
+fn listen_address(args: &Args, settings: &ServerSettings) -> Option<String> {
     let said = args.listen.clone().or_else(|| settings.listen.clone());
     let address = match said {
         Some(said) => said,

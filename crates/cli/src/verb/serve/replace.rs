@@ -29,8 +29,8 @@ pub(super) async fn free_state_dir(paths: &Paths) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Ends the server that runs; returns whether there was one. Whoever listens
-/// on its socket is the one, by the kernel's word.
+/// Ends the running server and returns whether there was one. The kernel names
+/// the process that listens on the socket, so a stale PID cannot be hit.
 pub(super) fn stop_running(paths: &Paths) -> Result<bool, Failure> {
     let Ok(line) = short(&paths.own_socket).and_then(|address| UnixStream::connect(&address))
     else {

@@ -12,7 +12,7 @@ use tokio::signal::unix::{Signal, SignalKind};
 use weighlock_server::{CommandView, PauseList, PauseRequest};
 
 use crate::client::{Client, Failure, block_on};
-use crate::events::News;
+use crate::events::EventFeed;
 use crate::full_screen::FullScreen;
 use crate::keys::{Key, Keys, Press};
 use crate::ourselves;
@@ -21,7 +21,7 @@ use crate::question::{self, Put};
 use crate::signals::{Signals, listen};
 use crate::term::{prompt, say};
 use crate::verb::{approve, show};
-use model::{Model, Row};
+use model::{Model, WatchRow};
 
 /// Watch everything, and decide what waits
 #[derive(clap::Args)]
@@ -45,19 +45,21 @@ pub(crate) fn watch(args: &Args, paths: &Paths) -> Result<ExitCode, Failure> {
             return plain::tell(paths, args.json_lines).await;
         }
         let mut signals = Signals::new()?;
-        let mut watching = Watching::new(paths).await?;
+        let mut watching = WatchScreen::new(paths).await?;
         loop {
             match watching.view(&mut signals).await? {
-                Wish::Quit => return Ok(ExitCode::SUCCESS),
-                Wish::Decide(id, reject) => watching.decide(&id, reject, &mut signals).await?,
-                Wish::Open(id) => watching.open(&id, &mut signals).await?,
+                WatchAction::Quit => return Ok(ExitCode::SUCCESS),
+                WatchAction::Decide(id, reject) => {
+                    watching.decide(&id, reject, &mut signals).await?
+                }
+                WatchAction::Open(id) => watching.open(&id, &mut signals).await?,
             }
         }
     })
 }
 
 /// What a person wants that is not done on the screen.
-enum Wish {
+enum WatchAction {
     Quit,
     /// Answer a question; beginning with the rejection.
     Decide(String, bool),
@@ -66,13 +68,14 @@ enum Wish {
 }
 
 /// What is shown, and what it is shown from.
-struct Watching<'a> {
+struct WatchScreen<'a> {
     paths: &'a Paths,
-    news: News,
+    news: EventFeed,
     model: Model,
     /// The row that keys are about, by its id.
     selected: Option<String>,
-    /// What stands in the place of the keys, until the next one.
+    /// A message shown instead of the list of keys until the next key is
+    /// pressed.
     note: Option<String>,
     /// Enter pauses or resumes everything.
     pausing: bool,
@@ -80,11 +83,11 @@ struct Watching<'a> {
     tick: tokio::time::Interval,
 }
 
-impl<'a> Watching<'a> {
+impl<'a> WatchScreen<'a> {
     async fn new(paths: &'a Paths) -> Result<Self, Failure> {
         Ok(Self {
             paths,
-            news: News::open(paths).await?,
+            news: EventFeed::open(paths).await?,
             model: Model::fetch(paths).await?,
             selected: None,
             note: None,
@@ -95,7 +98,7 @@ impl<'a> Watching<'a> {
     }
 
     /// Shows everything until a person wants something else.
-    async fn view(&mut self, signals: &mut Signals) -> Result<Wish, Failure> {
+    async fn view(&mut self, signals: &mut Signals) -> Result<WatchAction, Failure> {
         let mut keys = Keys::new(signals)?;
         let mut screen = FullScreen::enter();
         self.model.refresh(self.paths).await;
@@ -144,7 +147,7 @@ impl<'a> Watching<'a> {
         self.selected = self.selected.take().filter(there);
     }
 
-    async fn pressed(&mut self, press: Press) -> Option<Wish> {
+    async fn pressed(&mut self, press: Press) -> Option<WatchAction> {
         self.note = None;
         if std::mem::take(&mut self.pausing) {
             if press.key == Key::Enter && press.calm {
@@ -153,7 +156,7 @@ impl<'a> Watching<'a> {
             return None;
         }
         match press.key {
-            Key::Quit | Key::Char(b'q') => return Some(Wish::Quit),
+            Key::Quit | Key::Char(b'q') => return Some(WatchAction::Quit),
             Key::Down | Key::Char(b'j') => self.step(1),
             Key::Up | Key::Char(b'k') => self.step(-1),
             // Only what stands alone was meant.
@@ -175,18 +178,18 @@ impl<'a> Watching<'a> {
         self.selected = rows.get(next).map(|row| row.id().to_owned());
     }
 
-    fn meant(&mut self, key: Key) -> Option<Wish> {
+    fn meant(&mut self, key: Key) -> Option<WatchAction> {
         let rows = self.model.rows();
         let row = { rows.iter() }.find(|row| Some(row.id()) == self.selected.as_deref());
         let wish = match (key, row) {
-            (Key::Char(b'a') | Key::Enter, Some(Row::Waiting(one))) => {
-                Some(Wish::Decide(one.approval_id.clone(), false))
+            (Key::Char(b'a') | Key::Enter, Some(WatchRow::Waiting(one))) => {
+                Some(WatchAction::Decide(one.approval_id.clone(), false))
             }
-            (Key::Char(b'r'), Some(Row::Waiting(one))) => {
-                Some(Wish::Decide(one.approval_id.clone(), true))
+            (Key::Char(b'r'), Some(WatchRow::Waiting(one))) => {
+                Some(WatchAction::Decide(one.approval_id.clone(), true))
             }
-            (Key::Enter, Some(Row::Running(run) | Row::Recent(run))) => {
-                Some(Wish::Open(run.command_id.clone()))
+            (Key::Enter, Some(WatchRow::Running(run) | WatchRow::Recent(run))) => {
+                Some(WatchAction::Open(run.command_id.clone()))
             }
             (Key::Char(b'P'), _) => {
                 let what = if self.model.is_paused() {
@@ -203,7 +206,7 @@ impl<'a> Watching<'a> {
             _ => None,
         };
         match (&wish, ourselves::may_decide()) {
-            (Some(Wish::Decide(..)), Err(inside)) => {
+            (Some(WatchAction::Decide(..)), Err(inside)) => {
                 self.note = Some(inside.what);
                 None
             }
@@ -261,7 +264,7 @@ impl<'a> Watching<'a> {
         let terminal = show::terminal_of(&mut client, &view.run).await;
         let lines = show::lines(&view, terminal.as_ref());
         let mut keys = Keys::new(signals)?;
-        if question::page(&mut keys, &lines).await == question::Read::Whole {
+        if question::page(&mut keys, &lines).await == question::ReadPosition::Whole {
             let id = &view.run.short_id;
             say!("\n  weighlock output {id}    weighlock stop {id}");
             back(&mut keys).await;

@@ -4,7 +4,7 @@ use weighlock_engine::{ApprovalView, Load, Role, Run, State};
 use weighlock_server::{ApprovalList, CommandList, CommandView, Me, PeopleList};
 
 use crate::client::{Client, Failure};
-use crate::names::Names;
+use crate::names::SandboxNames;
 use crate::paths::Paths;
 
 /// More rows than any terminal has.
@@ -18,24 +18,24 @@ pub(super) struct Model {
     pub(super) me: Me,
     /// The server was there when it was last looked for.
     pub(super) connected: bool,
-    /// How many agents there are, for whoever may know.
+    /// How many agents there are, if this person may know.
     pub(super) agents: Option<usize>,
     pub(super) waiting: Vec<ApprovalView>,
     pub(super) running: Vec<Run>,
     pub(super) loads: Vec<(String, Load)>,
     pub(super) recent: Vec<Run>,
     pub(super) held: usize,
-    names: Names,
+    names: SandboxNames,
 }
 
 /// One thing that can be selected.
-pub(super) enum Row<'a> {
+pub(super) enum WatchRow<'a> {
     Waiting(&'a ApprovalView),
     Running(&'a Run),
     Recent(&'a Run),
 }
 
-impl Row<'_> {
+impl WatchRow<'_> {
     pub(super) fn id(&self) -> &str {
         match self {
             Self::Waiting(approval) => &approval.approval_id,
@@ -76,7 +76,7 @@ impl Model {
             loads: vec![],
             recent: recent.commands,
             held: held.commands.len(),
-            names: Names::fetch(&mut client).await?,
+            names: SandboxNames::fetch(&mut client).await?,
         })
     }
 
@@ -112,12 +112,12 @@ impl Model {
     }
 
     /// What can be selected, from the top of the screen to its end.
-    pub(super) fn rows(&self) -> Vec<Row<'_>> {
-        let waiting = self.waiting.iter().map(Row::Waiting);
-        let running = self.running.iter().map(Row::Running);
+    pub(super) fn rows(&self) -> Vec<WatchRow<'_>> {
+        let waiting = self.waiting.iter().map(WatchRow::Waiting);
+        let running = self.running.iter().map(WatchRow::Running);
         waiting
             .chain(running)
-            .chain(self.recent.iter().map(Row::Recent))
+            .chain(self.recent.iter().map(WatchRow::Recent))
             .collect()
     }
 

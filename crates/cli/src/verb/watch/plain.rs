@@ -6,8 +6,8 @@ use weighlock_engine::Event;
 use weighlock_server::CommandView;
 
 use crate::client::{Client, Failure, escape};
-use crate::events::News;
-use crate::names::Names;
+use crate::events::EventFeed;
+use crate::names::SandboxNames;
 use crate::paths::Paths;
 use crate::text::{command_line, one_line};
 use crate::verb::runs;
@@ -15,7 +15,7 @@ use crate::when;
 
 /// Tells everything from now on, until somebody stops it.
 pub(super) async fn tell(paths: &Paths, json: bool) -> Result<ExitCode, Failure> {
-    let mut news = News::open(paths).await?;
+    let mut news = EventFeed::open(paths).await?;
     loop {
         let event = news.next().await?;
         if json {
@@ -58,6 +58,6 @@ async fn about(event: &Event, paths: &Paths) -> Option<String> {
 
 async fn sandbox(event: &Event, client: &mut Client) -> Option<String> {
     let id = event.sandbox_id.as_deref()?;
-    let names = Names::fetch(client).await.ok()?;
+    let names = SandboxNames::fetch(client).await.ok()?;
     Some(one_line(names.of(id), 12))
 }

@@ -4,13 +4,13 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use super::{Kept, Phase};
+use super::{Phase, RunningJob};
 use crate::diary::{Happened, What};
-use crate::keeper::terminal::Terminal;
-use crate::protocol::{Order, Polite, Report};
+use crate::keeper::terminal::PtyMaster;
+use crate::protocol::{KeeperOrder, KeeperReport, Polite};
 use crate::status::{self, Cause};
 
-/// How often output is read before it is told how the terminal is.
+/// How many times output is read before the terminal's state is reported.
 const DRAINED_AT_ONCE: usize = 16;
 
 /// Signals that a terminal sends at a key, and drops what is unread: to
@@ -21,7 +21,7 @@ const INTERRUPTING: [i32; 3] = [
     Signal::TSTP.as_raw(),
 ];
 
-impl Kept {
+impl RunningJob {
     /// Lets a server in, or does what it says.
     pub(super) fn serve_line(&mut self) {
         if !self.line.is_connected() {
@@ -38,30 +38,30 @@ impl Kept {
         }
     }
 
-    fn obey(&mut self, order: Order) {
+    fn obey(&mut self, order: KeeperOrder) {
         match order {
-            Order::Stop {
+            KeeperOrder::Stop {
                 signal,
                 grace_millis,
             } => self.stop(signal, Duration::from_millis(grace_millis)),
-            Order::Look => self.tree.wake(),
-            Order::Stdin(bytes) => {
+            KeeperOrder::Look => self.tree.wake(),
+            KeeperOrder::Stdin(bytes) => {
                 self.tree.stir();
                 self.pipes.stdin.push(&bytes);
                 self.hand_over_input();
             }
             // At a terminal a key says so, and others may follow.
-            Order::CloseStdin if self.pipes.terminal.is_some() => {}
-            Order::CloseStdin => self.pipes.stdin.close(),
-            Order::Resize(size) => {
+            KeeperOrder::CloseStdin if self.pipes.terminal.is_some() => {}
+            KeeperOrder::CloseStdin => self.pipes.stdin.close(),
+            KeeperOrder::Resize(size) => {
                 if let Some(terminal) = &self.pipes.terminal {
                     terminal.resize(size);
                     self.write_down(What::Resized(size));
                 }
-                self.line.say(&Report::Resized);
+                self.line.say(&KeeperReport::Resized);
             }
-            Order::Note(mark) => self.write_down(What::Marked(mark)),
-            Order::Signal(number) => {
+            KeeperOrder::Note(mark) => self.write_down(What::Marked(mark)),
+            KeeperOrder::Signal(number) => {
                 // As if its key was pressed. A shell that is interrupted in
                 // the middle of a line would take the rest for another.
                 if INTERRUPTING.contains(&number) {
@@ -71,16 +71,16 @@ impl Kept {
                     terminal.signal(number);
                 }
             }
-            Order::Interrupt(key) => {
+            KeeperOrder::Interrupt(key) => {
                 self.tree.stir();
                 self.drop_unread();
                 if let Some(terminal) = &self.pipes.terminal {
                     terminal.press(key);
                 }
             }
-            Order::LookAtTerminal => self.look_at_terminal(),
+            KeeperOrder::LookAtTerminal => self.look_at_terminal(),
             // A second start is a mistake of the server; the run is not harmed.
-            Order::Start { .. } | Order::Go => {}
+            KeeperOrder::Start { .. } | KeeperOrder::Go => {}
         }
     }
 
@@ -90,17 +90,17 @@ impl Kept {
         if let Some(terminal) = &self.pipes.terminal {
             terminal.drop_unread();
         }
-        self.line.say(&Report::StdinTaken(dropped));
+        self.line.say(&KeeperReport::StdinTaken(dropped));
     }
 
     /// Tells how the terminal is, and how much output there was by then.
     fn look_at_terminal(&mut self) {
         let terminal = self.pipes.terminal.as_ref();
-        let found = terminal.and_then(Terminal::look);
+        let found = terminal.and_then(PtyMaster::look);
         // A flood is not waited for.
         let _ = (0..DRAINED_AT_ONCE).all(|_| self.take_output());
         let (waits, output) = (self.pipes.stdin.waits(), self.log.totals().bytes());
-        let found = found.map(|found| status::Terminal {
+        let found = found.map(|found| status::TerminalState {
             unread: found.unread || waits,
             output,
             ..found
@@ -108,7 +108,7 @@ impl Kept {
         if self.unmentioned {
             self.mention_now();
         }
-        self.line.say(&Report::Terminal(found));
+        self.line.say(&KeeperReport::Terminal(found));
     }
 
     fn write_down(&mut self, what: What) {

@@ -44,7 +44,7 @@ fn words() {
         ("*x*", "axb", true),
     ] {
         assert_eq!(
-            Word::new(pattern).matches(text),
+            WordPattern::new(pattern).matches(text),
             expected,
             "{pattern} {text}"
         );
@@ -121,7 +121,7 @@ fn wrong_patterns_are_refused() {
 #[test]
 fn hard_patterns_take_no_time() {
     let glob = Glob::new(&"a*".repeat(50)).expect("valid");
-    assert!(!glob.matches(&Split::new(&("a".repeat(5_000) + "b/c"))));
+    assert!(!glob.matches(&SplitPath::new(&("a".repeat(5_000) + "b/c"))));
     let glob = Glob::new(&"**/a/".repeat(50)).expect("valid");
-    assert!(!glob.matches(&Split::new(&("a/".repeat(5_000) + "b"))));
+    assert!(!glob.matches(&SplitPath::new(&("a/".repeat(5_000) + "b"))));
 }

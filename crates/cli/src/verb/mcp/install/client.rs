@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::edit::{Field, Format};
+use super::edit::{Field, SettingsFormat};
 use crate::client::{Failure, TOKEN};
 use crate::paths::xdg;
 
 /// A program that agents live in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum Client {
+pub(super) enum AgentClient {
     #[value(aliases = ["claude", "claudecode"])]
     ClaudeCode,
     #[value(alias = "claudedesktop")]
@@ -31,9 +31,9 @@ pub(super) enum Client {
     Goose,
 }
 
-/// For whom settings count.
+/// Which sessions of the client use the settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum Scope {
+pub(super) enum SettingsScope {
     /// For you, everywhere
     User,
     /// For everybody who works in this repository, or else directory
@@ -42,7 +42,7 @@ pub(super) enum Scope {
 
 /// What a client is to start.
 #[derive(Debug, Clone)]
-pub(super) struct Entry {
+pub(super) struct ServerEntry {
     pub(super) name: String,
     pub(super) command: String,
     pub(super) args: Vec<String>,
@@ -51,14 +51,14 @@ pub(super) struct Entry {
 
 /// A client's settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Settings {
+pub(super) struct ClientSettings {
     pub(super) file: PathBuf,
     /// The directories that nothing is written outside of.
     pub(super) within: Vec<PathBuf>,
-    pub(super) format: Format,
+    pub(super) format: SettingsFormat,
 }
 
-impl Client {
+impl AgentClient {
     /// What people call it.
     pub(super) fn label(self) -> &'static str {
         match self {
@@ -75,23 +75,23 @@ impl Client {
     }
 
     /// Finds the client's settings, whether or not they exist.
-    pub(super) fn settings(self, scope: Scope) -> Result<Settings, Failure> {
+    pub(super) fn settings(self, scope: SettingsScope) -> Result<ClientSettings, Failure> {
         let (dir, files) = match scope {
-            Scope::User => self.of_user()?,
-            Scope::Project => self.of_project()?,
+            SettingsScope::User => self.of_user()?,
+            SettingsScope::Project => self.of_project()?,
         };
         let mut within = vec![dir.clone()];
-        if scope == Scope::User {
+        if scope == SettingsScope::User {
             within.push(home()?);
         }
         let files: Vec<PathBuf> = files.iter().map(|file| dir.join(file)).collect();
         let file = files.iter().find(|file| file.exists()).unwrap_or(&files[0]);
         let format = match file.extension().and_then(|end| end.to_str()) {
-            Some("toml") => Format::Toml,
-            Some("yaml") => Format::Yaml,
-            _ => Format::Json,
+            Some("toml") => SettingsFormat::Toml,
+            Some("yaml") => SettingsFormat::Yaml,
+            _ => SettingsFormat::Json,
         };
-        Ok(Settings {
+        Ok(ClientSettings {
             file: file.clone(),
             within,
             format,
@@ -140,7 +140,12 @@ impl Client {
     }
 
     /// Where in the settings an entry is.
-    pub(super) fn place<'n>(self, name: &'n str, settings: &Settings, text: &str) -> Vec<&'n str> {
+    pub(super) fn place<'n>(
+        self,
+        name: &'n str,
+        settings: &ClientSettings,
+        text: &str,
+    ) -> Vec<&'n str> {
         let mut place = match self {
             Self::ClaudeCode | Self::ClaudeDesktop | Self::Gemini | Self::Cursor => {
                 vec!["mcpServers"]
@@ -160,7 +165,7 @@ impl Client {
     }
 
     /// What the client wants to read about an entry.
-    pub(super) fn fields(self, entry: &Entry) -> Vec<Field> {
+    pub(super) fn fields(self, entry: &ServerEntry) -> Vec<Field> {
         let command = || json!(entry.command);
         let args = || json!(entry.args);
         let line = [std::slice::from_ref(&entry.command), &entry.args].concat();
@@ -224,7 +229,7 @@ impl Client {
     }
 }
 
-impl Settings {
+impl ClientSettings {
     /// Refuses to make somebody a home directory: it is most likely mistyped.
     pub(super) fn check_home(&self) -> Result<(), Failure> {
         let Ok(home) = home() else {
@@ -278,8 +283,9 @@ fn moved(variable: &str, below_home: &str) -> Result<PathBuf, Failure> {
     }
 }
 
-/// The repository around the current directory, or else that. A home directory
-/// that is a repository is not the project of what is in it.
+/// Returns the repository around the current directory, or else the current
+/// directory. A home directory that is a repository does not count as a
+/// project.
 fn project() -> Result<PathBuf, Failure> {
     let here = env::current_dir().map_err(|error| {
         Failure::new(

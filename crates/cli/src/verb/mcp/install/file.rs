@@ -5,11 +5,11 @@ use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
 
-use super::client::Settings;
+use super::client::ClientSettings;
 use crate::client::Failure;
 
 /// A file, or where one would be.
-pub(super) struct Found {
+pub(super) struct SettingsFile {
     /// What a link leads to: it stays a link, since people keep their settings
     /// elsewhere.
     real: PathBuf,
@@ -18,9 +18,9 @@ pub(super) struct Found {
     pub(super) text: String,
 }
 
-impl Found {
+impl SettingsFile {
     /// Reads it. No link leads out of the directories that it may be in.
-    pub(super) fn read(settings: &Settings) -> Result<Self, Failure> {
+    pub(super) fn read(settings: &ClientSettings) -> Result<Self, Failure> {
         let file = &settings.file;
         let real = real(file).map_err(|error| cannot("read", file, &error))?;
         let within = |dir: &PathBuf| self::real(dir).is_ok_and(|dir| real.starts_with(dir));

@@ -7,10 +7,10 @@ mod file;
 
 use std::process::ExitCode;
 
-use self::client::{Client, Entry, Scope, Settings};
+use self::client::{AgentClient, ClientSettings, ServerEntry, SettingsScope};
 use self::edit::Trouble;
-use self::file::Found;
-use super::Choice;
+use self::file::SettingsFile;
+use super::ToolArgs;
 use crate::client::{Failure, TOKEN, block_on};
 use crate::effect::{Paint, unified_texts};
 use crate::keys::Keys;
@@ -31,17 +31,17 @@ use crate::{ourselves, question};
 pub(super) struct Args {
     /// Which client
     #[arg(value_enum, ignore_case = true)]
-    client: Client,
+    client: AgentClient,
     #[command(flatten)]
-    choice: Choice,
-    /// For whom
+    choice: ToolArgs,
+    /// Who uses the settings: you, or everybody in this project
     #[arg(long, value_enum, default_value = "user")]
-    scope: Scope,
+    scope: SettingsScope,
     /// What the client calls it
     #[arg(long, value_name = "NAME", default_value = "weighlock", value_parser = name)]
     name: String,
-    /// Write down the token that is in WEIGHLOCK_TOKEN, too; whoever reads the
-    /// file has it
+    /// Write the token from WEIGHLOCK_TOKEN into the file, too; anybody who can
+    /// read the file then has it
     #[arg(long, conflicts_with = "remove")]
     with_token: bool,
     /// Only print what the file has to say
@@ -73,7 +73,7 @@ pub(super) fn install(args: &Args, paths: &Paths) -> Result<ExitCode, Failure> {
     }
     ourselves::may_decide()?;
     settings.check_home()?;
-    let found = Found::read(&settings)?;
+    let found = SettingsFile::read(&settings)?;
     let text = changed(args, paths, &settings, &found.text)?;
     let label = args.client.label();
     let file = settings.file.display();
@@ -114,7 +114,7 @@ pub(super) fn install(args: &Args, paths: &Paths) -> Result<ExitCode, Failure> {
 
 /// Says what an entry that was there hands on besides: it is the person's, and
 /// may be from somebody else.
-fn say_what_stays(args: &Args, settings: &Settings, text: &str) {
+fn say_what_stays(args: &Args, settings: &ClientSettings, text: &str) {
     let mut place = args.client.place(&args.name, settings, text);
     place.push(args.client.environment());
     let mut names = settings.format.names(text, &place);
@@ -129,7 +129,12 @@ fn say_what_stays(args: &Args, settings: &Settings, text: &str) {
 }
 
 /// What a file says afterwards.
-fn changed(args: &Args, paths: &Paths, settings: &Settings, text: &str) -> Result<String, Failure> {
+fn changed(
+    args: &Args,
+    paths: &Paths,
+    settings: &ClientSettings,
+    text: &str,
+) -> Result<String, Failure> {
     let place = args.client.place(&args.name, settings, text);
     let fields = match args.remove {
         true => vec![],
@@ -161,7 +166,7 @@ fn changed(args: &Args, paths: &Paths, settings: &Settings, text: &str) -> Resul
 }
 
 /// What the client is to start: us, for the same server.
-fn entry(args: &Args, paths: &Paths) -> Result<Entry, Failure> {
+fn entry(args: &Args, paths: &Paths) -> Result<ServerEntry, Failure> {
     let ours = std::env::current_exe().ok().filter(|path| path.exists());
     let ours = ours.ok_or_else(|| {
         Failure::new(
@@ -174,7 +179,7 @@ fn entry(args: &Args, paths: &Paths) -> Result<Entry, Failure> {
         words.extend([flag.to_owned(), plain(&path)?]);
     }
     words.extend(args.choice.words()?);
-    Ok(Entry {
+    Ok(ServerEntry {
         name: args.name.clone(),
         command: plain(&ours)?,
         args: words,
@@ -201,7 +206,7 @@ fn token(args: &Args) -> Result<Option<String>, Failure> {
             say!("{TOKEN} is set here and is not written down: the client needs it, too");
             Ok(None)
         }
-        (true, _) if args.scope == Scope::Project => Err(Failure::new(
+        (true, _) if args.scope == SettingsScope::Project => Err(Failure::new(
             "the settings of a project are for everybody in it; nothing was written",
             "leave --with-token out, and give the client WEIGHLOCK_TOKEN in its environment",
         )),
@@ -213,7 +218,7 @@ fn token(args: &Args) -> Result<Option<String>, Failure> {
     }
 }
 
-fn show(settings: &Settings, found: &Found, after: Option<&String>) {
+fn show(settings: &ClientSettings, found: &SettingsFile, after: Option<&String>) {
     let before = found.exists().then_some(found.text.as_str());
     let paint = Paint::on(&std::io::stderr());
     let name = settings.file.to_string_lossy();

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use serde_json::Value;
 
-use self::parse::{Member, Node, parse};
-use super::{Tree, Trouble, nested};
+use self::parse::{JsonMember, JsonNode, parse};
+use super::{Trouble, ValueTree, nested};
 
 mod parse;
 
@@ -14,14 +14,14 @@ pub(super) fn meaning(text: &str) -> Result<Value, Trouble> {
     Ok(root.map_or(Value::Null, |root| root.value(text)))
 }
 
-/// Writes something at a path, in the place of what is there.
-pub(super) fn put(text: &str, path: &[&str], tree: &Tree) -> Result<String, Trouble> {
+/// Writes a value at a path and replaces what is there.
+pub(super) fn put(text: &str, path: &[&str], tree: &ValueTree) -> Result<String, Trouble> {
     let Some(root) = parse(text)? else {
-        let style = Style::default();
+        let style = JsonStyle::default();
         let whole = style.render(&nested(path, tree.clone()), "");
         return Ok(format!("{text}{whole}\n"));
     };
-    let style = Style::of(text, &root);
+    let style = JsonStyle::of(text, &root);
     let mut object = &root;
     for (depth, name) in path.iter().enumerate() {
         let members = object.members().ok_or_else(|| no_object(text, object))?;
@@ -44,7 +44,7 @@ pub(super) fn cut(text: &str, path: &[&str]) -> Result<String, Trouble> {
     let Some(root) = parse(text)? else {
         return Ok(text.to_owned());
     };
-    let mut way: Vec<(&Node, usize)> = vec![];
+    let mut way: Vec<(&JsonNode, usize)> = vec![];
     let mut object = &root;
     for name in path {
         let members = object.members().ok_or_else(|| no_object(text, object))?;
@@ -66,20 +66,20 @@ pub(super) fn cut(text: &str, path: &[&str]) -> Result<String, Trouble> {
     Ok(replaced(text, &removal(text, object, at)))
 }
 
-fn no_object(text: &str, node: &Node) -> Trouble {
+fn no_object(text: &str, node: &JsonNode) -> Trouble {
     Trouble::broken(text, node.start, "there should be an object, `{…}`")
 }
 
 /// How a file is written.
 #[derive(Clone)]
-struct Style {
+struct JsonStyle {
     unit: String,
     newline: &'static str,
     /// All of it on one line.
     flat: bool,
 }
 
-impl Default for Style {
+impl Default for JsonStyle {
     fn default() -> Self {
         Self {
             unit: "  ".into(),
@@ -89,9 +89,9 @@ impl Default for Style {
     }
 }
 
-impl Style {
-    fn of(text: &str, root: &Node) -> Self {
-        let first = root.members().and_then(<[Member]>::first);
+impl JsonStyle {
+    fn of(text: &str, root: &JsonNode) -> Self {
+        let first = root.members().and_then(<[JsonMember]>::first);
         let unit = first.map_or("", |first| indent(text, first.start));
         Self {
             unit: if unit.is_empty() { "  " } else { unit }.to_owned(),
@@ -100,19 +100,19 @@ impl Style {
         }
     }
 
-    fn render(&self, tree: &Tree, indent: &str) -> String {
+    fn render(&self, tree: &ValueTree, indent: &str) -> String {
         let Self { unit, newline, .. } = self;
         match tree {
-            Tree::Leaf(Value::Array(all)) => {
+            ValueTree::Leaf(Value::Array(all)) => {
                 let all: Vec<String> = all.iter().map(Value::to_string).collect();
                 format!("[{}]", all.join(", "))
             }
-            Tree::Leaf(value) => value.to_string(),
-            Tree::Branch(parts) if self.flat => {
+            ValueTree::Leaf(value) => value.to_string(),
+            ValueTree::Branch(parts) if self.flat => {
                 let parts = parts.iter().map(|(name, part)| self.member(name, part, ""));
                 format!("{{{}}}", parts.collect::<Vec<_>>().join(", "))
             }
-            Tree::Branch(parts) => {
+            ValueTree::Branch(parts) => {
                 let deeper = format!("{indent}{unit}");
                 let parts = parts.iter().map(|(name, part)| {
                     format!("{newline}{deeper}{}", self.member(name, part, &deeper))
@@ -123,15 +123,21 @@ impl Style {
         }
     }
 
-    fn member(&self, name: &str, tree: &Tree, indent: &str) -> String {
+    fn member(&self, name: &str, tree: &ValueTree, indent: &str) -> String {
         format!("{}: {}", Value::from(name), self.render(tree, indent))
     }
 }
 
 /// Adds a member at the end of an object.
-fn insert(text: &str, style: &Style, object: &Node, name: &str, tree: &Tree) -> String {
+fn insert(
+    text: &str,
+    style: &JsonStyle,
+    object: &JsonNode,
+    name: &str,
+    tree: &ValueTree,
+) -> String {
     let newline = style.newline;
-    let Some(last) = object.members().and_then(<[Member]>::last) else {
+    let Some(last) = object.members().and_then(<[JsonMember]>::last) else {
         return replaced(text, &[fill(text, style, object, name, tree)]);
     };
     let end = last.comma.unwrap_or(last.value.end);
@@ -146,7 +152,7 @@ fn insert(text: &str, style: &Style, object: &Node, name: &str, tree: &Tree) -> 
         let at = rest_of_line(text, end).unwrap_or(end);
         edits.push((at..at, format!("{newline}{indent}{member}{again}")));
     } else {
-        let flat = Style {
+        let flat = JsonStyle {
             flat: true,
             ..style.clone()
         };
@@ -159,15 +165,15 @@ fn insert(text: &str, style: &Style, object: &Node, name: &str, tree: &Tree) -> 
 /// Puts the first member into an object.
 fn fill(
     text: &str,
-    style: &Style,
-    object: &Node,
+    style: &JsonStyle,
+    object: &JsonNode,
     name: &str,
-    tree: &Tree,
+    tree: &ValueTree,
 ) -> (Range<usize>, String) {
     if style.flat {
         return (object.inside(), style.member(name, tree, ""));
     }
-    let Style { unit, newline, .. } = style;
+    let JsonStyle { unit, newline, .. } = style;
     let base = indent(text, object.start);
     let deeper = format!("{base}{unit}");
     let member = style.member(name, tree, &deeper);
@@ -179,7 +185,7 @@ fn fill(
 }
 
 /// What takes a member away of an object that has others, or comments.
-fn removal(text: &str, object: &Node, at: usize) -> Vec<(Range<usize>, String)> {
+fn removal(text: &str, object: &JsonNode, at: usize) -> Vec<(Range<usize>, String)> {
     let members = object.members().unwrap_or_default();
     let member = &members[at];
     let before = at.checked_sub(1).map(|at| &members[at]);
@@ -207,7 +213,7 @@ fn removal(text: &str, object: &Node, at: usize) -> Vec<(Range<usize>, String)> 
 }
 
 /// Whether an object has one member, and nothing beside it.
-fn is_alone(text: &str, object: &Node) -> bool {
+fn is_alone(text: &str, object: &JsonNode) -> bool {
     let Some([only]) = object.members() else {
         return false;
     };

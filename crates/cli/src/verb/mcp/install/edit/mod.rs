@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 /// What a file is written in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Format {
+pub(super) enum SettingsFormat {
     /// Also with comments, and commas at the end.
     Json,
     Toml,
@@ -51,12 +51,12 @@ impl Trouble {
 
 /// What is written at one place.
 #[derive(Debug, Clone)]
-enum Tree {
+enum ValueTree {
     Leaf(Value),
-    Branch(Vec<(String, Tree)>),
+    Branch(Vec<(String, ValueTree)>),
 }
 
-impl Format {
+impl SettingsFormat {
     /// Makes the entry at a place say this. Whatever else it says stays.
     pub(super) fn set(
         self,
@@ -73,7 +73,7 @@ impl Format {
             for field in &changed {
                 let path = [place, field.path].concat();
                 if get(&before, &path) != Some(&field.value) {
-                    after = self.put(&after, &path, &Tree::Leaf(field.value.clone()))?;
+                    after = self.put(&after, &path, &ValueTree::Leaf(field.value.clone()))?;
                 }
             }
         } else {
@@ -111,7 +111,7 @@ impl Format {
         { self.meaning(text) }.is_ok_and(|meaning| get(&meaning, place).is_some())
     }
 
-    /// Returns the names of what is at a place.
+    /// Returns the keys of the object at a path.
     pub(super) fn names(self, text: &str, place: &[&str]) -> Vec<String> {
         let meaning = self.meaning(text).unwrap_or_default();
         let there = get(&meaning, place).and_then(Value::as_object);
@@ -132,7 +132,7 @@ impl Format {
         }
     }
 
-    fn put(self, text: &str, path: &[&str], tree: &Tree) -> Result<String, Trouble> {
+    fn put(self, text: &str, path: &[&str], tree: &ValueTree) -> Result<String, Trouble> {
         match self {
             Self::Json => json::put(text, path, tree),
             Self::Toml => toml::put(text, path, tree),
@@ -166,17 +166,17 @@ fn is_alike(entry: &Value, fields: &[Field]) -> bool {
     command.is_none_or(|command| entry.get(command.path[0]).is_some())
 }
 
-fn tree(fields: &[Field]) -> Tree {
+fn tree(fields: &[Field]) -> ValueTree {
     let field = |field: &Field| {
-        let leaf = Tree::Leaf(field.value.clone());
+        let leaf = ValueTree::Leaf(field.value.clone());
         (field.path[0].to_owned(), nested(&field.path[1..], leaf))
     };
-    Tree::Branch(fields.iter().map(field).collect())
+    ValueTree::Branch(fields.iter().map(field).collect())
 }
 
 /// A tree further down.
-fn nested(path: &[&str], tree: Tree) -> Tree {
-    let wrap = |tree, name: &&str| Tree::Branch(vec![((*name).to_owned(), tree)]);
+fn nested(path: &[&str], tree: ValueTree) -> ValueTree {
+    let wrap = |tree, name: &&str| ValueTree::Branch(vec![((*name).to_owned(), tree)]);
     path.iter().rev().fold(tree, wrap)
 }
 

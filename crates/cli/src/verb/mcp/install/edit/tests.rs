@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use super::Format::{Json, Toml, Yaml};
-use super::{Field, Format, Trouble};
+use super::SettingsFormat::{Json, Toml, Yaml};
+use super::{Field, SettingsFormat, Trouble};
 
 /// An entry as most clients want it.
 fn entry() -> Vec<Field> {
@@ -32,7 +32,7 @@ fn extension() -> Vec<Field> {
     ]
 }
 
-fn set(format: Format, text: &str) -> Result<String, Trouble> {
+fn set(format: SettingsFormat, text: &str) -> Result<String, Trouble> {
     match format {
         Json => Json.set(text, &["servers", "w"], &entry()),
         Toml => Toml.set(text, &["servers", "w"], &entry()),
@@ -40,7 +40,7 @@ fn set(format: Format, text: &str) -> Result<String, Trouble> {
     }
 }
 
-fn remove(format: Format, text: &str) -> Result<String, Trouble> {
+fn remove(format: SettingsFormat, text: &str) -> Result<String, Trouble> {
     match format {
         Yaml => Yaml.remove(text, &["extensions", "w"]),
         other => other.remove(text, &["servers", "w"]),
@@ -49,7 +49,7 @@ fn remove(format: Format, text: &str) -> Result<String, Trouble> {
 
 /// Sets it, sets it again, and takes it out.
 #[track_caller]
-fn check(format: Format, before: &str, after: &str, without: &str) {
+fn check(format: SettingsFormat, before: &str, after: &str, without: &str) {
     assert_eq!(set(format, before).as_deref(), Ok(after));
     assert_eq!(set(format, after).as_deref(), Ok(after), "once more");
     assert_eq!(remove(format, after).as_deref(), Ok(without), "taken out");
@@ -58,12 +58,12 @@ fn check(format: Format, before: &str, after: &str, without: &str) {
 
 /// The same where nothing is left of it.
 #[track_caller]
-fn back(format: Format, before: &str, after: &str) {
+fn back(format: SettingsFormat, before: &str, after: &str) {
     check(format, before, after, before);
 }
 
 #[track_caller]
-fn refused(format: Format, text: &str, line: usize) {
+fn refused(format: SettingsFormat, text: &str, line: usize) {
     match set(format, text) {
         Err(Trouble::Broken { line: at, .. }) => assert_eq!(at, line),
         other => panic!("{other:?}"),
@@ -71,7 +71,7 @@ fn refused(format: Format, text: &str, line: usize) {
 }
 
 #[track_caller]
-fn unfit(format: Format, text: &str) {
+fn unfit(format: SettingsFormat, text: &str) {
     assert!(matches!(set(format, text), Err(Trouble::Unfit)));
 }
 

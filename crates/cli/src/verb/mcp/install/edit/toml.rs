@@ -6,14 +6,14 @@ use serde_json::Value;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::{Tree, Trouble, nested};
+use super::{Trouble, ValueTree, nested};
 
 pub(super) fn meaning(text: &str) -> Result<Value, Trouble> {
     toml::from_str(text).map_err(|error| broken(text, &error))
 }
 
-/// Writes something at a path, in the place of what is there.
-pub(super) fn put(text: &str, path: &[&str], tree: &Tree) -> Result<String, Trouble> {
+/// Writes a value at a path and replaces what is there.
+pub(super) fn put(text: &str, path: &[&str], tree: &ValueTree) -> Result<String, Trouble> {
     let root = parse(text)?;
     let mut table = root.get_ref();
     let mut span = None;
@@ -28,8 +28,10 @@ pub(super) fn put(text: &str, path: &[&str], tree: &Tree) -> Result<String, Trou
                 // An entry has a line of its own, so that it can be cut out.
                 (_, Some(_)) if begins('{') && depth < 2 => Err(Trouble::Unfit),
                 (_, Some(span)) if begins('{') => Ok(insert(text, span, name, &tree)),
-                (Tree::Leaf(_), Some(span)) if begins('[') => Ok(insert(text, span, name, &tree)),
-                (Tree::Branch(_), _) => Ok(append(text, &path[..=depth], &tree)),
+                (ValueTree::Leaf(_), Some(span)) if begins('[') => {
+                    Ok(insert(text, span, name, &tree))
+                }
+                (ValueTree::Branch(_), _) => Ok(append(text, &path[..=depth], &tree)),
                 _ => Err(Trouble::Unfit),
             };
         };
@@ -81,7 +83,7 @@ fn broken(text: &str, error: &toml::de::Error) -> Trouble {
 }
 
 /// Adds a key to a table: below its header, or within its braces.
-fn insert(text: &str, table: &Range<usize>, name: &str, tree: &Tree) -> String {
+fn insert(text: &str, table: &Range<usize>, name: &str, tree: &ValueTree) -> String {
     let pair = format!("{} = {}", key(name), render(tree));
     let mut new = text.to_owned();
     if text[table.clone()].starts_with('{') {
@@ -102,7 +104,7 @@ fn insert(text: &str, table: &Range<usize>, name: &str, tree: &Tree) -> String {
 }
 
 /// Adds a table with a header of its own.
-fn append(text: &str, path: &[&str], tree: &Tree) -> String {
+fn append(text: &str, path: &[&str], tree: &ValueTree) -> String {
     let newline = newline(text);
     let mut new = text.to_owned();
     if !new.is_empty() {
@@ -110,15 +112,15 @@ fn append(text: &str, path: &[&str], tree: &Tree) -> String {
         new.push_str(&newline.repeat(breaks));
     }
     let (mut path, mut tree) = (path.to_vec(), tree);
-    while let Tree::Branch(parts) = tree
-        && let [(name, part @ Tree::Branch(_))] = parts.as_slice()
+    while let ValueTree::Branch(parts) = tree
+        && let [(name, part @ ValueTree::Branch(_))] = parts.as_slice()
     {
         path.push(name);
         tree = part;
     }
     let header: Vec<String> = path.iter().map(|name| key(name)).collect();
     new.push_str(&format!("[{}]{newline}", header.join(".")));
-    if let Tree::Branch(parts) = tree {
+    if let ValueTree::Branch(parts) = tree {
         for (name, part) in parts {
             new.push_str(&format!("{} = {}{newline}", key(name), render(part)));
         }
@@ -197,15 +199,15 @@ fn key(name: &str) -> String {
     }
 }
 
-fn render(tree: &Tree) -> String {
+fn render(tree: &ValueTree) -> String {
     match tree {
-        Tree::Leaf(Value::String(text)) => string(text),
-        Tree::Leaf(Value::Array(all)) => {
-            let all = all.iter().map(|one| render(&Tree::Leaf(one.clone())));
+        ValueTree::Leaf(Value::String(text)) => string(text),
+        ValueTree::Leaf(Value::Array(all)) => {
+            let all = all.iter().map(|one| render(&ValueTree::Leaf(one.clone())));
             format!("[{}]", all.collect::<Vec<_>>().join(", "))
         }
-        Tree::Leaf(value) => value.to_string(),
-        Tree::Branch(parts) => {
+        ValueTree::Leaf(value) => value.to_string(),
+        ValueTree::Branch(parts) => {
             let parts = parts.iter();
             let parts = parts.map(|(name, part)| format!("{} = {}", key(name), render(part)));
             format!("{{ {} }}", parts.collect::<Vec<_>>().join(", "))

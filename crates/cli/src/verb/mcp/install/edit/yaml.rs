@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use serde_json::Value;
 
-use super::{Tree, Trouble, nested};
+use super::{Trouble, ValueTree, nested};
 
 pub(super) fn meaning(text: &str) -> Result<Value, Trouble> {
     serde_saphyr::from_str(text).map_err(|error| Trouble::Broken {
@@ -13,9 +13,9 @@ pub(super) fn meaning(text: &str) -> Result<Value, Trouble> {
     })
 }
 
-/// Writes something at a path, in the place of what is there.
-pub(super) fn put(text: &str, path: &[&str], tree: &Tree) -> Result<String, Trouble> {
-    let lines = Lines::of(text);
+/// Writes a value at a path and replaces what is there.
+pub(super) fn put(text: &str, path: &[&str], tree: &ValueTree) -> Result<String, Trouble> {
+    let lines = YamlLines::of(text);
     let mut block = Block {
         head: None,
         body: 0..lines.all.len(),
@@ -36,7 +36,7 @@ pub(super) fn put(text: &str, path: &[&str], tree: &Tree) -> Result<String, Trou
 
 /// Takes out what is at a path, and what it leaves empty.
 pub(super) fn cut(text: &str, path: &[&str]) -> Result<String, Trouble> {
-    let lines = Lines::of(text);
+    let lines = YamlLines::of(text);
     let mut way = vec![Block {
         head: None,
         body: 0..lines.all.len(),
@@ -59,7 +59,7 @@ pub(super) fn cut(text: &str, path: &[&str]) -> Result<String, Trouble> {
     Ok(lines.replaced(head..block.body.end, ""))
 }
 
-/// The first line of what the reader says, without where.
+/// Returns the first line of the parser's message, without the position.
 fn why(said: &str) -> String {
     let line = said.lines().next().unwrap_or_default();
     let words = line.split_once("column ").map_or(line, |(_, rest)| rest);
@@ -70,7 +70,7 @@ fn why(said: &str) -> String {
 }
 
 /// The lines of a text, each with its end.
-struct Lines<'a> {
+struct YamlLines<'a> {
     all: Vec<&'a str>,
     newline: &'static str,
 }
@@ -82,7 +82,7 @@ struct Block {
     body: Range<usize>,
 }
 
-impl<'a> Lines<'a> {
+impl<'a> YamlLines<'a> {
     fn of(text: &'a str) -> Self {
         Self {
             all: text.split_inclusive('\n').collect(),
@@ -120,7 +120,7 @@ impl<'a> Lines<'a> {
     }
 
     /// Adds a name at the end of a block.
-    fn insert(&self, block: &Block, name: &str, tree: &Tree) -> Result<String, Trouble> {
+    fn insert(&self, block: &Block, name: &str, tree: &ValueTree) -> Result<String, Trouble> {
         let above = block.head.map(|head| self.all[head]);
         let level = self.level(block);
         let indent = level.unwrap_or_else(|| above.map_or(0, |line| indent(line) + STEP));
@@ -158,12 +158,12 @@ impl<'a> Lines<'a> {
         text
     }
 
-    fn render(&self, name: &str, tree: &Tree, indent: usize) -> String {
+    fn render(&self, name: &str, tree: &ValueTree, indent: usize) -> String {
         let blanks = " ".repeat(indent);
         match tree {
             // What is JSON is YAML, too.
-            Tree::Leaf(value) => format!("{blanks}{name}: {}{}", flow(value), self.newline),
-            Tree::Branch(parts) => {
+            ValueTree::Leaf(value) => format!("{blanks}{name}: {}{}", flow(value), self.newline),
+            ValueTree::Branch(parts) => {
                 let parts = parts.iter();
                 let parts = parts.map(|(name, part)| self.render(name, part, indent + STEP));
                 format!(
@@ -190,7 +190,7 @@ fn flow(value: &Value) -> String {
     }
 }
 
-/// Whether a text is one without quotes, whoever reads it.
+/// Returns whether every YAML reader takes the unquoted text as a string.
 fn is_plain(text: &str) -> bool {
     let is_in = |sign: char| sign.is_ascii_alphanumeric() || "/_.- ".contains(sign);
     let words = ["true", "false", "yes", "no", "on", "off", "null", "y", "n"];

@@ -11,31 +11,31 @@ const DEEPEST: usize = 100;
 
 /// A value, and where it is.
 #[derive(Debug)]
-pub(super) struct Node {
+pub(super) struct JsonNode {
     pub(super) start: usize,
     pub(super) end: usize,
-    kind: Kind,
+    kind: JsonKind,
 }
 
 #[derive(Debug)]
-enum Kind {
-    Object(Vec<Member>),
-    Array(Vec<Node>),
+enum JsonKind {
+    Object(Vec<JsonMember>),
+    Array(Vec<JsonNode>),
     /// A text, a number or a word.
     Plain,
 }
 
 /// A name with its value.
 #[derive(Debug)]
-pub(super) struct Member {
+pub(super) struct JsonMember {
     pub(super) name: String,
     pub(super) start: usize,
-    pub(super) value: Node,
+    pub(super) value: JsonNode,
     /// Where the comma after it ends.
     pub(super) comma: Option<usize>,
 }
 
-impl Node {
+impl JsonNode {
     pub(super) fn span(&self) -> Range<usize> {
         self.start..self.end
     }
@@ -46,27 +46,27 @@ impl Node {
     }
 
     /// Returns what is in it, if it is an object.
-    pub(super) fn members(&self) -> Option<&[Member]> {
+    pub(super) fn members(&self) -> Option<&[JsonMember]> {
         match &self.kind {
-            Kind::Object(members) => Some(members),
+            JsonKind::Object(members) => Some(members),
             _ => None,
         }
     }
 
     pub(super) fn value(&self, text: &str) -> Value {
         match &self.kind {
-            Kind::Object(members) => { members.iter() }
+            JsonKind::Object(members) => { members.iter() }
                 .map(|member| (member.name.clone(), member.value.value(text)))
                 .collect(),
-            Kind::Array(all) => all.iter().map(|one| one.value(text)).collect(),
-            Kind::Plain => serde_json::from_str(&text[self.span()]).unwrap_or_default(),
+            JsonKind::Array(all) => all.iter().map(|one| one.value(text)).collect(),
+            JsonKind::Plain => serde_json::from_str(&text[self.span()]).unwrap_or_default(),
         }
     }
 }
 
 /// Reads a whole text; nothing if there is nothing but blanks and comments.
-pub(super) fn parse(text: &str) -> Result<Option<Node>, Trouble> {
-    let mut reader = Reader { text, at: 0 };
+pub(super) fn parse(text: &str) -> Result<Option<JsonNode>, Trouble> {
+    let mut reader = JsonReader { text, at: 0 };
     if text.starts_with(BYTE_ORDER) {
         reader.at = BYTE_ORDER.len_utf8();
     }
@@ -85,12 +85,12 @@ pub(super) fn parse(text: &str) -> Result<Option<Node>, Trouble> {
 /// Some editors begin a file with it.
 const BYTE_ORDER: char = '\u{feff}';
 
-struct Reader<'a> {
+struct JsonReader<'a> {
     text: &'a str,
     at: usize,
 }
 
-impl Reader<'_> {
+impl JsonReader<'_> {
     fn rest(&self) -> &str {
         &self.text[self.at..]
     }
@@ -124,32 +124,32 @@ impl Reader<'_> {
         is_next
     }
 
-    fn value(&mut self, depth: usize) -> Result<Node, Trouble> {
+    fn value(&mut self, depth: usize) -> Result<JsonNode, Trouble> {
         if depth > DEEPEST {
             return Err(self.broken("it is nested too deeply"));
         }
         let start = self.at;
         let kind = match self.rest().chars().next() {
-            Some('{') => Kind::Object(self.object(depth)?),
-            Some('[') => Kind::Array(self.array(depth)?),
+            Some('{') => JsonKind::Object(self.object(depth)?),
+            Some('[') => JsonKind::Array(self.array(depth)?),
             Some('"') => {
                 self.string()?;
-                Kind::Plain
+                JsonKind::Plain
             }
             _ => {
                 self.word()?;
-                Kind::Plain
+                JsonKind::Plain
             }
         };
-        Ok(Node {
+        Ok(JsonNode {
             start,
             end: self.at,
             kind,
         })
     }
 
-    fn object(&mut self, depth: usize) -> Result<Vec<Member>, Trouble> {
-        let mut members: Vec<Member> = vec![];
+    fn object(&mut self, depth: usize) -> Result<Vec<JsonMember>, Trouble> {
+        let mut members: Vec<JsonMember> = vec![];
         self.at += 1;
         loop {
             self.skip()?;
@@ -174,7 +174,7 @@ impl Reader<'_> {
             self.skip()?;
             let value = self.value(depth + 1)?;
             let comma = self.comma()?;
-            members.push(Member {
+            members.push(JsonMember {
                 name,
                 start,
                 value,
@@ -183,7 +183,7 @@ impl Reader<'_> {
         }
     }
 
-    fn array(&mut self, depth: usize) -> Result<Vec<Node>, Trouble> {
+    fn array(&mut self, depth: usize) -> Result<Vec<JsonNode>, Trouble> {
         let mut all = vec![];
         let mut may_follow = true;
         self.at += 1;
