@@ -5,7 +5,6 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::time::Instant;
 
 use serde_json::json;
 use weighlock_backup::{Archiver, finish_restore};
@@ -27,10 +26,11 @@ use crate::inbox::{Deadlines, Waiters};
 use crate::limits::RuntimeLimits;
 use crate::live::Lives;
 use crate::measures::Measures;
+use crate::output::Outputs;
 use crate::pause::Pauses;
 use crate::people::People;
 use crate::policy::Policy;
-use crate::recordings::Making;
+use crate::recordings::Recordings;
 use crate::rules::{Below, Rules};
 use crate::sandboxes::{Sandboxes, private_dirs};
 use crate::session::Sessions;
@@ -44,7 +44,9 @@ pub struct Engine {
     pub(crate) core: Arc<Core>,
     audit: Audit,
     pub(crate) nursery: Nursery,
-    pub(crate) lives: Lives,
+    pub(crate) lives: Arc<Lives>,
+    pub(crate) outputs: Arc<Outputs>,
+    pub(crate) recordings: Recordings,
     /// One for each run that there may be at once.
     pub(crate) places: Arc<Shares>,
     /// Bytes of output on disk, of runs that have ended.
@@ -72,8 +74,6 @@ pub struct Engine {
     pub(crate) read_to: ReadTo,
     /// Runs that whoever waited for them has left.
     pub(crate) left: Left,
-    /// Recordings that are being made.
-    pub(crate) making: Making,
     /// Names that terminals are about to have.
     pub(crate) opening: Opening,
     pub(crate) looked_at: LookedAt,
@@ -82,9 +82,6 @@ pub struct Engine {
     pub(crate) notifier: Arc<Notifier>,
     pub(crate) measures: Arc<Measures>,
     pub(crate) tracer: Arc<Tracer>,
-    pub(crate) began: Instant,
-    /// What the wall clock said then.
-    pub(crate) began_at: i64,
     /// Held as long as we live: one engine for one state directory.
     _lock: File,
 }
@@ -137,6 +134,7 @@ impl Engine {
         let rules = Rules::open(policy, below)?;
         let archiver = open_archiver(&core);
         let notifier = open_notifier(&core, &sandboxes)?;
+        let lives = Arc::new(Lives::default());
         let engine = Arc::new(Self {
             walls,
             kept: AtomicU64::new(core.store.kept_bytes()?),
@@ -160,7 +158,6 @@ impl Engine {
             coming: Coming::default(),
             read_to: ReadTo::default(),
             left: Left::default(),
-            making: Making::default(),
             opening: Opening::default(),
             looked_at: LookedAt::default(),
             deadlines: Arc::default(),
@@ -169,10 +166,10 @@ impl Engine {
             measures: Arc::default(),
             tracer: Arc::new(Tracer::new(Arc::clone(&core))),
             places: Shares::new("runs", config.max_running),
-            began_at: core.clock.micros(),
             nursery,
-            lives: Lives::default(),
-            began: Instant::now(),
+            outputs: Arc::new(Outputs::new(Arc::clone(&core), Arc::clone(&lives))),
+            recordings: Recordings::new(Arc::clone(&core)),
+            lives,
             core,
             _lock: lock,
         });
@@ -244,6 +241,16 @@ impl Engine {
     /// Returns the limits that administrators set while the server runs.
     pub fn limits(&self) -> &RuntimeLimits {
         &self.limits
+    }
+
+    /// Returns the part of the engine that reads what runs said.
+    pub fn outputs(&self) -> &Arc<Outputs> {
+        &self.outputs
+    }
+
+    /// Returns the part of the engine that makes recordings of runs.
+    pub fn recordings(&self) -> &Recordings {
+        &self.recordings
     }
 
     /// Returns the part of the engine that reads the audit.
