@@ -100,14 +100,7 @@ impl Engine {
         for dir in ["runs", "layers", "undo", "tasks", "recordings"] {
             make_private(&config.state_dir.join(dir))?;
         }
-        config.base = config.base.canonicalize().map_err(|error| {
-            let base = config.base.display();
-            Error::invalid(
-                "bad_base",
-                format!("cannot use {base} as base directory: {error}"),
-                "give an existing directory with --base DIR",
-            )
-        })?;
+        config.base = resolve_base(&config.base)?;
         let home = resolve_home(&std::env::var("HOME").unwrap_or_default());
         config.sandboxes = resolved(config.sandboxes, &home)?;
         let policy = Policy::read(&config).map_err(|errors| Error::Rules { errors })?;
@@ -173,19 +166,25 @@ impl Engine {
             core,
             _lock: lock,
         });
-        engine.read_deadlines()?;
-        engine.begin_counting()?;
-        engine.tracer.begin();
-        engine.recover().await?;
-        engine.put_away_left();
-        engine.forget_unrecorded();
-        engine.recover_held().await?;
-        engine.settle_typed().await?;
-        engine.begin_unbegun().await?;
-        engine.watch_deadlines();
+        engine.settle_unfinished().await?;
         let _ = swept.await;
         engine.tidy().await?;
         Ok(engine)
+    }
+
+    /// Settles what an earlier engine left unfinished.
+    async fn settle_unfinished(self: &Arc<Self>) -> Result<(), Error> {
+        self.read_deadlines()?;
+        self.begin_counting()?;
+        self.tracer.begin();
+        self.recover().await?;
+        self.put_away_left();
+        self.forget_unrecorded();
+        self.recover_held().await?;
+        self.settle_typed().await?;
+        self.begin_unbegun().await?;
+        self.watch_deadlines();
+        Ok(())
     }
 
     /// Moves a damaged database aside, so that the next engine begins anew,
@@ -292,6 +291,18 @@ fn end_unknown_runs(runs: &Path) {
             status.keeper.end();
         }
     }
+}
+
+/// Resolves the base directory, which must exist.
+fn resolve_base(base: &Path) -> Result<PathBuf, Error> {
+    base.canonicalize().map_err(|error| {
+        let base = base.display();
+        Error::invalid(
+            "bad_base",
+            format!("cannot use {base} as base directory: {error}"),
+            "give an existing directory with --base DIR",
+        )
+    })
 }
 
 /// Opens what makes backups of the state directory, the settings and the rules.
