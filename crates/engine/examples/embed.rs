@@ -43,7 +43,7 @@ async fn run(command: String, state: PathBuf, nursery: Nursery) -> Result<(), Bo
         Outcome::Waiting(run) => println!("waits for a person: {:?}", run.detail.reason),
         Outcome::Running(run) => println!("{} goes on", run.short_id),
         Outcome::Ended(run) => {
-            if let Text::Streams { stdout, stderr } = engine.excerpt(&run, None)?.text {
+            if let Text::Streams { stdout, stderr } = engine.outputs().excerpt(&run, None)?.text {
                 print!("{stdout}");
                 eprint!("{stderr}");
             }

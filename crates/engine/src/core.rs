@@ -5,9 +5,9 @@
 //! records goes through [`Core::entry`], so that each principal is charged for
 //! what they have written.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use serde_json::json;
 use weighlock_store::{Approval, Clock, Command, Entry, Filter, PrincipalRow, Store};
@@ -31,6 +31,9 @@ pub(crate) struct Core {
     pub(crate) ids: Ids,
     /// How much of the record each principal may fill.
     quota: Quota,
+    began: Instant,
+    /// What the wall clock said then.
+    began_at: i64,
 }
 
 impl Core {
@@ -43,10 +46,39 @@ impl Core {
         Ok(Self {
             quota: Quota::new(config.record_quota),
             ids: Ids::after(newest.first().map(|command| command.id.as_str())),
+            began: Instant::now(),
+            began_at: clock.micros(),
             config,
             clock,
             store,
         })
+    }
+
+    /// Returns how long the engine has been there.
+    pub(crate) fn uptime(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    /// Returns the time by a clock that nobody has set since the start, in
+    /// microseconds since 1970.
+    pub(crate) fn unset_now(&self) -> i64 {
+        self.began_at + self.began.elapsed().as_micros() as i64
+    }
+
+    /// Returns the wall clock's time, unless it jumped ahead since the start:
+    /// then nothing is thrown away on its word.
+    pub(crate) fn steady_now(&self) -> i64 {
+        self.clock.micros().min(self.unset_now())
+    }
+
+    /// Returns whether a file was last written to longer ago than `age`.
+    pub(crate) fn is_old(&self, file: &Path, age: Duration) -> bool {
+        let written = file.metadata().and_then(|meta| meta.modified());
+        let written = written.map(|written| written.duration_since(UNIX_EPOCH));
+        let Ok(Ok(written)) = written else {
+            return false;
+        };
+        self.steady_now() - written.as_micros() as i64 > age.as_micros() as i64
     }
 
     /// Returns the directory of a run's files.

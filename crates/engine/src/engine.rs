@@ -5,7 +5,6 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::time::Instant;
 
 use serde_json::json;
 use weighlock_backup::{Archiver, finish_restore};
@@ -27,10 +26,11 @@ use crate::inbox::{Deadlines, Waiters};
 use crate::limits::RuntimeLimits;
 use crate::live::Lives;
 use crate::measures::Measures;
+use crate::output::Outputs;
 use crate::pause::Pauses;
 use crate::people::People;
 use crate::policy::Policy;
-use crate::recordings::Making;
+use crate::recordings::Recordings;
 use crate::rules::{Below, Rules};
 use crate::sandboxes::{Sandboxes, private_dirs};
 use crate::session::Sessions;
@@ -44,7 +44,9 @@ pub struct Engine {
     pub(crate) core: Arc<Core>,
     audit: Audit,
     pub(crate) nursery: Nursery,
-    pub(crate) lives: Lives,
+    pub(crate) lives: Arc<Lives>,
+    pub(crate) outputs: Arc<Outputs>,
+    pub(crate) recordings: Recordings,
     /// One for each run that there may be at once.
     pub(crate) places: Arc<Shares>,
     /// Bytes of output on disk, of runs that have ended.
@@ -72,8 +74,6 @@ pub struct Engine {
     pub(crate) read_to: ReadTo,
     /// Runs that whoever waited for them has left.
     pub(crate) left: Left,
-    /// Recordings that are being made.
-    pub(crate) making: Making,
     /// Names that terminals are about to have.
     pub(crate) opening: Opening,
     pub(crate) looked_at: LookedAt,
@@ -82,9 +82,6 @@ pub struct Engine {
     pub(crate) notifier: Arc<Notifier>,
     pub(crate) measures: Arc<Measures>,
     pub(crate) tracer: Arc<Tracer>,
-    pub(crate) began: Instant,
-    /// What the wall clock said then.
-    pub(crate) began_at: i64,
     /// Held as long as we live: one engine for one state directory.
     _lock: File,
 }
@@ -103,14 +100,7 @@ impl Engine {
         for dir in ["runs", "layers", "undo", "tasks", "recordings"] {
             make_private(&config.state_dir.join(dir))?;
         }
-        config.base = config.base.canonicalize().map_err(|error| {
-            let base = config.base.display();
-            Error::invalid(
-                "bad_base",
-                format!("cannot use {base} as base directory: {error}"),
-                "give an existing directory with --base DIR",
-            )
-        })?;
+        config.base = resolve_base(&config.base)?;
         let home = resolve_home(&std::env::var("HOME").unwrap_or_default());
         config.sandboxes = resolved(config.sandboxes, &home)?;
         let policy = Policy::read(&config).map_err(|errors| Error::Rules { errors })?;
@@ -137,6 +127,7 @@ impl Engine {
         let rules = Rules::open(policy, below)?;
         let archiver = open_archiver(&core);
         let notifier = open_notifier(&core, &sandboxes)?;
+        let lives = Arc::new(Lives::default());
         let engine = Arc::new(Self {
             walls,
             kept: AtomicU64::new(core.store.kept_bytes()?),
@@ -160,7 +151,6 @@ impl Engine {
             coming: Coming::default(),
             read_to: ReadTo::default(),
             left: Left::default(),
-            making: Making::default(),
             opening: Opening::default(),
             looked_at: LookedAt::default(),
             deadlines: Arc::default(),
@@ -169,26 +159,32 @@ impl Engine {
             measures: Arc::default(),
             tracer: Arc::new(Tracer::new(Arc::clone(&core))),
             places: Shares::new("runs", config.max_running),
-            began_at: core.clock.micros(),
             nursery,
-            lives: Lives::default(),
-            began: Instant::now(),
+            outputs: Arc::new(Outputs::new(Arc::clone(&core), Arc::clone(&lives))),
+            recordings: Recordings::new(Arc::clone(&core)),
+            lives,
             core,
             _lock: lock,
         });
-        engine.read_deadlines()?;
-        engine.begin_counting()?;
-        engine.tracer.begin();
-        engine.recover().await?;
-        engine.put_away_left();
-        engine.forget_unrecorded();
-        engine.recover_held().await?;
-        engine.settle_typed().await?;
-        engine.begin_unbegun().await?;
-        engine.watch_deadlines();
+        engine.settle_unfinished().await?;
         let _ = swept.await;
         engine.tidy().await?;
         Ok(engine)
+    }
+
+    /// Settles what an earlier engine left unfinished.
+    async fn settle_unfinished(self: &Arc<Self>) -> Result<(), Error> {
+        self.read_deadlines()?;
+        self.begin_counting()?;
+        self.tracer.begin();
+        self.recover().await?;
+        self.put_away_left();
+        self.forget_unrecorded();
+        self.recover_held().await?;
+        self.settle_typed().await?;
+        self.begin_unbegun().await?;
+        self.watch_deadlines();
+        Ok(())
     }
 
     /// Moves a damaged database aside, so that the next engine begins anew,
@@ -246,6 +242,16 @@ impl Engine {
         &self.limits
     }
 
+    /// Returns the part of the engine that reads what runs said.
+    pub fn outputs(&self) -> &Arc<Outputs> {
+        &self.outputs
+    }
+
+    /// Returns the part of the engine that makes recordings of runs.
+    pub fn recordings(&self) -> &Recordings {
+        &self.recordings
+    }
+
     /// Returns the part of the engine that reads the audit.
     pub fn audit(&self) -> &Audit {
         &self.audit
@@ -285,6 +291,18 @@ fn end_unknown_runs(runs: &Path) {
             status.keeper.end();
         }
     }
+}
+
+/// Resolves the base directory, which must exist.
+fn resolve_base(base: &Path) -> Result<PathBuf, Error> {
+    base.canonicalize().map_err(|error| {
+        let base = base.display();
+        Error::invalid(
+            "bad_base",
+            format!("cannot use {base} as base directory: {error}"),
+            "give an existing directory with --base DIR",
+        )
+    })
 }
 
 /// Opens what makes backups of the state directory, the settings and the rules.

@@ -71,7 +71,7 @@ impl Engine {
         Health {
             status: "ok".into(),
             version: env!("CARGO_PKG_VERSION").into(),
-            uptime_seconds: self.began.elapsed().as_secs_f64(),
+            uptime_seconds: self.core.uptime().as_secs_f64(),
             running: self.lives.count(),
             base: self.core.config.base.to_string_lossy().into_owned(),
             sandboxes: self.sandboxes.list_views(who),

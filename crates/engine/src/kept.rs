@@ -54,7 +54,7 @@ impl Engine {
     /// Returns how much is kept, and what limits would remove now.
     pub fn kept(&self, limits: &ServerLimits, who: &Principal) -> Result<Kept, Error> {
         who.check(Right::Review)?;
-        let now = self.steady_now();
+        let now = self.core.steady_now();
         let old = |age: std::time::Duration| now - age.as_micros() as i64;
         let outputs = { self.core.store.kept_sizes()?.into_iter() }
             .map(|(at, bytes)| Thing { at, bytes })

@@ -147,12 +147,12 @@ pub use inside::{Process, ancestors, inside_a_run};
 pub use kept::{Kept, KeptPart};
 pub use limits::{Features, LimitsInForce, RuntimeLimits, ServerLimits};
 pub use measures::{Counted, Gauges, Measures};
-pub use output::{Follow, StyledLines, Until, whole_characters};
+pub use output::{Follow, Outputs, StyledLines, Until, whole_characters};
 pub use pause::{PauseView, Pauses};
 pub use people::{NewPerson, NewToken, People, PersonPatch, PersonView, TokenInfo};
 pub use principal::{Principal, Role, Via};
 pub use probe::PrimitiveView;
-pub use recordings::{Recording, RecordingIndex, RecordingMark};
+pub use recordings::{Recording, RecordingIndex, RecordingMark, Recordings};
 pub use request::{Input, Request, Terminal};
 pub use rules::{
     BlacklistFile, Compared, ComparedCommand, Judge, Listed, PastCommand, PolicyText, RuleEdit,

@@ -9,8 +9,9 @@ use weighlock_exec::{
 use weighlock_policy::Cut;
 use weighlock_screen::{Styled, StyledLine};
 
-use crate::engine::Engine;
+use crate::core::Core;
 use crate::error::Error;
+use crate::live::Lives;
 use crate::view::Run;
 
 /// How much of the output is handed over at a time.
@@ -24,7 +25,7 @@ const STYLED_BYTES: usize = 2 * 1024 * 1024;
 
 /// Output as it comes, from any offset on.
 pub struct Follow {
-    engine: Arc<Engine>,
+    outputs: Arc<Outputs>,
     run: Run,
     next: u64,
     until: Until,
@@ -50,7 +51,17 @@ pub enum Until {
     Closed,
 }
 
-impl Engine {
+/// Reads what runs said; see [`Engine::outputs`](crate::Engine::outputs).
+pub struct Outputs {
+    core: Arc<Core>,
+    lives: Arc<Lives>,
+}
+
+impl Outputs {
+    pub(crate) fn new(core: Arc<Core>, lives: Arc<Lives>) -> Self {
+        Self { core, lives }
+    }
+
     /// Returns the log of a run.
     pub fn log(&self, run: &Run) -> Log {
         Log::open(&self.core.run_dir(&run.command_id))
@@ -141,7 +152,7 @@ impl Engine {
     /// Starts reading from an offset on.
     pub fn follow(self: &Arc<Self>, run: Run, from: u64, until: Until) -> Follow {
         Follow {
-            engine: Arc::clone(self),
+            outputs: Arc::clone(self),
             run,
             next: from,
             until,
@@ -157,14 +168,14 @@ impl Follow {
     /// Returns the next stretch; `None` when there is no more.
     pub async fn next(&mut self) -> Result<Option<Vec<Item>>, Error> {
         loop {
-            let live = self.engine.lives.get(&self.run.command_id);
+            let live = self.outputs.lives.get(&self.run.command_id);
             // Asked before reading: nothing is written after the end.
             let over = live.as_ref().is_none_or(|live| self.is_over(&live.job));
             let seen = live.as_ref().map(|live| live.job.status().output.bytes());
-            let log = self.engine.log(&self.run);
+            let log = self.outputs.log(&self.run);
             let items = log
                 .read(self.next, STEP)
-                .map_err(|source| self.engine.unreadable(&self.run, source))?;
+                .map_err(|source| self.outputs.unreadable(&self.run, source))?;
             if let Some(last) = items.last() {
                 self.next = end_of(last);
                 return Ok(Some(items));

@@ -19,7 +19,7 @@ use weighlock_exec::{Diary, Happened, Item, Log, Size, What};
 use weighlock_marks::{self as marks, Frame, Frames, Header, Index, Recorder, Spacing};
 use weighlock_screen::Screen;
 
-use crate::engine::Engine;
+use crate::core::Core;
 use crate::error::Error;
 use crate::mutex::lock;
 use crate::output::end_of;
@@ -81,15 +81,24 @@ pub struct RecordingMark {
     pub text: String,
 }
 
-impl Engine {
+/// Makes recordings of runs; see [`Engine::recordings`](crate::Engine::recordings).
+pub struct Recordings {
+    core: Arc<Core>,
+    /// Those that are being made.
+    making: Making,
+}
+
+impl Recordings {
+    pub(crate) fn new(core: Arc<Core>) -> Self {
+        Self {
+            core,
+            making: Making::default(),
+        }
+    }
+
     /// Returns a run's recording, as asciicast; from a time on, if one is
     /// given. What seems to be a secret is masked unless it is to be seen.
-    pub fn recording(
-        &self,
-        run: &Run,
-        at: Option<Duration>,
-        reveal: bool,
-    ) -> Result<Recording, Error> {
+    pub fn open(&self, run: &Run, at: Option<Duration>, reveal: bool) -> Result<Recording, Error> {
         let made = self.made_of(run, reveal);
         let one = self.making.one(&made.cast);
         let _one = lock(&one);
@@ -98,7 +107,7 @@ impl Engine {
     }
 
     /// Returns what is in a run's recording.
-    pub fn recording_index(&self, run: &Run) -> Result<RecordingIndex, Error> {
+    pub fn read_index(&self, run: &Run) -> Result<RecordingIndex, Error> {
         let made = self.made_of(run, false);
         let one = self.making.one(&made.cast);
         let _one = lock(&one);
@@ -146,7 +155,7 @@ impl Engine {
         made.remove();
         let happened = self.happened(run)?;
         let make = Make {
-            log: self.log(run),
+            log: Log::open(&self.core.run_dir(&run.command_id)),
             happened,
             run,
             reveal,
@@ -167,10 +176,10 @@ impl Engine {
     }
 
     /// Removes recordings that nobody has asked for in a while.
-    pub(crate) fn tidy_recordings(&self) {
+    pub(crate) fn tidy(&self) {
         let dir = self.core.config.state_dir.join("recordings");
         for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
-            if self.is_old(&entry.path(), KEPT_FOR) {
+            if self.core.is_old(&entry.path(), KEPT_FOR) {
                 let _ = fs::remove_file(entry.path());
             }
         }
@@ -180,7 +189,7 @@ impl Engine {
 /// Recordings that are being made: each by one at a time, and the next finds
 /// what this one made.
 #[derive(Default)]
-pub(crate) struct Making(Mutex<HashMap<PathBuf, Weak<Mutex<()>>>>);
+struct Making(Mutex<HashMap<PathBuf, Weak<Mutex<()>>>>);
 
 impl Making {
     /// Returns what to hold while a file is made or read.

@@ -1,8 +1,7 @@
 //! Keeping the output of all runs together within bounds, and the record.
 
-use std::path::Path;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::Duration;
 
 use serde_json::json;
 use weighlock_store::{Command, Entry};
@@ -45,11 +44,11 @@ impl Engine {
         };
         let aged = self.is_age_due();
         if aged {
-            let now = self.steady_now();
+            let now = self.core.steady_now();
             self.core.store.forget_keys(now - KEYS_FOR).await?;
             self.core.store.forget_logins(now).await?;
             self.tidy_effects().await?;
-            self.tidy_recordings();
+            self.recordings.tidy();
             self.tidy_output_files()?;
         }
         self.tidy_output(aged).await?;
@@ -60,7 +59,7 @@ impl Engine {
     }
 
     async fn tidy_output(&self, aged: bool) -> Result<(), Error> {
-        let oldest = self.steady_now() - self.limits.output_age().as_micros() as i64;
+        let oldest = self.core.steady_now() - self.limits.output_age().as_micros() as i64;
         // Many runs that end at once would each remove the same, and count it
         // as often.
         let _one = self.tidying.lock().await;
@@ -87,7 +86,7 @@ impl Engine {
     async fn tidy_record(&self) -> Result<(), Error> {
         let age = self.core.config.record_age;
         let slack = (age / 16).min(RECORD_EVERY);
-        let now = self.steady_now();
+        let now = self.core.steady_now();
         let before = |age: Duration| now.saturating_sub(age.as_micros() as i64);
         let due = self.core.store.oldest_time()?;
         if due.is_none_or(|oldest| oldest >= before(age + slack)) {
@@ -154,30 +153,13 @@ impl Engine {
     /// Age is looked at once in a while: nothing gets old in a moment, and
     /// this is on the path of every run.
     fn is_age_due(&self) -> bool {
-        let now = self.began.elapsed().as_secs();
+        let now = self.core.uptime().as_secs();
         let last = self.aged_at.load(Ordering::Relaxed);
         let due = last == 0 || now >= last + AGE_EVERY_SECONDS;
         if due {
             self.aged_at.store(now.max(1), Ordering::Relaxed);
         }
         due
-    }
-
-    /// The wall clock, unless it jumped ahead since the start: then nothing is
-    /// thrown away on its word.
-    pub(crate) fn steady_now(&self) -> i64 {
-        let steady = self.began_at + self.began.elapsed().as_micros() as i64;
-        self.core.clock.micros().min(steady)
-    }
-
-    /// Returns whether a file was last written to longer ago than that.
-    pub(crate) fn is_old(&self, file: &Path, age: Duration) -> bool {
-        let written = file.metadata().and_then(|meta| meta.modified());
-        let written = written.map(|written| written.duration_since(UNIX_EPOCH));
-        let Ok(Ok(written)) = written else {
-            return false;
-        };
-        self.steady_now() - written.as_micros() as i64 > age.as_micros() as i64
     }
 }
 

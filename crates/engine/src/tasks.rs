@@ -263,7 +263,7 @@ impl Engine {
             OutputFrom::Byte(from) => from,
             OutputFrom::LastCall(_) => self.read_to.get(&key),
         };
-        let items = self.log(run).read(from, STEP);
+        let items = self.outputs.log(run).read(from, STEP);
         let items = items.map_err(Error::file(&self.core.run_dir(&run.command_id)))?;
         let (mut bytes, mut lost_bytes) = (vec![], 0);
         for item in &items {
@@ -334,7 +334,7 @@ impl Engine {
         for session in below(self.core.config.state_dir.join("tasks")) {
             for file in below(session.path()) {
                 let name = file.file_name().to_string_lossy().into_owned();
-                if !open.contains(&name) && self.is_old(&file.path(), age) {
+                if !open.contains(&name) && self.core.is_old(&file.path(), age) {
                     let _ = std::fs::remove_file(file.path());
                 }
             }

@@ -48,7 +48,7 @@ impl Engine {
         let file = self.core.config.settings_file.as_ref()?;
         let written = file.metadata().and_then(|meta| meta.modified()).ok()?;
         let found = file.display();
-        let stale = written.elapsed().unwrap_or_default() < self.began.elapsed();
+        let stale = written.elapsed().unwrap_or_default() < self.core.uptime();
         Some(match stale {
             false => ok("settings", found.to_string()),
             true => hint(
@@ -99,7 +99,7 @@ impl Engine {
 
     /// The wall clock against the one that nobody can set.
     fn check_clock(&self) -> Check {
-        let steady = self.began_at + self.began.elapsed().as_micros() as i64;
+        let steady = self.core.unset_now();
         let off = self.core.clock.micros() - steady;
         let found = jiff::Timestamp::now().strftime("%Y-%m-%d %H:%M:%S UTC");
         if off.unsigned_abs() <= CLOCK_OFF.as_micros() as u64 {

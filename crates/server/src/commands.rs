@@ -434,7 +434,7 @@ fn view_cut(engine: &Engine, run: Run, cut: Option<CutTo>) -> Result<CommandView
     let cut = cut.map(Cut::from);
     let excerpt = match run.detail.terminal {
         Some(_) => engine.transcript(&run, cut)?,
-        None => engine.excerpt(&run, cut)?,
+        None => engine.outputs().excerpt(&run, cut)?,
     };
     let (stdout, stderr, text) = match excerpt.text {
         Text::Streams { stdout, stderr } => (Some(stdout), Some(stderr), None),

@@ -232,7 +232,7 @@ pub(crate) async fn lines(
         let from = params.from.unwrap_or(1);
         Ok(Json(match params.view {
             None => {
-                let found = engine.lines(&run, from, count)?;
+                let found = engine.outputs().lines(&run, from, count)?;
                 LinesView {
                     lines: found.lines.into_iter().map(line).collect(),
                     missing: found.missing,
@@ -249,7 +249,7 @@ pub(crate) async fn lines(
 
 /// Output as a person would see it.
 fn whole(engine: &Engine, run: &Run, from: u64, count: usize) -> Result<LinesView, Problem> {
-    let found = engine.styled_lines(run, from, count)?;
+    let found = engine.outputs().styled_lines(run, from, count)?;
     let lines = found.lines.into_iter().map(|(read, shown)| LineView {
         text: shown.text,
         spans: shown.spans.into_iter().map(SpanView::from).collect(),
@@ -268,7 +268,7 @@ fn whole(engine: &Engine, run: &Run, from: u64, count: usize) -> Result<LinesVie
 
 /// Returns the output as the requester was shown it.
 fn shown(engine: &Engine, run: &Run, from: u64, count: usize) -> Result<LinesView, Problem> {
-    let lines = engine.shown_lines(run)?;
+    let lines = engine.outputs().shown_lines(run)?;
     let total = lines.len() as u64;
     let skipped = usize::try_from(from.saturating_sub(1)).unwrap_or(usize::MAX);
     let lines = (1_u64..).zip(lines).skip(skipped).take(count);
@@ -290,7 +290,7 @@ fn shown(engine: &Engine, run: &Run, from: u64, count: usize) -> Result<LinesVie
 }
 
 fn left_out(engine: &Engine, run: &Run) -> Result<Vec<LeftOutView>, Problem> {
-    let left = engine.left_out(run)?.into_iter();
+    let left = engine.outputs().left_out(run)?.into_iter();
     let left = left.map(|left| LeftOutView {
         stream: name(left.stream).into(),
         from: left.from,
@@ -336,7 +336,9 @@ pub(crate) async fn find(
     let limit = params.limit.unwrap_or(LINES).clamp(1, MAX_LINES);
     blocking(move || {
         let run = engine.find(&id, &who)?;
-        let found = engine.search(&run, &params.q, params.from.unwrap_or(1), limit)?;
+        let found = engine
+            .outputs()
+            .search(&run, &params.q, params.from.unwrap_or(1), limit)?;
         Ok(Json(FoundLines {
             more: found.len() == limit,
             lines: found.into_iter().map(line).collect(),
@@ -367,7 +369,7 @@ pub(crate) async fn raw(
         "application/octet-stream"
     };
     let state = Sending {
-        follow: engine.follow(run, params.from, until),
+        follow: engine.outputs().follow(run, params.from, until),
         left: params.limit.unwrap_or(u64::MAX),
         params,
         guest,

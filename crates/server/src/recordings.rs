@@ -72,7 +72,7 @@ async fn send(engine: Arc<Engine>, run: Run, params: RecordingParams) -> Result<
     })?;
     // Whoever goes away meanwhile has none made.
     let _turn = MAKING.acquire().await;
-    let made = blocking(move || Ok(engine.recording(&run, at, params.reveal)?)).await?;
+    let made = blocking(move || Ok(engine.recordings().open(&run, at, params.reveal)?)).await?;
     let head = (!made.head.is_empty()).then(|| Ok(Bytes::from(made.head)));
     let rest = futures_util::stream::unfold(made.file, |file| async move {
         let step = tokio::task::spawn_blocking(move || {
@@ -109,7 +109,7 @@ pub(crate) async fn index(
 ) -> Result<Json<RecordingIndex>, Problem> {
     let run = engine.find(&id, &who)?;
     let _turn = MAKING.acquire().await;
-    blocking(move || Ok(Json(engine.recording_index(&run)?))).await
+    blocking(move || Ok(Json(engine.recordings().read_index(&run)?))).await
 }
 
 pub(crate) async fn index_of_terminal(
@@ -119,7 +119,7 @@ pub(crate) async fn index_of_terminal(
 ) -> Result<Json<RecordingIndex>, Problem> {
     let run = engine.find_terminal(&id, &who)?;
     let _turn = MAKING.acquire().await;
-    blocking(move || Ok(Json(engine.recording_index(&run)?))).await
+    blocking(move || Ok(Json(engine.recordings().read_index(&run)?))).await
 }
 
 pub(crate) fn index_docs(

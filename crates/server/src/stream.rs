@@ -115,7 +115,7 @@ pub(crate) async fn follow(
     let last = last.and_then(|id| id.to_str().ok()?.parse().ok());
     let from = last.or(params.from).unwrap_or(0);
     let telling = Telling {
-        follow: engine.follow(run.clone(), from, Until::Closed),
+        follow: engine.outputs().follow(run.clone(), from, Until::Closed),
         engine,
         run,
         guest,

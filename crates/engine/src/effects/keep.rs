@@ -140,7 +140,7 @@ impl Engine {
     /// too old, and held changes that nobody wanted for long enough.
     pub(crate) async fn tidy_effects(&self) -> Result<(), Error> {
         self.looked_at.tidy();
-        let oldest = self.steady_now() - self.limits.undo_age().as_micros() as i64;
+        let oldest = self.core.steady_now() - self.limits.undo_age().as_micros() as i64;
         let mut kept = self.core.store.image_bytes()?;
         for row in self.core.store.oldest_images(BATCH)? {
             if kept <= self.limits.undo_bytes() && row.updated_at >= oldest {
@@ -177,7 +177,7 @@ impl Engine {
                 .settle_changes(command, None, row, vec![entry])
                 .await?;
         }
-        let oldest = self.steady_now() - self.limits.draft_age().as_micros() as i64;
+        let oldest = self.core.steady_now() - self.limits.draft_age().as_micros() as i64;
         for row in self.core.store.held_changes(None)? {
             let command = self.core.store.named(&row.run)?.pop();
             let asked = command.is_some_and(|command| command.state == State::Waiting);

@@ -291,7 +291,7 @@ impl Engine {
         span: &Span,
         range: std::ops::Range<u64>,
     ) -> std::io::Result<Vec<u8>> {
-        let log = self.log(terminal);
+        let log = self.outputs.log(terminal);
         let part = Span {
             output: range.clone(),
             ..span.clone()

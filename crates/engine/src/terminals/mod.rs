@@ -167,7 +167,7 @@ impl Engine {
             cut => (usize::MAX, cut),
         };
         let plain = |text: String| weighlock_screen::plain(text.as_bytes());
-        let excerpt = self.excerpt(run, Some(ample))?;
+        let excerpt = self.outputs.excerpt(run, Some(ample))?;
         Ok(match excerpt.text {
             Text::Joined(text) => Excerpt::head(&plain(text), excerpt.left_out, most),
             Text::Streams { stdout, stderr } => Excerpt {

@@ -273,7 +273,7 @@ impl ShellMarks {
 /// not answer again.
 pub(crate) fn show_from(engine: &Arc<Engine>, live: &Arc<Live>, run: &Run, answer_from: u64) {
     if let Some(shown) = live.shown.clone() {
-        let follow = engine.follow(run.clone(), 0, Until::Closed);
+        let follow = engine.outputs.follow(run.clone(), 0, Until::Closed);
         let dir: Arc<Path> = engine.core.run_dir(&run.command_id).into();
         tokio::spawn(show(follow, shown, Arc::clone(live), dir, answer_from));
     }

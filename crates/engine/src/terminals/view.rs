@@ -161,7 +161,7 @@ impl Engine {
             return Ok(shown.with(|picture| screen_view(picture, lines)));
         }
         let terminal = run.detail.terminal.clone().unwrap_or_default();
-        let (log, dir) = (self.log(run), self.core.run_dir(&run.command_id));
+        let (log, dir) = (self.outputs.log(run), self.core.run_dir(&run.command_id));
         match last_picture(&log, &dir, terminal.size()) {
             Ok(picture) => Ok(screen_view(&picture, lines)),
             Err(source) => Err(Error::file(&dir)(source)),

@@ -113,7 +113,9 @@ impl Engine {
         let control = live.as_ref().map(|watched| watched.live.keyboard.view());
         let mut viewer = Viewer {
             engine: Arc::clone(self),
-            follow: self.follow(run.clone(), from.unwrap_or(0), Until::Closed),
+            follow: self
+                .outputs
+                .follow(run.clone(), from.unwrap_or(0), Until::Closed),
             run: run.clone(),
             diary: Diary::default(),
             sizes: VecDeque::new(),
@@ -225,7 +227,8 @@ impl Viewer {
             }
             None => {
                 let terminal = self.run.detail.terminal.clone().unwrap_or_default();
-                let picture = last_picture(&self.engine.log(&self.run), &dir, terminal.size());
+                let picture =
+                    last_picture(&self.engine.outputs.log(&self.run), &dir, terminal.size());
                 taken(&mut picture.map_err(Error::file(&dir))?)
             }
         };
@@ -233,7 +236,7 @@ impl Viewer {
         let skipped = self.at.map_or(0, |at| offset.saturating_sub(at));
         self.at = Some(offset);
         let run = self.run.clone();
-        self.follow = self.engine.follow(run, offset, Until::Closed);
+        self.follow = self.engine.outputs.follow(run, offset, Until::Closed);
         Ok(Sight::Snapshot {
             offset,
             size,

@@ -100,7 +100,7 @@ impl Engine {
         from: u64,
         mut met: Met,
     ) -> Result<Met, Error> {
-        let mut follow = self.follow(run.clone(), from, Until::Closed);
+        let mut follow = self.outputs.follow(run.clone(), from, Until::Closed);
         let mut lines = Lines::new(from, run.detail.terminal.is_some());
         while let Some(items) = follow.next().await? {
             // A pattern may be slow; nobody else waits for it.
