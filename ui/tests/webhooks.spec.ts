@@ -35,7 +35,7 @@ test('a webhook is added, tested, told, changed and removed', async ({ page, ser
   const dialog = page.getByRole('dialog', { name: 'Be told elsewhere' });
   await dialog.getByLabel('Address').fill('http://example.com/x');
   await dialog.getByRole('button', { name: 'Save' }).click();
-  await expect(dialog.getByRole('alert')).toContainText('only https:// is told anything');
+  await expect(dialog.getByRole('alert')).toContainText('only https:// is accepted');
   await dialog.getByLabel('Address').fill(url);
   await dialog.getByLabel('What it is for').fill('on <b>call</b>');
   await dialog.getByLabel('Seconds until it is told').fill('0');
