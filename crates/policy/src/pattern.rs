@@ -31,32 +31,46 @@ impl<'a> NamePattern<'a> {
             let fits = name.len() >= start.len() + end.len();
             return fits && name.starts_with(start) && name.ends_with(end);
         }
-        let (mut at, mut rest) = (0, name.chars());
-        // Behind the last `*`, and what of the name it has not taken yet.
-        let mut retry = None;
-        loop {
-            let letter = rest.clone().next();
-            match (self.tokens.get(at), letter) {
-                (Some(NameToken::Many), _) => {
-                    at += 1;
-                    retry = Some((at, rest.clone()));
-                    continue;
-                }
-                (Some(token), Some(letter)) if token.meets(&NameToken::Letter(letter)) => {
-                    at += 1;
-                    rest.next();
-                    continue;
-                }
-                (None, None) => return true,
-                (Some(_), None) => return false,
-                _ => {}
+        let is_many = |token: &NameToken<'_>| *token == NameToken::Many;
+        let accepts = |token: &NameToken<'_>, letter| token.meets(&NameToken::Letter(letter));
+        match_tokens(&self.tokens, name, is_many, accepts)
+    }
+}
+
+/// Returns whether a name matches tokens, of which some accept one letter and
+/// some any number of letters. Only the last of the latter is tried again with
+/// one letter more, so that the work is at most tokens times letters.
+pub(crate) fn match_tokens<T>(
+    tokens: &[T],
+    name: &str,
+    is_many: impl Fn(&T) -> bool,
+    accepts: impl Fn(&T, char) -> bool,
+) -> bool {
+    let (mut at, mut rest) = (0, name.chars());
+    // Behind the last token for many, and what of the name it has not taken yet.
+    let mut retry = None;
+    loop {
+        let letter = rest.clone().next();
+        match (tokens.get(at), letter) {
+            (Some(token), _) if is_many(token) => {
+                at += 1;
+                retry = Some((at, rest.clone()));
+                continue;
             }
-            let Some((start, left)) = &mut retry else {
-                return false;
-            };
-            left.next();
-            (at, rest) = (*start, left.clone());
+            (Some(token), Some(letter)) if accepts(token, letter) => {
+                at += 1;
+                rest.next();
+                continue;
+            }
+            (None, None) => return true,
+            (Some(_), None) => return false,
+            _ => {}
         }
+        let Some((start, left)) = &mut retry else {
+            return false;
+        };
+        left.next();
+        (at, rest) = (*start, left.clone());
     }
 }
 

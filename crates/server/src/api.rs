@@ -15,6 +15,7 @@ use axum::{Json, Router};
 use tower::ServiceExt;
 use weighlock_engine::{Engine, Outbound, Shares};
 
+use crate::access::{Access, AccessTable, ROOT, Routes};
 use crate::auth::{self, Gate, Guest, no_token};
 use crate::pages::Pages;
 use crate::problem::Problem;
@@ -31,8 +32,8 @@ const MAX_BODY: usize = 4 * 1024 * 1024;
 /// Who watches terminals at once, at the most.
 const MAX_VIEWERS: usize = 1024;
 
-/// The address that everything is below.
-const ROOT: &str = "/agent/terminal";
+/// The address of the document that describes all others.
+const DESCRIPTION: &str = "/openapi.json";
 
 /// Builds the whole service, with a further door that reaches it from within.
 pub(crate) fn app(
@@ -42,22 +43,21 @@ pub(crate) fn app(
     outbound: Outbound,
     within: fn(Within) -> Router,
 ) -> Router {
-    let (router, document) = documented();
+    let (router, mut access, document) = documented();
     let document = Arc::new(document);
-    let described = {
-        let document = Arc::clone(&document);
-        get(move || async move { Json((*document).clone()) })
-    };
+    let described = get(move || async move { Json((*document).clone()) });
+    access.insert(DESCRIPTION, Access::Anyone);
     let gate = Arc::new(Gate {
         engine: Arc::clone(&engine),
         limits: TcpLimits::default(),
         viewers: Shares::new("viewers", MAX_VIEWERS),
+        access,
         hosts,
     });
     let router = router.layer(axum::Extension(Arc::new(outbound)));
     let within = within(Within(router.clone().with_state(Arc::clone(&engine))));
     router
-        .route(&format!("{ROOT}/openapi.json"), described)
+        .route(&format!("{ROOT}{DESCRIPTION}"), described)
         .with_state(engine)
         .route_layer(axum::middleware::from_fn(small_enough))
         .merge(within)
@@ -130,10 +130,10 @@ impl Within {
 
 /// Returns the description of the whole service.
 pub fn openapi() -> OpenApi {
-    documented().1
+    documented().2
 }
 
-fn documented() -> (Router<Arc<Engine>>, OpenApi) {
+fn documented() -> (Router<Arc<Engine>>, AccessTable, OpenApi) {
     aide::generate::extract_schemas(true);
     let mut document = OpenApi {
         info: Info {
@@ -144,349 +144,349 @@ fn documented() -> (Router<Arc<Engine>>, OpenApi) {
         },
         ..OpenApi::default()
     };
-    let routes = ApiRouter::new()
-        .api_route(
+    let routes = Routes::new()
+        .add_for_runs(
             "/commands",
             post_with(commands::create, commands::create_docs)
                 .get_with(commands::list, commands::list_docs),
         )
-        .api_route(
+        .add(
             "/commands/export",
             get_with(export::export, export::export_docs),
         )
-        .api_route(
+        .add(
             "/commands/{id}",
             get_with(commands::show, commands::show_docs),
         )
-        .api_route(
+        .add_for_runs(
             "/commands/{id}/stop",
             post_with(commands::stop, commands::stop_docs),
         )
-        .api_route(
+        .add_for_runs(
             "/commands/{id}/stdin",
             post_with(commands::stdin, commands::stdin_docs),
         )
-        .api_route(
+        .add(
             "/commands/{id}/approve",
             post_with(commands::approve, commands::approve_docs),
         )
-        .api_route(
+        .add(
             "/commands/{id}/reject",
             post_with(commands::reject, commands::reject_docs),
         )
-        .api_route(
+        .add_settling(
             "/commands/{id}/finalize",
             post_with(commands::finalize, commands::finalize_docs),
         )
-        .api_route(
+        .add_for_runs(
             "/commands/{id}/withdraw",
             post_with(commands::withdraw, commands::withdraw_docs),
         )
-        .api_route(
+        .add(
             "/commands/{id}/changes",
             get_with(changes::list, changes::list_docs),
         )
-        .api_route(
+        .add(
             "/commands/{id}/changes/{index}/diff",
             get_with(changes::diff, changes::diff_docs),
         )
-        .api_route(
+        .add(
             "/commands/{id}/patch",
             get_with(changes::patch, changes::patch_docs),
         )
-        .api_route(
+        .add_settling(
             "/commands/{id}/revert",
             post_with(changes::revert, changes::revert_docs),
         )
-        .api_route("/drafts", get_with(changes::drafts, changes::drafts_docs))
-        .api_route(
+        .add("/drafts", get_with(changes::drafts, changes::drafts_docs))
+        .add_settling(
             "/sessions/{id}/draft",
             get_with(changes::draft, changes::draft_docs)
                 .post_with(changes::settle_draft, changes::settle_draft_docs),
         )
-        .api_route(
+        .add(
             "/sessions/{id}/draft/{index}/diff",
             get_with(changes::draft_diff, changes::draft_diff_docs),
         )
-        .api_route(
+        .add(
             "/sessions/{id}/draft/patch",
             get_with(changes::draft_patch, changes::draft_patch_docs),
         )
-        .api_route(
+        .add(
             "/approvals/{id}/preview",
             post_with(changes::try_out, changes::try_out_docs),
         )
-        .api_route(
+        .add(
             "/commands/{id}/audit",
             get_with(audit::of_run, audit::of_run_docs),
         )
-        .api_route(
+        .add(
             "/commands/{id}/output",
             get_with(output::lines, output::lines_docs),
         )
-        .api_route(
+        .add(
             "/commands/{id}/output/find",
             get_with(output::find, output::find_docs),
         )
-        .api_route(
+        .add(
             "/commands/{id}/output/raw",
             get_with(output::raw, output::raw_docs),
         )
-        .api_route(
+        .add(
             "/commands/{id}/stream",
             get_with(stream::follow, stream::follow_docs),
         )
-        .api_route(
+        .add(
             "/commands/{id}/recording",
             get_with(recordings::show, recordings::show_docs("getRecording")),
         )
-        .api_route(
+        .add(
             "/commands/{id}/recording/index",
             get_with(
                 recordings::index,
                 recordings::index_docs("getRecordingIndex"),
             ),
         )
-        .api_route(
+        .add(
             "/blacklist",
             get_with(system::blacklist, system::blacklist_docs),
         )
-        .api_route(
+        .add(
             "/blacklist",
             put_with(system::save_blacklist, system::save_blacklist_docs)
                 .delete_with(system::reset_blacklist, system::reset_blacklist_docs),
         )
-        .api_route(
+        .add_for_runs(
             "/blacklist/compare",
             post_with(system::listed, system::listed_docs),
         )
-        .api_route("/policies", get_with(policies::show, policies::show_docs))
-        .api_route(
+        .add("/policies", get_with(policies::show, policies::show_docs))
+        .add_for_runs(
             "/policies/explain",
             post_with(policies::explain, policies::explain_docs),
         )
-        .api_route(
+        .add_for_runs(
             "/policies/check",
             post_with(policies::check, policies::check_docs),
         )
-        .api_route(
+        .add(
             "/policies/schema",
             get_with(policies::schema, policies::schema_docs),
         )
-        .api_route(
+        .add(
             "/policies/grants",
             get_with(policies::grants, policies::grants_docs)
                 .post_with(policies::grant, policies::grant_docs),
         )
-        .api_route(
+        .add(
             "/policies/grants/{id}",
             delete_with(policies::revoke, policies::revoke_docs),
         )
-        .api_route(
+        .add(
             "/policies/{id}",
             get_with(rules::show, rules::show_docs).put_with(rules::save, rules::save_docs),
         )
-        .api_route(
+        .add_for_runs(
             "/policies/{id}/check",
             post_with(rules::check, rules::check_docs),
         )
-        .api_route(
+        .add(
             "/policies/{id}/edit",
             post_with(rules::edit, rules::edit_docs),
         )
-        .api_route(
+        .add_for_runs(
             "/policies/{id}/compare",
             post_with(rules::compare, rules::compare_docs),
         )
-        .api_route(
+        .add(
             "/policies/{id}/versions",
             get_with(rules::versions, rules::versions_docs),
         )
-        .api_route(
+        .add(
             "/policies/{id}/back",
             post_with(rules::back, rules::back_docs),
         )
-        .api_route(
+        .add(
             "/approvals",
             get_with(approvals::list, approvals::list_docs),
         )
-        .api_route(
+        .add(
             "/approvals/{id}",
             get_with(approvals::show, approvals::show_docs),
         )
-        .api_route(
+        .add(
             "/approvals/{id}/decision",
             post_with(approvals::decide, approvals::decide_docs),
         )
-        .api_route(
+        .add(
             "/approvals/{id}/rule-proposals",
             get_with(approvals::rules, approvals::rules_docs),
         )
-        .api_route(
+        .add(
             "/approvals/{id}/extend",
             post_with(approvals::extend, approvals::extend_docs),
         )
-        .api_route(
+        .add(
             "/folders",
             get_with(sandboxes::folders, sandboxes::folders_docs),
         )
-        .api_route(
+        .add(
             "/limits",
             get_with(limits::show, limits::show_docs).put_with(limits::save, limits::save_docs),
         )
-        .api_route("/kept", get_with(limits::kept, limits::kept_docs))
-        .api_route(
+        .add("/kept", get_with(limits::kept, limits::kept_docs))
+        .add(
             "/sandboxes",
             get_with(sandboxes::list, sandboxes::list_docs)
                 .post_with(sandboxes::create, sandboxes::create_docs),
         )
-        .api_route(
+        .add(
             "/sandboxes/{id}",
             get_with(sandboxes::show, sandboxes::show_docs)
                 .patch_with(sandboxes::change, sandboxes::change_docs)
                 .delete_with(sandboxes::remove, sandboxes::remove_docs),
         )
-        .api_route(
+        .add(
             "/sandboxes/{id}/protection",
             get_with(sandboxes::protection, sandboxes::protection_docs),
         )
-        .api_route(
+        .add_for_runs(
             "/terminals",
             get_with(terminals::list, terminals::list_docs)
                 .post_with(terminals::open, terminals::open_docs),
         )
-        .api_route(
+        .add_for_runs(
             "/terminals/{id}",
             get_with(terminals::show, terminals::show_docs)
                 .delete_with(terminals::close, terminals::close_docs),
         )
-        .api_route(
+        .add(
             "/terminals/{id}/screen",
             get_with(terminals::screen, terminals::screen_docs),
         )
-        .api_route(
+        .add_for_runs(
             "/terminals/{id}/input",
             post_with(terminals::input, terminals::input_docs),
         )
-        .api_route(
+        .add_for_runs(
             "/terminals/{id}/exec",
             post_with(terminals::exec, terminals::exec_docs),
         )
-        .api_route(
+        .add(
             "/terminals/{id}/stream",
             get_with(stream::watch, stream::watch_docs),
         )
-        .api_route(
+        .add(
             "/terminals/{id}/recording",
             get_with(
                 recordings::show_of_terminal,
                 recordings::show_docs("getTerminalRecording"),
             ),
         )
-        .api_route(
+        .add(
             "/terminals/{id}/recording/index",
             get_with(
                 recordings::index_of_terminal,
                 recordings::index_docs("getTerminalRecordingIndex"),
             ),
         )
-        .api_route(
+        .add_for_runs(
             "/terminals/{id}/size",
             post_with(terminals::resize, terminals::resize_docs),
         )
-        .api_route(
+        .add_for_runs(
             "/terminals/{id}/signal",
             post_with(terminals::signal, terminals::signal_docs),
         )
-        .api_route("/tasks", get_with(tasks::list, tasks::list_docs))
-        .api_route("/tasks/{id}", get_with(tasks::show, tasks::show_docs))
-        .api_route(
+        .add("/tasks", get_with(tasks::list, tasks::list_docs))
+        .add("/tasks/{id}", get_with(tasks::show, tasks::show_docs))
+        .add(
             "/tasks/{id}/output",
             get_with(tasks::output, tasks::output_docs),
         )
-        .api_route("/wait", post_with(waits::wait, waits::wait_docs))
-        .api_route("/sessions", get_with(sessions::list, sessions::list_docs))
-        .api_route(
+        .add_for_runs("/wait", post_with(waits::wait, waits::wait_docs))
+        .add("/sessions", get_with(sessions::list, sessions::list_docs))
+        .add(
             "/sessions/{id}",
             get_with(sessions::show, sessions::show_docs),
         )
-        .api_route(
+        .add_for_runs(
             "/sessions/{id}/close",
             post_with(sessions::close, sessions::close_docs),
         )
-        .api_route(
+        .add(
             "/webhooks",
             get_with(webhooks::list, webhooks::list_docs)
                 .post_with(webhooks::create, webhooks::create_docs),
         )
-        .api_route(
+        .add(
             "/webhooks/{id}",
             get_with(webhooks::show, webhooks::show_docs)
                 .patch_with(webhooks::change, webhooks::change_docs)
                 .delete_with(webhooks::remove, webhooks::remove_docs),
         )
-        .api_route(
+        .add(
             "/webhooks/{id}/secret",
             post_with(webhooks::secret, webhooks::secret_docs),
         )
-        .api_route(
+        .add(
             "/webhooks/{id}/test",
             post_with(webhooks::test, webhooks::test_docs),
         )
-        .api_route(
+        .add(
             "/webhooks/{id}/notices",
             get_with(webhooks::notices, webhooks::notices_docs),
         )
-        .api_route("/me", get_with(people::me, people::me_docs))
-        .api_route(
+        .add("/me", get_with(people::me, people::me_docs))
+        .add(
             "/me/settings",
             get_with(people::settings, people::settings_docs)
                 .put_with(people::save_settings, people::save_settings_docs),
         )
-        .api_route(
+        .add(
             "/people",
             get_with(people::list, people::list_docs)
                 .post_with(people::create, people::create_docs),
         )
-        .api_route("/people/{id}", get_with(people::show, people::show_docs))
-        .api_route(
+        .add("/people/{id}", get_with(people::show, people::show_docs))
+        .add(
             "/people/{id}",
             patch_with(people::change, people::change_docs),
         )
-        .api_route(
+        .add(
             "/people/{id}/tokens",
             post_with(people::token, people::token_docs),
         )
-        .api_route(
+        .add(
             "/people/{id}/tokens/{token}",
             delete_with(people::revoke, people::revoke_docs),
         )
-        .api_route(
+        .add(
             "/people/{id}/tokens/{token}/rotate",
             post_with(people::rotate, people::rotate_docs),
         )
-        .api_route("/pauses", get_with(people::pauses, people::pauses_docs))
-        .api_route("/pause", post_with(people::pause, people::pause_docs))
-        .api_route("/resume", post_with(people::resume, people::resume_docs))
-        .api_route("/signin/link", post_with(signin::link, signin::link_docs))
-        .api_route("/signin", post_with(signin::enter, signin::enter_docs))
-        .api_route("/signout", post_with(signin::leave, signin::leave_docs))
-        .api_route("/events", get_with(events::stream, events::stream_docs))
-        .api_route("/audit", get_with(audit::list, audit::list_docs))
-        .api_route(
+        .add("/pauses", get_with(people::pauses, people::pauses_docs))
+        .add("/pause", post_with(people::pause, people::pause_docs))
+        .add("/resume", post_with(people::resume, people::resume_docs))
+        .add("/signin/link", post_with(signin::link, signin::link_docs))
+        .add_for_anyone("/signin", post_with(signin::enter, signin::enter_docs))
+        .add("/signout", post_with(signin::leave, signin::leave_docs))
+        .add("/events", get_with(events::stream, events::stream_docs))
+        .add("/audit", get_with(audit::list, audit::list_docs))
+        .add(
             "/audit/verify",
             post_with(audit::verify, audit::verify_docs),
         )
-        .api_route("/audit/export", get_with(audit::export, audit::export_docs))
-        .api_route("/backups", post_with(backups::make, backups::make_docs))
-        .api_route("/metrics", get_with(metrics::show, metrics::show_docs))
-        .api_route("/health", get_with(system::health, system::health_docs))
-        .api_route(
+        .add("/audit/export", get_with(audit::export, audit::export_docs))
+        .add("/backups", post_with(backups::make, backups::make_docs))
+        .add("/metrics", get_with(metrics::show, metrics::show_docs))
+        .add("/health", get_with(system::health, system::health_docs))
+        .add(
             "/health/checks",
             get_with(system::checks, system::checks_docs),
         );
     let router = ApiRouter::new()
-        .nest(ROOT, routes)
+        .nest(ROOT, routes.router)
         .finish_api_with(&mut document, |api| {
             api.security_scheme(
                 "token",
@@ -502,7 +502,7 @@ fn documented() -> (Router<Arc<Engine>>, OpenApi) {
             .security_requirement("token")
             .default_response::<Problem>()
         });
-    (router, document)
+    (router, routes.access, document)
 }
 
 async fn no_such_method() -> Problem {

@@ -10,10 +10,10 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use tokio::net::UnixStream;
-use weighlock_engine::{Engine, NoPlace, Place, Principal, Process, Role, Shares};
+use weighlock_engine::{Engine, NoPlace, Place, Principal, Process, Shares};
 
+use crate::access::{Access, AccessTable};
 use crate::lobby::CountedConnection;
-use crate::pages::is_page;
 use crate::problem::Problem;
 use crate::rate::TcpLimits;
 
@@ -53,6 +53,7 @@ pub(crate) struct Gate {
     pub(crate) limits: TcpLimits,
     /// Places for those who watch terminals.
     pub(crate) viewers: Arc<Shares>,
+    pub(crate) access: AccessTable,
     /// Names, beside this machine's own, by which a proxy reaches us.
     pub(crate) hosts: Vec<String>,
 }
@@ -65,6 +66,7 @@ pub(crate) async fn identify(
     next: Next,
 ) -> Response {
     let (mut head, body) = request.into_parts();
+    let access = gate.access.find(&head);
     let found = gate.recognise(peer, &head.method, &head.headers).await;
     let found = match peer {
         Peer::Tcp => {
@@ -76,7 +78,7 @@ pub(crate) async fn identify(
     let principal = match found {
         Ok(principal) => principal,
         // Signing in is how to become somebody.
-        Err(_) if is_open(&head) && gate.is_named(peer, &head) => {
+        Err(_) if access == Access::Anyone && gate.is_named(peer, &head) => {
             return next.run(Request::from_parts(head, body)).await;
         }
         Err(refusal) => return refusal,
@@ -84,7 +86,9 @@ pub(crate) async fn identify(
     if let Err(problem) = counted(&head, &principal) {
         return send_away(problem);
     }
-    if let Err(inside) = outside_of_runs(&gate.engine, peer, &principal, &head).await {
+    if access.is_outside_only(&head.method, principal.role())
+        && let Err(inside) = outside_of_runs(&gate.engine, peer, &principal, &head).await
+    {
         return inside.into_response();
     }
     head.extensions.insert(principal);
@@ -209,14 +213,6 @@ impl<S: Send + Sync> FromRequestParts<S> for Guest {
 
 impl OperationInput for Guest {}
 
-/// What anybody may ask for who has come in by the right name.
-fn is_open(head: &Parts) -> bool {
-    matches!(
-        (head.method.as_str(), head.uri.path()),
-        ("GET", "/agent/terminal/openapi.json") | ("POST", "/agent/terminal/signin")
-    ) || is_page(&head.method, &head.uri)
-}
-
 /// The cookie that says who has signed in.
 pub(crate) const COOKIE: &str = "weighlock_session";
 
@@ -256,43 +252,11 @@ async fn outside_of_runs(
     let Peer::User { process, .. } = peer else {
         return Ok(());
     };
-    let settles = principal.role() >= Role::Approver && settles(head);
-    if !(settles || decides(head)) || !engine.may_be_inside(process) {
+    if !engine.may_be_inside(process) {
         return Ok(());
     }
     let what = format!("{} {}", head.method, head.uri.path());
     Err(engine.refuse_inside(&what, principal).await.into())
-}
-
-/// Whether a request changes what may be done, or by whom.
-fn decides(head: &Parts) -> bool {
-    if head.method == Method::GET {
-        return false;
-    }
-    let path = head.uri.path();
-    let path = path.strip_prefix("/agent/terminal").unwrap_or(path);
-    let mut parts = path.split('/').skip(1);
-    match (parts.next(), parts.next(), parts.next()) {
-        (Some("commands"), Some(_), Some(deed)) => matches!(deed, "approve" | "reject"),
-        (Some("commands" | "sessions" | "terminals" | "wait"), ..) => false,
-        (Some("policies"), Some("explain" | "check"), _) => false,
-        (Some("blacklist"), Some("compare"), _) => false,
-        (Some("policies"), Some(_), Some("check" | "compare")) => false,
-        _ => true,
-    }
-}
-
-/// Whether a request applies, discards or takes back changes, which is for
-/// people. Agents use the same address to tell how a command of theirs ended.
-fn settles(head: &Parts) -> bool {
-    let path = head.uri.path();
-    let path = path.strip_prefix("/agent/terminal").unwrap_or(path);
-    let parts: Vec<&str> = path.split('/').skip(1).collect();
-    let deed = matches!(
-        parts[..],
-        ["commands", _, "finalize" | "revert"] | ["sessions", _, "draft"]
-    );
-    deed && head.method != Method::GET
 }
 
 /// Limits requests over TCP: the rate of a known principal, and after too many

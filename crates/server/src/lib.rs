@@ -1,6 +1,7 @@
 //! The doors: REST over a Unix socket and TCP. The only crate that answers over
 //! HTTP, but for `/mcp`, which it is handed.
 
+mod access;
 mod address;
 mod api;
 mod approvals;

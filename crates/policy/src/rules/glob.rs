@@ -9,6 +9,7 @@
 //! known before it runs; [`Glob::meets`] says so.
 
 use super::Match;
+use crate::pattern::match_tokens;
 use crate::{Part, Path};
 
 /// More alternatives than anybody writes by hand.
@@ -409,50 +410,36 @@ fn walk(segments: &[PathSegment], names: &[&str]) -> bool {
     }
 }
 
+impl GlobToken {
+    fn is_any(&self) -> bool {
+        matches!(self, Self::Any)
+    }
+
+    /// Returns whether it matches this one letter.
+    fn accepts(&self, letter: char) -> bool {
+        match self {
+            Self::Any | Self::One => true,
+            Self::Char(want) => *want == letter,
+            Self::Class { ranges, not } => {
+                ranges
+                    .iter()
+                    .any(|(from, to)| (*from..=*to).contains(&letter))
+                    != *not
+            }
+        }
+    }
+}
+
+fn name_fits(tokens: &[GlobToken], name: &str) -> bool {
+    match_tokens(tokens, name, GlobToken::is_any, GlobToken::accepts)
+}
+
 impl PathSegment {
     fn fits(&self, name: &str) -> bool {
         match self {
             Self::Deep => false,
             Self::Exact(exact) => exact == name,
-            Self::Name(tokens) => fits(tokens, name),
-        }
-    }
-}
-
-/// Compares one name, in the same manner.
-fn fits(tokens: &[GlobToken], name: &str) -> bool {
-    let mut t = 0;
-    let mut rest = name.chars();
-    let mut back: Option<(usize, std::str::Chars<'_>)> = None;
-    loop {
-        let mut ahead = rest.clone();
-        let hit = match (tokens.get(t), ahead.next()) {
-            (None, None) => return true,
-            (Some(GlobToken::Any), _) => {
-                back = Some((t + 1, rest.clone()));
-                t += 1;
-                continue;
-            }
-            (Some(GlobToken::Char(want)), Some(c)) => *want == c,
-            (Some(GlobToken::One), Some(_)) => true,
-            (Some(GlobToken::Class { ranges, not }), Some(c)) => {
-                ranges.iter().any(|(from, to)| (*from..=*to).contains(&c)) != *not
-            }
-            _ => false,
-        };
-        if hit {
-            t += 1;
-            rest = ahead;
-            continue;
-        }
-        match &mut back {
-            Some((after, from)) => {
-                if from.next().is_none() {
-                    return false;
-                }
-                (t, rest) = (*after, from.clone());
-            }
-            None => return false,
+            Self::Name(tokens) => name_fits(tokens, name),
         }
     }
 }
@@ -494,7 +481,7 @@ fn skip_deep(segments: &[PathSegment], at: &mut [bool]) {
 /// the tokens match: decided by what both begin and end with.
 fn overlap(tokens: &[GlobToken], name: &str) -> bool {
     if !name.contains(WILD) {
-        return fits(tokens, name);
+        return name_fits(tokens, name);
     }
     let hidden = matches!(tokens.first(), Some(GlobToken::Char('.')));
     if hidden && name.starts_with(WILD) {

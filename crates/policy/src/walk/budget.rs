@@ -24,8 +24,8 @@ const CERTAIN: usize = 11 << 20;
 /// functions that call functions could be tried without end.
 const POSSIBLE: usize = 5 << 20;
 
-/// For looking whether paths hold secrets: enough for fifty thousand names, or
-/// for some hundred patterns.
+/// For looking whether paths hold secrets: enough for forty thousand names, or
+/// for five hundred patterns.
 const LOOKS: usize = 2 << 20;
 
 /// What looking at one command costs: the state around it is copied.
