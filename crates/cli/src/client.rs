@@ -14,9 +14,9 @@ use hyper_util::rt::TokioIo;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::net::UnixStream;
+use weighlock_api::ProblemDocument;
+pub(crate) use weighlock_api::escape;
 use weighlock_engine::ShortPath;
-use weighlock_server::ProblemDocument;
-pub(crate) use weighlock_server::escape;
 
 pub(crate) use crate::failure::Failure;
 use crate::paths::Paths;

@@ -50,13 +50,12 @@ pub struct Terminal {
     pub size: Size,
 }
 
-impl From<&Terminal> for TerminalDetail {
-    fn from(terminal: &Terminal) -> Self {
-        Self {
-            name: terminal.name.clone(),
-            columns: terminal.size.columns,
-            rows: terminal.size.rows,
-        }
+/// Describes the terminal that a command is to have.
+pub(crate) fn terminal_detail(terminal: &Terminal) -> TerminalDetail {
+    TerminalDetail {
+        name: terminal.name.clone(),
+        columns: terminal.size.columns,
+        rows: terminal.size.rows,
     }
 }
 

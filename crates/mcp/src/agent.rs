@@ -1,7 +1,9 @@
 //! The agent whose profile a client's configuration names.
 
-use weighlock_engine::{Error, PolicyView, Role};
-use weighlock_server::{Me, PeopleList};
+use weighlock_api::{PolicyView, Role};
+
+use weighlock_api::{Me, PeopleList};
+use weighlock_engine::Error;
 
 use crate::api::{self, Failure, brief};
 use crate::call::Call;

@@ -7,8 +7,8 @@ use futures_util::future::BoxFuture;
 use hyper::Method;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use weighlock_server::ProblemDocument;
-pub(crate) use weighlock_server::escape;
+use weighlock_api::ProblemDocument;
+pub(crate) use weighlock_api::escape;
 
 use crate::say::to_agent;
 

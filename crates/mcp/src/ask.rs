@@ -1,8 +1,9 @@
 //! Asking the client's person, where they may decide.
 
 use serde_json::json;
-use weighlock_engine::{ApprovalView, Role, State, safe_command, safe_text};
-use weighlock_server::{CommandView, Me};
+use weighlock_api::{ApprovalView, Role, State};
+use weighlock_api::{CommandView, Me};
+use weighlock_engine::{safe_command, safe_text};
 
 use crate::api::{self, Failure};
 use crate::call::{AskMode, Call, DeferredQuestion, OnCancel, PersonAnswer, ReturnedAnswer};

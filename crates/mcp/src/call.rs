@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
-use weighlock_engine::{State, WaitKind, Wanted};
-use weighlock_server::{CommandView, StopRequest, WaitRequest, WaitView};
+use weighlock_api::{CommandView, StopRequest, WaitRequest, WaitView};
+use weighlock_api::{State, WaitKind, Wanted};
 
 use crate::api::{self, Failure};
 use crate::desk::ClientDesk;

@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, OnceLock};
 
-use weighlock_engine::TerminalView;
-use weighlock_server::{SessionList, TerminalList};
+use weighlock_api::TerminalView;
+use weighlock_api::{SessionList, TerminalList};
 
 use crate::api::{self, Api, Failure, escape};
 use crate::options::Options;

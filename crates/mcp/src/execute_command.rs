@@ -1,8 +1,9 @@
 //! `ExecuteCommand`: one shell command, answered with plain text.
 
 use serde_json::{Value, json};
-use weighlock_engine::{Cut, Run, State};
-use weighlock_server::{CommandView, CutTo, NewCommand, ShellName};
+use weighlock_api::{CommandView, CutTo, NewCommand, ShellName};
+use weighlock_api::{Run, State};
+use weighlock_engine::Cut;
 
 use crate::api::Failure;
 use crate::call::{Call, OnCancel};

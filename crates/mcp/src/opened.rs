@@ -1,8 +1,8 @@
 //! A terminal, asked for: what every tool that opens one does.
 
 use serde::Deserialize;
-use weighlock_engine::TerminalView;
-use weighlock_server::{CommandView, NewTerminal};
+use weighlock_api::TerminalView;
+use weighlock_api::{CommandView, NewTerminal};
 
 use crate::api::{self, Failure};
 use crate::call::Call;

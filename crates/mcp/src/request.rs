@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use weighlock_engine::{Run, State, safe_text};
-use weighlock_server::{CommandView, CutTo, NewCommand};
+use weighlock_api::{Run, State};
+
+use weighlock_api::{CommandView, CutTo, NewCommand};
+use weighlock_engine::safe_text;
 
 use crate::api::{self, Failure};
 use crate::call::{Call, OnCancel};

@@ -1,7 +1,9 @@
 //! What can be read without a tool: output, screens and recordings.
 
-use weighlock_engine::{ScreenView, safe_text};
-use weighlock_server::CommandList;
+use weighlock_api::ScreenView;
+
+use weighlock_api::CommandList;
+use weighlock_engine::safe_text;
 
 use crate::api::{self, Failure, brief, escape};
 use crate::desk::ClientDesk;

@@ -4,8 +4,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use weighlock_engine::{Cut, Run, State};
-use weighlock_server::{CommandView, NewCommand};
+use weighlock_api::{CommandView, NewCommand};
+use weighlock_api::{Run, State};
+use weighlock_engine::Cut;
 
 use crate::api::Failure;
 use crate::call::{Call, OnCancel};

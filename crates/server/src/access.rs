@@ -8,7 +8,8 @@ use aide::axum::routing::ApiMethodRouter;
 use axum::extract::MatchedPath;
 use axum::http::Method;
 use axum::http::request::Parts;
-use weighlock_engine::{Engine, Role};
+use weighlock_api::Role;
+use weighlock_engine::Engine;
 
 use crate::pages::is_page;
 

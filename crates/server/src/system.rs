@@ -14,52 +14,11 @@ use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use weighlock_engine::{Blacklist, Checks, Engine, Health, Listed, Preset, Principal};
+use weighlock_api::{BlacklistView, Checks, Health, Listed, NewBlacklist, TriedBlacklist};
+use weighlock_engine::{Blacklist, Engine, Preset, Principal};
 
 use crate::output::blocking;
 use crate::problem::Problem;
-
-/// The blacklist in force.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct BlacklistView {
-    /// Texts that no command may contain.
-    #[serde(rename = "commandBlacklist")]
-    pub entries: Vec<String>,
-    /// The built-in list.
-    #[serde(default)]
-    pub defaults: Vec<String>,
-    /// The file that holds it, or would.
-    #[serde(default)]
-    pub path: String,
-    /// The file is there and is what counts.
-    #[serde(default)]
-    pub from_file: bool,
-    /// Commands are judged by it: a list of one's own always counts, the
-    /// built-in one only with preset `blacklist`.
-    #[serde(default)]
-    pub in_force: bool,
-    /// Why the file is not used, if it is there.
-    #[serde(default)]
-    pub warning: Option<String>,
-}
-
-/// A new blacklist.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct NewBlacklist {
-    /// Texts that no command may contain.
-    #[serde(rename = "commandBlacklist")]
-    entries: Vec<String>,
-}
-
-/// A blacklist to be tried.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct TriedBlacklist {
-    /// Texts that no command may contain; those in force if not given.
-    #[serde(rename = "commandBlacklist")]
-    entries: Option<Vec<String>>,
-}
 
 pub(crate) async fn health(
     Shared(engine): Shared<Arc<Engine>>,

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use weighlock_engine::{ApprovalView, DecisionKind, Explanation, Risk};
-use weighlock_server::{DecisionRequest, ExplainRequest};
+use weighlock_api::{ApprovalView, DecisionKind, Explanation, Risk};
+use weighlock_api::{DecisionRequest, ExplainRequest};
 
 use super::pager::{self, ReadPosition};
 use super::{Put, ShownQuestion, always, card, first, is_stale};

@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 use std::process::ExitCode;
 
-use weighlock_engine::{ApprovalState, ApprovalView, DecisionKind, Role, Run};
-use weighlock_server::{CommandView, DecisionRequest, Me};
+use weighlock_api::{ApprovalState, ApprovalView, DecisionKind, Role, Run};
+use weighlock_api::{CommandView, DecisionRequest, Me};
 
 use super::show::ending;
 use crate::client::{Client, Failure, block_on};

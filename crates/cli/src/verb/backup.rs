@@ -4,8 +4,10 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use weighlock_engine::{BackupView, verify_backup};
-use weighlock_server::NewBackup;
+use weighlock_api::BackupView;
+
+use weighlock_api::NewBackup;
+use weighlock_engine::verify_backup;
 
 use crate::client::{Client, Failure, block_on};
 use crate::paths::Paths;

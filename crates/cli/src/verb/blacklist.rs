@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 use serde_json::json;
+use weighlock_api::BlacklistView;
 use weighlock_engine::Blacklist;
-use weighlock_server::BlacklistView;
 
 use crate::client::{Client, Failure, block_on};
 use crate::ourselves;

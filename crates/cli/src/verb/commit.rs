@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use weighlock_engine::Run;
-use weighlock_server::{CommandView, FinalizeRequest, Settle};
+use weighlock_api::Run;
+use weighlock_api::{CommandView, FinalizeRequest, Settle};
 
 use super::approve::{not_applied, result};
 use super::show::resolve_here;

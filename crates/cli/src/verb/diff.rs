@@ -5,7 +5,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use serde::Serialize;
-use weighlock_engine::{ChangesInfo, FileDiff};
+use weighlock_api::ChangesInfo;
+use weighlock_engine::FileDiff;
 
 use super::show::resolve;
 use crate::client::{Client, Failure, block_on};

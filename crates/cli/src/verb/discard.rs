@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use weighlock_engine::ChangesInfo;
-use weighlock_server::{CommandView, FinalizeRequest, Settle};
+use weighlock_api::ChangesInfo;
+use weighlock_api::{CommandView, FinalizeRequest, Settle};
 
 use super::show::resolve_here;
 use crate::client::{Client, Failure, block_on};

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use weighlock_engine::{Check, Checks, Health, Level, PolicyView, PrimitiveView};
+use weighlock_api::{Check, Checks, Health, Level, PolicyView, PrimitiveView};
 
 use crate::client::{Client, Failure, block_on};
 use crate::paths::Paths;

@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use weighlock_engine::{Explanation, Health};
-use weighlock_server::ExplainRequest;
+use weighlock_api::ExplainRequest;
+use weighlock_api::{Explanation, Health};
 
 use crate::client::{Client, Failure, block_on};
 use crate::paths::Paths;

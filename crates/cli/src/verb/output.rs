@@ -3,7 +3,7 @@
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
-use weighlock_server::{CommandView, FoundLines, Frame, LineView, LinesView};
+use weighlock_api::{CommandView, FoundLines, Frame, LineView, LinesView};
 
 use super::show::resolve;
 use crate::client::{Client, Failure, block_on, escape};

@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use weighlock_engine::PauseView;
-use weighlock_server::{PauseList, PauseRequest};
+use weighlock_api::PauseView;
+use weighlock_api::{PauseList, PauseRequest};
 
 use crate::client::{Client, Failure, block_on};
 use crate::ourselves;

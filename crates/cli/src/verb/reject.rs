@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use weighlock_engine::DecisionKind;
-use weighlock_server::DecisionRequest;
+use weighlock_api::DecisionKind;
+use weighlock_api::DecisionRequest;
 
 use crate::client::{Failure, block_on};
 use crate::ourselves;

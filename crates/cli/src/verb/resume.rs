@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use weighlock_server::{PauseList, PauseRequest};
+use weighlock_api::{PauseList, PauseRequest};
 
 use super::pause;
 use crate::client::{Client, Failure, block_on};

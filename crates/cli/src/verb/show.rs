@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use weighlock_engine::{Run, SandboxView, State};
-use weighlock_server::{CommandList, CommandView};
+use weighlock_api::{CommandList, CommandView};
+use weighlock_api::{Run, SandboxView, State};
 
 use crate::client::{Client, Failure, block_on, escape};
 use crate::paths::Paths;

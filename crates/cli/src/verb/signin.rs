@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use weighlock_server::LinkView;
+use weighlock_api::LinkView;
 
 use crate::client::{Client, Failure, block_on};
 use crate::ourselves;

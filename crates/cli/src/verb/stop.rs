@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use weighlock_engine::Run;
-use weighlock_server::{CommandList, CommandView, StopRequest};
+use weighlock_api::Run;
+use weighlock_api::{CommandList, CommandView, StopRequest};
 
 use crate::client::{Client, Failure, block_on};
 use crate::paths::Paths;

@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use weighlock_engine::{Run, ScreenView, State, TerminalView, Wanted};
-use weighlock_server::{
+use weighlock_api::{
     CommandView, NewExec, NewTerminal, SentView, TerminalInput, TerminalList, TerminalSignal,
     TerminalSize, WaitRequest, WaitView,
 };
+use weighlock_api::{Run, ScreenView, State, TerminalView, Wanted};
 
 use crate::attach::{self, AttachEnd};
 use crate::client::{Client, Failure, block_on, escape};

@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use weighlock_engine::{Met, Run, WaitKind, Wanted};
-use weighlock_server::{WaitRequest, WaitView};
+use weighlock_api::{Met, Run, WaitKind, Wanted};
+use weighlock_api::{WaitRequest, WaitView};
 
 use crate::client::{Client, Failure, block_on};
 use crate::paths::Paths;

@@ -21,7 +21,9 @@ use crate::id;
 use crate::inbox::{Decision, DecisionKind};
 use crate::measures::SETTLED;
 use crate::principal::{Principal, Right};
+use crate::view::ChangesRecord;
 use crate::view::ChangesView;
+use crate::view::RunRecord;
 use crate::view::{Reason, Run, stored};
 
 impl Engine {

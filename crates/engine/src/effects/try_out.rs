@@ -12,6 +12,7 @@ use crate::error::Error;
 use crate::principal::Principal;
 use crate::run::Beginning;
 use crate::view::ApprovalView;
+use crate::view::ChangesRecord;
 use crate::view::ChangesView;
 
 impl Engine {

@@ -335,16 +335,15 @@ impl Engine {
     }
 }
 
-impl From<Answer> for AnswerView {
-    fn from(answer: Answer) -> Self {
-        Self {
-            by: answer.by,
-            approved: answer.approve,
-            how: answer.how,
-            origin: answer.origin,
-            reason: answer.reason,
-            edited: answer.edited,
-            at: time(answer.at),
-        }
+/// Describes an answer.
+pub(super) fn answer_view(answer: Answer) -> AnswerView {
+    AnswerView {
+        by: answer.by,
+        approved: answer.approve,
+        how: answer.how,
+        origin: answer.origin,
+        reason: answer.reason,
+        edited: answer.edited,
+        at: time(answer.at),
     }
 }

@@ -7,9 +7,8 @@
 
 use std::sync::Arc;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use serde_json::json;
+pub use weighlock_api::DecisionKind;
 use weighlock_policy::{Scope, Verdict};
 use weighlock_store::{Answer, Answered, Approval, ApprovalState, Command, Entry};
 
@@ -21,26 +20,6 @@ use crate::principal::{Principal, Right};
 use crate::run::Case;
 use crate::view::ApprovalView;
 use crate::view::{Reason, Run, explained};
-
-/// What a person decides.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum DecisionKind {
-    /// It may run, once.
-    ApproveOnce,
-    /// What it did on a copy is applied, and nothing is run again.
-    ApplyEffect,
-    /// It may run, and what is like it may from now on.
-    ApproveAlways,
-    /// Another text runs instead, once. What the first did on a copy is thrown
-    /// away.
-    ApproveEdited,
-    /// It runs on the real files, with the sandbox's network; what it did on a
-    /// copy is thrown away.
-    RunForReal,
-    /// It may not run.
-    Reject,
-}
 
 /// A person's answer to a question.
 #[derive(Debug, Clone, PartialEq)]

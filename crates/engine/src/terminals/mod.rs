@@ -46,6 +46,7 @@ use crate::principal::{Principal, Right};
 use crate::request::{Input, Request, Terminal};
 use crate::run::Outcome;
 use crate::view::Run;
+use crate::view::RunRecord;
 
 /// Longer than any name that somebody types.
 const MAX_NAME: usize = 64;

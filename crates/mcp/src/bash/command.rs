@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use weighlock_engine::{Cut, Run, State};
-use weighlock_server::{CommandView, NewCommand, ShellName};
+use weighlock_api::{CommandView, NewCommand, ShellName};
+use weighlock_api::{Run, State};
+use weighlock_engine::Cut;
 
 use super::truncate::{MOST, truncate};
 use super::{millis, task};

@@ -7,7 +7,7 @@ mod output;
 mod stop;
 mod truncate;
 
-use weighlock_engine::{Run, TaskView};
+use weighlock_api::{Run, TaskView};
 
 use crate::api::{self, Failure, escape};
 use crate::call::Call;

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weighlock_server::CommandView;
+use weighlock_api::CommandView;
 
 use super::truncate::truncate;
 use super::{address, looked_for, millis};
@@ -88,7 +88,7 @@ async fn output(call: &Call, asked: TaskOutputInput) -> Result<Reply, Failure> {
     let reader: String = call.desk.session.chars().take(MOST_READER).collect();
     let reader = escape(&reader);
     let path = format!("/tasks/{id}/output?reader={reader}");
-    let got: weighlock_engine::TaskOutput = api::get(call.desk.api(), path).await?;
+    let got: weighlock_api::TaskOutput = api::get(call.desk.api(), path).await?;
     let (output, truncated) = truncate(got.output);
     let message = notes(&view.run).join("\n");
     let got = Got {

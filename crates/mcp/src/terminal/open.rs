@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use weighlock_engine::{State, TerminalView, WaitKind, Wanted};
-use weighlock_server::{CommandView, NewTerminal, StopRequest, WaitRequest, WaitView};
+use weighlock_api::{CommandView, NewTerminal, StopRequest, WaitRequest, WaitView};
+use weighlock_api::{State, TerminalView, WaitKind, Wanted};
 
 use super::params::TerminalParams;
 use super::result::{ToolResult, cut, pid, returncode, summary};

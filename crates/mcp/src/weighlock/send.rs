@@ -2,8 +2,8 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weighlock_engine::{WaitKind, Wanted, short_id};
-use weighlock_server::{SentView, TerminalInput, WaitRequest, WaitView};
+use weighlock_api::{SentView, TerminalInput, WaitRequest, WaitView};
+use weighlock_api::{WaitKind, Wanted, short_id};
 
 use super::looked_for;
 use super::read::{filled, screen};

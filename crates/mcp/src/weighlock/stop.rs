@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use weighlock_server::{CommandView, StopRequest};
+use weighlock_api::{CommandView, StopRequest};
 
 use super::looked_for;
 use super::told::Told;

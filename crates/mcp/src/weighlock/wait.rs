@@ -4,8 +4,9 @@ use std::time::{Duration, Instant};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weighlock_engine::{ApprovalView, Met, Run, WaitKind, Wanted, safe_text};
-use weighlock_server::{CommandView, WaitRequest, WaitView};
+use weighlock_api::{ApprovalView, Met, Run, WaitKind, Wanted};
+use weighlock_api::{CommandView, WaitRequest, WaitView};
+use weighlock_engine::safe_text;
 
 use super::looked_for;
 use super::told::{Told, word};

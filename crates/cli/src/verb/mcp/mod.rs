@@ -11,8 +11,8 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use hyper::{Method, StatusCode};
 use serde_json::json;
+use weighlock_api::ProblemDocument;
 use weighlock_mcp::{Api, ApiResponse, Ask, Options, Toolset, serve_stdio};
-use weighlock_server::ProblemDocument;
 
 use crate::client::{Client, Failure, TOKEN, block_on};
 use crate::given;

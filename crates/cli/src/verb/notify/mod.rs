@@ -8,10 +8,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use serde_json::json;
-use weighlock_engine::{
+use weighlock_api::{NoticeList, Tested, WebhookList};
+use weighlock_api::{
     QuietHours, Topic, WebhookFormat, WebhookPatch, WebhookView, WebhookWithSecret,
 };
-use weighlock_server::{NoticeList, Tested, WebhookList};
 
 use crate::client::{Client, Failure, block_on, escape};
 use crate::names::SandboxNames;
@@ -182,7 +182,7 @@ async fn add(client: &mut Client, add: AddWebhook, json: bool) -> Result<(), Fai
     let made: WebhookWithSecret = client.post("/webhooks", &patch).await?;
     secret(&made, json);
     if !json {
-        let id = weighlock_engine::short_id(&made.webhook.webhook_id);
+        let id = weighlock_api::short_id(&made.webhook.webhook_id);
         eprintln!("Added {id}. See whether it arrives: weighlock notify test {id}");
     }
     Ok(())

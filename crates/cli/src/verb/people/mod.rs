@@ -5,8 +5,8 @@ mod token;
 
 use std::process::ExitCode;
 
-use weighlock_engine::{NewPerson, PersonPatch, PersonView, Role};
-use weighlock_server::{PauseRequest, PeopleList};
+use weighlock_api::{NewPerson, PersonPatch, PersonView, Role};
+use weighlock_api::{PauseRequest, PeopleList};
 
 use crate::client::{Client, Failure, block_on, escape};
 use crate::names::SandboxNames;

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use serde_json::json;
-use weighlock_engine::{NewToken, PersonView};
-use weighlock_server::{RotateRequest, TokenRequest};
+use weighlock_api::{NewToken, PersonView};
+use weighlock_api::{RotateRequest, TokenRequest};
 
 use super::address;
 use super::print::rights;

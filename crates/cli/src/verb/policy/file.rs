@@ -5,8 +5,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-use weighlock_engine::{Compared, ComparedCommand, PolicyText, RulesChecked, VersionView};
-use weighlock_server::{BackRequest, RuleText, SaveRequest};
+use weighlock_api::{BackRequest, RuleText, SaveRequest};
+use weighlock_api::{Compared, ComparedCommand, PolicyText, RulesChecked, VersionView};
 
 use crate::client::{Client, Failure, block_on, escape};
 use crate::ourselves;

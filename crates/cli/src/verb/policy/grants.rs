@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use weighlock_engine::GrantView;
-use weighlock_server::NewGrant;
+use weighlock_api::GrantView;
+use weighlock_api::NewGrant;
 
 use crate::client::{Client, Failure, block_on, escape};
 use crate::names::SandboxNames;

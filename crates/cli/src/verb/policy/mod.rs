@@ -8,10 +8,10 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use weighlock_engine::{
-    Explanation, LoadError, PolicyView, RuleInForce, check_rules, rules_schema,
-};
-use weighlock_server::ExplainRequest;
+use weighlock_api::{Explanation, PolicyView, RuleInForce};
+
+use weighlock_api::ExplainRequest;
+use weighlock_engine::{LoadError, check_rules, rules_schema};
 
 use crate::client::{Client, Failure, block_on};
 use crate::given;

@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use tokio::time::Instant;
-use weighlock_engine::{Role, Run, State};
-use weighlock_server::{CommandView, Me, NewCommand};
+use weighlock_api::{CommandView, Me, NewCommand};
+use weighlock_api::{Role, Run, State};
 
 use super::show::Show;
 use super::wait::{self, WaitOutcome};

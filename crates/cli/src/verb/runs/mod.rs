@@ -4,8 +4,8 @@ mod filter;
 
 use std::process::ExitCode;
 
-use weighlock_engine::{Run, State};
-use weighlock_server::CommandList;
+use weighlock_api::CommandList;
+use weighlock_api::{Run, State};
 
 use crate::client::{Client, Failure, block_on, escape};
 use crate::paths::Paths;

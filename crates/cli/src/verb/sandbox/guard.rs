@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde_json::{Map, Value, json};
-use weighlock_engine::SandboxPatch;
+use weighlock_api::SandboxPatch;
 
 use crate::client::Failure;
 

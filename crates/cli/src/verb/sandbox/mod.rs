@@ -9,8 +9,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use serde_json::json;
-use weighlock_engine::{Checks, SandboxInfo, SandboxPatch};
-use weighlock_server::{CommandList, SandboxList};
+use weighlock_api::{Checks, SandboxInfo, SandboxPatch};
+use weighlock_api::{CommandList, SandboxList};
 
 use crate::client::{Client, Failure, block_on, escape};
 use crate::ourselves;

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use tokio::signal::unix::{Signal, SignalKind};
-use weighlock_server::{CommandView, PauseList, PauseRequest};
+use weighlock_api::{CommandView, PauseList, PauseRequest};
 
 use crate::client::{Client, Failure, block_on};
 use crate::events::EventFeed;

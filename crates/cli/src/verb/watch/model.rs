@@ -1,7 +1,7 @@
 //! What `watch` knows.
 
-use weighlock_engine::{ApprovalView, Load, Role, Run, State};
-use weighlock_server::{ApprovalList, CommandList, CommandView, Me, PeopleList};
+use weighlock_api::{ApprovalList, CommandList, CommandView, Me, PeopleList};
+use weighlock_api::{ApprovalView, Load, Role, Run, State};
 
 use crate::client::{Client, Failure};
 use crate::names::SandboxNames;
