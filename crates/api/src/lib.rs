@@ -1,4 +1,8 @@
-//! The contract with clients.
+//! The contract with clients: requests and answers of every door, error codes,
+//! states, and typed requests.
+//!
+//! It makes no system calls and knows no server, so that a client needs nothing
+//! else. `docs/openapi.json` is made of these types.
 
 mod address;
 mod approval;
@@ -14,6 +18,7 @@ mod people;
 mod policy;
 mod problem;
 mod recording;
+mod request;
 mod run;
 mod sandbox;
 mod session;
@@ -54,8 +59,9 @@ pub use policy::{
     RuleError, RuleInForce, RuleInfo, RuleText, RuleView, RulesChecked, SaveRequest, TokenView,
     TriedBlacklist, VersionParams, VersionView,
 };
-pub use problem::{CODES, ProblemDocument};
+pub use problem::{CODES, ProblemDocument, no_such_agent};
 pub use recording::{RecordingIndex, RecordingMark, RecordingParams};
+pub use request::{ApiRequest, ApiResponse, Method, Waiting};
 pub use run::{
     ApproveRequest, COPY, CommandList, CommandView, Denial, Detail, Executor, ExportFormat,
     FinalizeRequest, LayerView, LeftRunning, LimitsView, Load, NewCommand, Reason, RejectRequest,
@@ -71,10 +77,11 @@ pub use task::{OutputParams, ProcessView, TaskList, TaskListParams, TaskOutput, 
 pub use terminal::{
     ControlView, CursorView, NewExec, NewTerminal, ScreenParams, ScreenView, SentView,
     TerminalInput, TerminalList, TerminalListParams, TerminalSignal, TerminalSize, TerminalView,
-    ViewerMessage, ViewerParams,
+    ViewerMessage, ViewerParams, is_plain_shell, plain_shell,
 };
 pub use wait::{Met, WaitKind, WaitRequest, WaitView, Wanted};
 pub use webhook::{
     NoticeList, NoticeView, QuietHours, Tested, Topic, WebhookFormat, WebhookList, WebhookPatch,
     WebhookSettings, WebhookView, WebhookWithSecret,
 };
+pub use weighlock_policy::{Cut, Link, PartKind, Preset, Scope, TokenKind, Verdict};

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use weighlock_policy::nearest;
 
 use crate::ApprovalView;
 
@@ -173,4 +174,18 @@ pub struct ProblemDocument {
     /// The question as it is now, where that is the problem.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<Box<ApprovalView>>,
+}
+
+/// Returns what is said, and the hint, where no agent has a name.
+pub fn no_such_agent(name: &str, known: &[String]) -> (String, String) {
+    let names: Vec<&str> = known.iter().map(String::as_str).collect();
+    let hint = match nearest(name, &names) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None if names.is_empty() => {
+            "there are none: leave it out, or add one with `weighlock people add NAME --agent`"
+                .into()
+        }
+        None => format!("there are: {}", names.join(", ")),
+    };
+    (format!("no agent `{name}`; nothing was run"), hint)
 }

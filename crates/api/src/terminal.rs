@@ -284,3 +284,21 @@ pub struct ScreenParams {
     #[serde(default)]
     pub lines: usize,
 }
+
+/// Returns whether a command is a shell and nothing more.
+pub fn is_plain_shell(command: &str) -> bool {
+    plain_shell(command).is_some()
+}
+
+/// Returns the name of the shell that a command is, if it is nothing more:
+/// `bash`, `zsh` or `sh`.
+pub fn plain_shell(command: &str) -> Option<&str> {
+    let mut words = command.split_ascii_whitespace();
+    let program = words.next()?;
+    let name = ["/bin/", "/usr/bin/"]
+        .iter()
+        .find_map(|dir| program.strip_prefix(dir))
+        .unwrap_or(program);
+    let is_known = ["bash", "zsh", "sh"].contains(&name);
+    (is_known && words.all(|word| word == "-i")).then_some(name)
+}

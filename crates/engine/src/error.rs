@@ -3,8 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use weighlock_api::no_such_agent;
 use weighlock_exec as exec;
-use weighlock_policy::nearest;
 use weighlock_store::{self as store, ApprovalState as State};
 
 use weighlock_effects::CommitError;
@@ -486,9 +486,11 @@ impl Error {
                 "run_ended",
                 &format!("`weighlock show {id}` tells how it ended"),
             ),
-            Self::NoSuchAgent { name, known } => {
-                problem(Kind::NotFound, "no_such_agent", &agents_like(name, known))
-            }
+            Self::NoSuchAgent { name, known } => problem(
+                Kind::NotFound,
+                "no_such_agent",
+                &no_such_agent(name, known).1,
+            ),
             Self::NoSuchGrant { .. } => problem(
                 Kind::NotFound,
                 "no_such_grant",
@@ -964,18 +966,5 @@ impl From<CommitError> for Error {
             }
             error => Self::Commit(error),
         }
-    }
-}
-
-/// What to do about the name of an agent that nobody has.
-fn agents_like(name: &str, known: &[String]) -> String {
-    let names: Vec<&str> = known.iter().map(String::as_str).collect();
-    match nearest(name, &names) {
-        Some(near) => format!("did you mean `{near}`?"),
-        None if names.is_empty() => {
-            "there are none: leave it out, or add one with `weighlock people add NAME --agent`"
-                .into()
-        }
-        None => format!("there are: {}", names.join(", ")),
     }
 }

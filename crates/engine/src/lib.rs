@@ -168,7 +168,6 @@ pub use shares::{Place, Shares};
 pub use tasks::{OutputFrom, ProcessView, TaskOutput, TaskView};
 pub use terminals::{
     ControlView, CursorView, Hand, ScreenView, Sent, Sight, TerminalView, Typed, Viewer,
-    is_plain_shell,
 };
 pub use traces::{Span, Tracer};
 pub use waits::{Kind as WaitKind, Met, Waited, Waiting, Wanted};

@@ -19,11 +19,12 @@ use crate::request::Input;
 use crate::request::terminal_detail;
 use crate::run::{Beginning, Case, Still};
 use crate::shares::Place;
-use crate::terminals::{is_plain_shell, startup};
+use crate::terminals::startup;
 use crate::view::RunRecord;
 use crate::view::limits_view;
 use crate::view::walls_view;
 use crate::view::{Detail, Run, SandboxView, stored};
+use weighlock_api::is_plain_shell;
 
 /// What running a request takes.
 pub(crate) struct Plan {

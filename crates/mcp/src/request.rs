@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use weighlock_api::{Run, State};
-
-use weighlock_api::{CommandView, CutTo, NewCommand};
-use weighlock_engine::safe_text;
+use weighlock_api::{CommandView, CutTo, NewCommand, Run, State};
+use weighlock_screen::safe_text;
 
 use crate::api::{self, Failure};
 use crate::call::{Call, OnCancel};

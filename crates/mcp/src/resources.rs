@@ -1,9 +1,7 @@
 //! What can be read without a tool: output, screens and recordings.
 
-use weighlock_api::ScreenView;
-
-use weighlock_api::CommandList;
-use weighlock_engine::safe_text;
+use weighlock_api::{CommandList, ScreenView};
+use weighlock_screen::safe_text;
 
 use crate::api::{self, Failure, brief, escape};
 use crate::desk::ClientDesk;

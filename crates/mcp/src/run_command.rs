@@ -4,9 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use weighlock_api::{CommandView, NewCommand};
-use weighlock_api::{Run, State};
-use weighlock_engine::Cut;
+use weighlock_api::{CommandView, Cut, NewCommand, Run, State};
 
 use crate::api::Failure;
 use crate::call::{Call, OnCancel};

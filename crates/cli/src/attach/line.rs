@@ -9,8 +9,7 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::http::HeaderValue;
-use weighlock_api::{ControlView, Run, TerminalView};
-use weighlock_api::{ProblemDocument, ViewerMessage};
+use weighlock_api::{ControlView, ProblemDocument, Run, TerminalView, ViewerMessage};
 use weighlock_engine::Size;
 use weighlock_server::OFFSET_BYTES;
 

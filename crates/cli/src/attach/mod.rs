@@ -14,8 +14,7 @@ use rustix::process::Signal;
 use tokio::signal::unix::SignalKind;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
-use weighlock_api::ControlView;
-use weighlock_api::ViewerMessage;
+use weighlock_api::{ControlView, ViewerMessage};
 use weighlock_engine::Size;
 use weighlock_screen::Screen;
 

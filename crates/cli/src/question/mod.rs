@@ -7,8 +7,10 @@ mod pager;
 
 use std::ops::Deref;
 
-use weighlock_api::{ApprovalState, ApprovalView, ChangesInfo, Event, RuleProposals, State, Tried};
-use weighlock_api::{CommandView, DecisionRequest};
+use weighlock_api::{
+    ApprovalState, ApprovalView, ChangesInfo, CommandView, DecisionRequest, Event, RuleProposals,
+    State, Tried,
+};
 
 use crate::client::{Client, Failure, escape};
 use crate::effect::{ChangesUrls, Links};

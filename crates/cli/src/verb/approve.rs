@@ -3,8 +3,9 @@
 use std::collections::HashSet;
 use std::process::ExitCode;
 
-use weighlock_api::{ApprovalState, ApprovalView, DecisionKind, Role, Run};
-use weighlock_api::{CommandView, DecisionRequest, Me};
+use weighlock_api::{
+    ApprovalState, ApprovalView, CommandView, DecisionKind, DecisionRequest, Me, Role, Run,
+};
 
 use super::show::ending;
 use crate::client::{Client, Failure, block_on};

@@ -4,9 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use weighlock_api::BackupView;
-
-use weighlock_api::NewBackup;
+use weighlock_api::{BackupView, NewBackup};
 use weighlock_engine::verify_backup;
 
 use crate::client::{Client, Failure, block_on};

@@ -2,8 +2,7 @@
 
 use std::process::ExitCode;
 
-use weighlock_api::Run;
-use weighlock_api::{CommandView, FinalizeRequest, Settle};
+use weighlock_api::{CommandView, FinalizeRequest, Run, Settle};
 
 use super::approve::{not_applied, result};
 use super::show::resolve_here;

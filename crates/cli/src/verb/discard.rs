@@ -3,8 +3,7 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use weighlock_api::ChangesInfo;
-use weighlock_api::{CommandView, FinalizeRequest, Settle};
+use weighlock_api::{ChangesInfo, CommandView, FinalizeRequest, Settle};
 
 use super::show::resolve_here;
 use crate::client::{Client, Failure, block_on};

@@ -4,8 +4,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use weighlock_api::{Draft, Run};
-use weighlock_api::{DraftList, RunList, Settle, SettleDraft};
+use weighlock_api::{Draft, DraftList, Run, RunList, Settle, SettleDraft};
 
 use super::commit;
 use super::diff::{self, DiffForm};

@@ -4,8 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use weighlock_api::ExplainRequest;
-use weighlock_api::{Explanation, Health};
+use weighlock_api::{ExplainRequest, Explanation, Health};
 
 use crate::client::{Client, Failure, block_on};
 use crate::paths::Paths;

@@ -2,8 +2,7 @@
 
 use std::process::ExitCode;
 
-use weighlock_api::ApprovalList;
-use weighlock_api::{ApprovalState, ApprovalView, Risk};
+use weighlock_api::{ApprovalList, ApprovalState, ApprovalView, Risk};
 
 use crate::client::{Client, Failure, block_on, escape};
 use crate::paths::Paths;

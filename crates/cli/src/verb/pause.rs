@@ -2,8 +2,7 @@
 
 use std::process::ExitCode;
 
-use weighlock_api::PauseView;
-use weighlock_api::{PauseList, PauseRequest};
+use weighlock_api::{PauseList, PauseRequest, PauseView};
 
 use crate::client::{Client, Failure, block_on};
 use crate::ourselves;

@@ -2,8 +2,7 @@
 
 use std::process::ExitCode;
 
-use weighlock_api::DecisionKind;
-use weighlock_api::DecisionRequest;
+use weighlock_api::{DecisionKind, DecisionRequest};
 
 use crate::client::{Failure, block_on};
 use crate::ourselves;

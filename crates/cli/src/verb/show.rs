@@ -2,8 +2,7 @@
 
 use std::process::ExitCode;
 
-use weighlock_api::{CommandList, CommandView};
-use weighlock_api::{Run, SandboxView, State};
+use weighlock_api::{CommandList, CommandView, Run, SandboxView, State};
 
 use crate::client::{Client, Failure, block_on, escape};
 use crate::paths::Paths;

@@ -2,8 +2,7 @@
 
 use std::process::ExitCode;
 
-use weighlock_api::Run;
-use weighlock_api::{CommandList, CommandView, StopRequest};
+use weighlock_api::{CommandList, CommandView, Run, StopRequest};
 
 use crate::client::{Client, Failure, block_on};
 use crate::paths::Paths;

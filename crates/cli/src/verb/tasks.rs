@@ -3,8 +3,7 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use weighlock_api::TaskList;
-use weighlock_api::{ProcessView, TaskOutput, TaskView};
+use weighlock_api::{ProcessView, TaskList, TaskOutput, TaskView};
 
 use crate::client::{Client, Failure, block_on};
 use crate::paths::Paths;

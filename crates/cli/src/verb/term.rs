@@ -7,10 +7,9 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use weighlock_api::{
-    CommandView, NewExec, NewTerminal, SentView, TerminalInput, TerminalList, TerminalSignal,
-    TerminalSize, WaitRequest, WaitView,
+    CommandView, NewExec, NewTerminal, Run, ScreenView, SentView, State, TerminalInput,
+    TerminalList, TerminalSignal, TerminalSize, TerminalView, WaitRequest, WaitView, Wanted,
 };
-use weighlock_api::{Run, ScreenView, State, TerminalView, Wanted};
 
 use crate::attach::{self, AttachEnd};
 use crate::client::{Client, Failure, block_on, escape};

@@ -4,8 +4,7 @@ use std::cmp::Reverse;
 use std::process::ExitCode;
 
 use jiff::Timestamp;
-use weighlock_api::{ChangesView, Run};
-use weighlock_api::{CommandView, RunList};
+use weighlock_api::{ChangesView, CommandView, Run, RunList};
 
 use super::show::resolve_here;
 use crate::client::{Client, Failure, block_on};

@@ -3,8 +3,7 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use weighlock_api::{Met, Run, WaitKind, Wanted};
-use weighlock_api::{WaitRequest, WaitView};
+use weighlock_api::{Met, Run, WaitKind, WaitRequest, WaitView, Wanted};
 
 use crate::client::{Client, Failure, block_on};
 use crate::paths::Paths;

@@ -23,7 +23,6 @@ pub use self::input::{Sent, Typed};
 pub use self::keyboard::ControlView;
 pub(crate) use self::keyboard::Keyboard;
 pub(crate) use self::show::{Shown, show_from};
-pub use self::startup::is_plain_shell;
 pub(crate) use self::startup::{keep_nonce, startup};
 pub use self::view::{CursorView, ScreenView, TerminalView};
 pub use self::viewer::{Sight, Viewer};

@@ -5,9 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use weighlock_api::{CommandView, NewCommand, ShellName};
-use weighlock_api::{Run, State};
-use weighlock_engine::Cut;
+use weighlock_api::{CommandView, Cut, NewCommand, Run, ShellName, State};
 
 use super::truncate::{MOST, truncate};
 use super::{millis, task};

@@ -2,9 +2,7 @@
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use weighlock_api::{CommandView, CutTo};
-use weighlock_api::{Run, State, TerminalView};
-use weighlock_engine::Cut;
+use weighlock_api::{CommandView, Cut, CutTo, Run, State, TerminalView};
 
 use super::MAX_OUTPUT_CHARS;
 use crate::reply::Reply;

@@ -2,9 +2,8 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weighlock_api::{CommandList, TaskList};
-use weighlock_api::{Run, TaskView, TerminalView};
-use weighlock_engine::safe_text;
+use weighlock_api::{CommandList, Run, TaskList, TaskView, TerminalView};
+use weighlock_screen::safe_text;
 
 use super::told::word;
 use crate::api::{self, Failure, escape};

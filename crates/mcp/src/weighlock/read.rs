@@ -2,8 +2,9 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weighlock_api::{FRAME_HEADER, FoundLines, Frame, LineView, LinesView};
-use weighlock_api::{ScreenView, State, TaskView};
+use weighlock_api::{
+    FRAME_HEADER, FoundLines, Frame, LineView, LinesView, ScreenView, State, TaskView,
+};
 
 use super::looked_for;
 use super::told::word;

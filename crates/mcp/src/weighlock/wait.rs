@@ -4,9 +4,10 @@ use std::time::{Duration, Instant};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weighlock_api::{ApprovalView, Met, Run, WaitKind, Wanted};
-use weighlock_api::{CommandView, WaitRequest, WaitView};
-use weighlock_engine::safe_text;
+use weighlock_api::{
+    ApiRequest, ApprovalView, CommandView, Met, Run, WaitKind, WaitRequest, WaitView, Wanted,
+};
+use weighlock_screen::safe_text;
 
 use super::looked_for;
 use super::told::{Told, word};
@@ -148,7 +149,7 @@ async fn wait(call: &Call, asked: Wait) -> Result<Reply, Failure> {
         };
         request.timeout_ms = Some(step.as_millis() as u64);
         let waited: WaitView = tokio::select! {
-            waited = api::post(call.desk.api(), "/wait".into(), &request) => waited?,
+            waited = api::send(call.desk.api(), ApiRequest::wait(&request)) => waited?,
             () = call.is_cancelled() => WaitView::default(),
         };
         let Some(run) = waited.runs.first() else {

@@ -11,8 +11,8 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use hyper::{Method, StatusCode};
 use serde_json::json;
-use weighlock_api::ProblemDocument;
-use weighlock_mcp::{Api, ApiResponse, Ask, Options, Toolset, serve_stdio};
+use weighlock_api::{ApiRequest, ApiResponse, ProblemDocument};
+use weighlock_mcp::{Api, Options, Toolset, serve_stdio};
 
 use crate::client::{Client, Failure, TOKEN, block_on};
 use crate::given;
@@ -183,7 +183,7 @@ struct Socket {
 }
 
 impl Api for Socket {
-    fn ask(&self, ask: Ask) -> BoxFuture<'_, Result<ApiResponse, (String, String)>> {
+    fn ask(&self, ask: ApiRequest) -> BoxFuture<'_, Result<ApiResponse, (String, String)>> {
         Box::pin(async move {
             let answer = self.ask_until(ask, Instant::now() + AGAIN_WITHIN).await;
             answer.map_err(|failure| (failure.what, failure.hint))
@@ -194,12 +194,14 @@ impl Api for Socket {
 impl Socket {
     /// Asks, and again where the server has gone away meanwhile: what may have
     /// been done is asked for once more only if that does no harm.
-    async fn ask_until(&self, ask: Ask, deadline: Instant) -> Result<ApiResponse, Failure> {
+    async fn ask_until(&self, ask: ApiRequest, deadline: Instant) -> Result<ApiResponse, Failure> {
         loop {
             let failure = match self.connection().await {
                 Ok(mut client) => {
                     let key = ask.key.as_deref();
-                    let passed = client.pass(ask.method.clone(), &ask.path, key, ask.body.clone());
+                    let method = Method::from_bytes(ask.method.word().as_bytes());
+                    let method = method.expect("a word of HTTP");
+                    let passed = client.pass(method, &ask.path, key, ask.body.clone().into());
                     match passed.await {
                         Ok((status, body)) => {
                             let mut idle = self.idle();
@@ -207,8 +209,10 @@ impl Socket {
                                 idle.push(client);
                             }
                             drop(idle);
-                            let status = status.as_u16();
-                            return Ok(ApiResponse { status, body });
+                            return Ok(ApiResponse {
+                                status: status.as_u16(),
+                                body: body.into(),
+                            });
                         }
                         Err(failure) if !ask.is_repeatable() => return Err(failure),
                         Err(failure) => failure,

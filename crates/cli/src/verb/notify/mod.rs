@@ -8,9 +8,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use serde_json::json;
-use weighlock_api::{NoticeList, Tested, WebhookList};
 use weighlock_api::{
-    QuietHours, Topic, WebhookFormat, WebhookPatch, WebhookView, WebhookWithSecret,
+    NoticeList, QuietHours, Tested, Topic, WebhookFormat, WebhookList, WebhookPatch, WebhookView,
+    WebhookWithSecret,
 };
 
 use crate::client::{Client, Failure, block_on, escape};

@@ -5,8 +5,7 @@ mod token;
 
 use std::process::ExitCode;
 
-use weighlock_api::{NewPerson, PersonPatch, PersonView, Role};
-use weighlock_api::{PauseRequest, PeopleList};
+use weighlock_api::{NewPerson, PauseRequest, PeopleList, PersonPatch, PersonView, Role};
 
 use crate::client::{Client, Failure, block_on, escape};
 use crate::names::SandboxNames;

@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use weighlock_api::{NewToken, PersonView};
-use weighlock_api::{RotateRequest, TokenRequest};
+use weighlock_api::{NewToken, PersonView, RotateRequest, TokenRequest};
 
 use super::address;
 use super::print::rights;

@@ -5,8 +5,10 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-use weighlock_api::{BackRequest, RuleText, SaveRequest};
-use weighlock_api::{Compared, ComparedCommand, PolicyText, RulesChecked, VersionView};
+use weighlock_api::{
+    BackRequest, Compared, ComparedCommand, PolicyText, RuleText, RulesChecked, SaveRequest,
+    VersionView,
+};
 
 use crate::client::{Client, Failure, block_on, escape};
 use crate::ourselves;

@@ -3,8 +3,7 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use weighlock_api::GrantView;
-use weighlock_api::NewGrant;
+use weighlock_api::{GrantView, NewGrant};
 
 use crate::client::{Client, Failure, block_on, escape};
 use crate::names::SandboxNames;

@@ -8,9 +8,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use weighlock_api::{Explanation, PolicyView, RuleInForce};
-
-use weighlock_api::ExplainRequest;
+use weighlock_api::{ExplainRequest, Explanation, PolicyView, RuleInForce};
 use weighlock_engine::{LoadError, check_rules, rules_schema};
 
 use crate::client::{Client, Failure, block_on};

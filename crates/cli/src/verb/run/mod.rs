@@ -13,8 +13,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use tokio::time::Instant;
-use weighlock_api::{CommandView, NewCommand};
-use weighlock_api::{Review, Run, State};
+use weighlock_api::{CommandView, NewCommand, Review, Run, State};
 
 use crate::client::{Client, Failure, block_on};
 use crate::paths::Paths;

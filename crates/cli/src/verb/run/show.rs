@@ -5,9 +5,7 @@ use std::io::{IsTerminal, Write};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use weighlock_api::{Run, State};
-
-use weighlock_api::CommandView;
+use weighlock_api::{CommandView, Run, State};
 use weighlock_engine::DEFAULT_SANDBOX;
 
 use super::RunOptions;

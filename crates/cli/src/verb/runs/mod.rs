@@ -4,8 +4,7 @@ mod filter;
 
 use std::process::ExitCode;
 
-use weighlock_api::CommandList;
-use weighlock_api::{Run, State};
+use weighlock_api::{CommandList, Run, State};
 
 use crate::client::{Client, Failure, block_on, escape};
 use crate::paths::Paths;

@@ -9,8 +9,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use serde_json::json;
-use weighlock_api::{Checks, SandboxInfo, SandboxPatch};
-use weighlock_api::{CommandList, SandboxList};
+use weighlock_api::{Checks, CommandList, SandboxInfo, SandboxList, SandboxPatch};
 
 use crate::client::{Client, Failure, block_on, escape};
 use crate::ourselves;

@@ -2,7 +2,6 @@
 
 use weighlock_api::{Checks, Files, Guard, LimitsInfo, Review, SandboxInfo};
 
-
 use crate::text::{columns, one_line, safe, size};
 
 const MIB: u64 = 1024 * 1024;

@@ -1,5 +1,6 @@
 //! `weighlock serve`: the server.
 
+mod agents;
 mod doors;
 mod replace;
 
@@ -148,7 +149,7 @@ async fn run(
         tcp,
         hosts,
         ui_dir: args.ui_dir,
-        within: weighlock_mcp::door,
+        within: |within| weighlock_mcp::door(agents::Rest(within)),
     };
     weighlock_server::serve(Arc::clone(&engine), open, stop)
         .await

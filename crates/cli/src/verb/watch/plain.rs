@@ -2,8 +2,7 @@
 
 use std::process::ExitCode;
 
-use weighlock_api::CommandView;
-use weighlock_api::Event;
+use weighlock_api::{CommandView, Event};
 
 use crate::client::{Client, Failure, escape};
 use crate::events::EventFeed;
