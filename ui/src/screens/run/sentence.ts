@@ -27,7 +27,7 @@ function deed(part: PartView): string {
   const deeds = known.filter(([, things]) => things.length).map(([verb, things]) => `${verb} ${named(things)}`);
   if (deeds.length) return deeds.join(' and ');
   if (part.unknown && part.runs.length) return `unknown: runs ${named(part.runs)}`;
-  if (part.unknown && !part.does) return 'does something that cannot be foreseen';
+  if (part.unknown && !part.does) return 'has unpredictable effects';
   // A dot by itself is a directory, and no full stop.
   return part.does.replace(/(?<=\S)\.$/, '');
 }
