@@ -66,7 +66,7 @@ fn changed(view: &BlacklistView, deed: BlacklistCommand) -> Result<Blacklist, Fa
     if let Some(warning) = &view.warning {
         return Err(Failure::new(
             format!("{warning}; the file was not changed"),
-            "mend it, or go back to the built-in list: weighlock blacklist reset",
+            "fix it, or go back to the built-in list: weighlock blacklist reset",
         ));
     }
     // What does not count is no beginning for what will.

@@ -265,7 +265,7 @@ fn find<'a>(
         )),
         (None, _) => Err(Failure::new(
             "there are no undecided changes there",
-            "`weighlock draft` lists those there are",
+            "`weighlock draft` lists all undecided changes",
         )),
     }
 }

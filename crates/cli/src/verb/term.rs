@@ -433,7 +433,7 @@ async fn ended(client: &mut Client, id: &str, time: Option<Duration>) -> Result<
     run.ok_or_else(|| {
         Failure::new(
             format!("the server does not say what became of {id}; it was not stopped"),
-            "`weighlock show` tells how it is",
+            "`weighlock show` shows its state",
         )
     })
 }

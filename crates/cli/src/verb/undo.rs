@@ -68,7 +68,7 @@ async fn to_undo(client: &mut Client, ids: &[String]) -> Result<Vec<Run>, Failur
             let id = &view.run.short_id;
             return Err(Failure::new(
                 format!("run {id} has no applied changes; nothing was undone"),
-                format!("`weighlock show {id}` tells what became of it"),
+                format!("`weighlock show {id}` shows its state"),
             ));
         }
         runs.push(view.run);

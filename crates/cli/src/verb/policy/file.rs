@@ -129,7 +129,7 @@ pub(super) fn log(log: PolicyLog, json: bool, paths: &Paths) -> Result<ExitCode,
         let found = found.ok_or_else(|| {
             Failure::new(
                 format!("there is no version {version}"),
-                "`weighlock policy log` lists those there are",
+                "`weighlock policy log` lists all versions",
             )
         })?;
         print!("{}", found.text);
