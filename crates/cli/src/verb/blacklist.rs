@@ -11,7 +11,7 @@ use crate::ourselves;
 use crate::paths::Paths;
 use crate::text;
 
-/// Show or change the texts that no command may contain
+/// Show or change the blacklist: texts that no command may contain
 #[derive(clap::Args)]
 #[command(before_help = "Examples:
   weighlock blacklist
@@ -29,7 +29,7 @@ pub(crate) struct Args {
 enum BlacklistCommand {
     /// Add a text
     Add { entry: String },
-    /// Take a text out
+    /// Remove a text
     Remove { entry: String },
     /// Go back to the built-in list
     Reset,
