@@ -157,7 +157,7 @@ pub const CODES: &[&str] = &[
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(example = serde_json::json!({
     "title": "Not Found", "status": 404, "code": "no_such_run",
-    "detail": "no run `r_7f3k`", "hint": "`weighlock runs` lists the runs there are",
+    "detail": "no run `r_7f3k`", "hint": "`weighlock runs` lists all runs",
 }))]
 pub struct ProblemDocument {
     /// The HTTP status in words.

@@ -49,7 +49,7 @@ impl Problem {
             StatusCode::TOO_MANY_REQUESTS,
             "too_many_requests",
             format!("{detail}; nothing was done"),
-            "wait for as long as `Retry-After` says, and ask less often",
+            "wait as long as `Retry-After` says, and send fewer requests",
         );
         Self {
             retry_after: Some(retry_after),
