@@ -22,10 +22,9 @@ pub struct Kept {
     pub outputs: KeptPart,
     /// What applied changes need to be undone.
     pub undo: KeptPart,
-    /// Changes that nobody has decided about.
+    /// Undecided changes.
     pub drafts: KeptPart,
-    /// Recordings that were made for somebody; they are made again when they
-    /// are asked for.
+    /// Cached recordings; the server makes them again on request.
     pub recordings: KeptPart,
 }
 

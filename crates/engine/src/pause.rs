@@ -23,7 +23,7 @@ pub struct PauseView {
     pub by: String,
     /// Since when.
     pub since: String,
-    /// Why, if that was said.
+    /// The reason, if given.
     pub reason: Option<String>,
 }
 

@@ -54,18 +54,18 @@ pub struct Recording {
     pub head: Vec<u8>,
 }
 
-/// What is in a recording.
+/// The index of a recording: its length, marks and key frames.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RecordingIndex {
     /// How long it is, in seconds.
     pub duration: f64,
     /// Bytes of the whole file.
     pub bytes: u64,
-    /// Places that somebody may look for.
+    /// Marks to jump to.
     pub marks: Vec<RecordingMark>,
     /// Times from which it can be played at once, in seconds.
     pub frames: Vec<f64>,
-    /// The run goes on, and so does its recording.
+    /// The run, and its recording, continue.
     pub open: bool,
 }
 

@@ -32,7 +32,7 @@ const LOOKED_THROUGH: usize = 200;
 /// One task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskView {
-    /// What it is called; good wherever a run's id is.
+    /// Its name; can be used wherever a run's id can.
     pub task_id: String,
     /// The run that it is.
     pub command_id: String,
@@ -46,7 +46,7 @@ pub struct TaskView {
     pub status: String,
     /// The exact state of its run.
     pub state: State,
-    /// Its shell has ended, and this goes on.
+    /// Its shell has ended, but other processes continue.
     pub adopted: bool,
     /// How it ended.
     pub exit_code: Option<i32>,
@@ -93,18 +93,18 @@ pub struct ProcessView {
     pub memory_bytes: u64,
 }
 
-/// What a task has written since somebody asked last.
+/// What a task has written since the last request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskOutput {
-    /// The task, as it is now.
+    /// The current state of the task.
     pub task: TaskView,
-    /// What it wrote, both streams as they came; what is no text is replaced.
+    /// Its output, both streams in order; bytes that are not text are replaced.
     pub output: String,
     /// The byte that this begins at.
     pub from: u64,
     /// The byte to go on from.
     pub next: u64,
-    /// There is more already: ask again.
+    /// There is more output already: ask again.
     pub more: bool,
     /// Bytes of it that are not kept.
     pub lost_bytes: u64,
@@ -293,8 +293,8 @@ impl Engine {
         })
     }
 
-    /// Makes the file that a task's output is also written to. Only whoever
-    /// runs the server can read it; others ask for the output.
+    /// Creates the file that a task's output is also written to. Only the
+    /// server's user can read it; others request the output.
     pub(crate) fn make_output_file(&self, run: &str, session: &str) -> io::Result<PathBuf> {
         let dir = self.tasks_dir(session);
         make_private(&dir).map_err(io::Error::other)?;

@@ -31,9 +31,9 @@ use crate::time;
 pub struct Run {
     /// Unique, and sorted by time of creation.
     pub command_id: String,
-    /// What people type; any beginning of it that is unique will do.
+    /// What people type; any unique prefix works.
     pub short_id: String,
-    /// What it belongs together with.
+    /// The session it belongs to.
     pub session_id: Option<String>,
     /// The sandbox, by id.
     pub sandbox_id: Option<String>,
@@ -70,7 +70,7 @@ pub struct Run {
     pub detail: Detail,
     /// Something of it may still be running.
     pub open: bool,
-    /// It is not what the audit says of it: somebody has edited the database.
+    /// The row contradicts the audit: somebody has edited the database.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub altered: bool,
 }
@@ -79,17 +79,16 @@ pub struct Run {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Detail {
-    /// What the requester said it is for.
+    /// The purpose that the requester gave.
     pub description: Option<String>,
-    /// The token by which the requester was known, as it is labelled, or else
-    /// its first characters.
+    /// The label of the requester's token, or else its first characters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
     /// The version of the server's rules that it was judged by; none where they
     /// were never saved here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policy_version: Option<i64>,
-    /// What was asked for, where a person has put another text in its place.
+    /// The original command, if a person edited it.
     pub original: Option<String>,
     /// What read the command: `sh` or `bash`.
     pub shell: String,
@@ -100,7 +99,7 @@ pub struct Detail {
     pub timeout_ms: u64,
     /// The limit for silence.
     pub idle_ms: Option<u64>,
-    /// What it could use.
+    /// The limits of the run.
     pub limits: Option<LimitsView>,
     /// From start to end.
     pub duration_ms: Option<f64>,
@@ -108,9 +107,9 @@ pub struct Detail {
     pub pipestatus: Option<Vec<i32>>,
     /// Why it was blocked, ended or lost, or has not begun.
     pub reason: Option<Reason>,
-    /// What was still running when the shell had ended.
+    /// Processes still running when the shell ended.
     pub left_running: Vec<LeftRunning>,
-    /// What it used.
+    /// Resources that it used.
     pub usage: Option<Used>,
     /// Where it ran, and behind which walls.
     pub sandbox: Option<SandboxView>,
@@ -119,7 +118,7 @@ pub struct Detail {
     /// The terminal that it has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub terminal: Option<TerminalDetail>,
-    /// Nobody waits for it.
+    /// No client waits for it.
     pub background: bool,
     /// A plain file that its output is also written to.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -130,9 +129,9 @@ pub struct Detail {
     /// Where that shell was when it was judged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shell_dir: Option<String>,
-    /// Where the shell that goes on was afterwards.
+    /// The directory of the shell afterwards.
     pub cwd_after: Option<String>,
-    /// Which walls a failed run has met, as its output suggests.
+    /// Which walls probably made a run fail, judged by its output.
     pub denials: Vec<Denial>,
     /// How much output there was.
     pub output: OutputView,
@@ -143,7 +142,7 @@ pub struct Detail {
 /// The terminal of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TerminalDetail {
-    /// What it is called in its session.
+    /// Its name in its session.
     pub name: String,
     /// Characters in a line, when it was opened.
     pub columns: u16,
@@ -172,13 +171,13 @@ pub struct SandboxView {
     pub name: String,
     /// The directory that it could use; none where only the system was seen.
     pub directory: Option<String>,
-    /// What it could do there: `read`, `write`, `copy` where what it wrote went
-    /// to a copy, or `none` without a directory.
+    /// Its access there: `read`, `write`, `copy` if it wrote to a copy, or
+    /// `none` without a directory.
     pub files: String,
     /// `off` or `on`.
     pub network: String,
     /// Files on the sandbox's list of secret files that it could not read,
-    /// since nobody had allowed it to; relative to the directory.
+    /// because nobody had allowed it; relative to the directory.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub closed: Vec<String>,
     /// How strong the walls were: `full`, `shared-proc` or `landlock`.
@@ -296,7 +295,7 @@ pub struct Load {
     pub memory_bytes: u64,
 }
 
-/// How much output a run had.
+/// The size of a run's output.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct OutputView {
@@ -310,7 +309,7 @@ pub struct OutputView {
     pub stderr_bytes: u64,
     /// Bytes that are on disk and can be read.
     pub kept_bytes: u64,
-    /// Bytes left out between the beginning and the newest end.
+    /// Bytes left out between the beginning and the end.
     pub dropped_bytes: u64,
     /// Bytes that could not be stored, and why.
     pub lost_bytes: u64,

@@ -41,7 +41,7 @@ pub(crate) struct ApprovalListParams {
     sandbox: Option<String>,
     /// Only of this requester.
     agent: Option<String>,
-    /// From the page before.
+    /// The `next` of the previous page.
     cursor: Option<String>,
     /// How many, at most 500.
     limit: Option<usize>,
@@ -70,7 +70,8 @@ enum ApprovalStatusFilter {
 pub struct DecisionRequest {
     /// Yes or no.
     pub kind: DecisionKind,
-    /// From the approval: names exactly what was seen.
+    /// The fingerprint of the approval, which identifies exactly what was
+    /// shown.
     pub fingerprint: String,
     /// The reason that the requester sees, word for word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -81,11 +82,11 @@ pub struct DecisionRequest {
     /// The text to run instead, for `approve_edited`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
-    /// What is allowed from now on, for `approve_always`.
+    /// The grants to add, for `approve_always`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<NewGrant>,
-    /// What is blocked from now on, for everybody, with `reject`: patterns as
-    /// rules have them. For administrators.
+    /// Patterns, as in rules, to block from now on for everybody, with
+    /// `reject`. For administrators.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocks: Vec<String>,
 }
@@ -142,7 +143,7 @@ pub(crate) fn list_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("listApprovals")
         .summary("What waits for a person")
         .description(
-            "High risk first, then longest waiting; what is decided, newest first. An agent sees \
+            "High risk first, then longest waiting; decided ones newest first. An agent sees only \
              its own.",
         )
 }
@@ -186,9 +187,9 @@ pub(crate) fn decide_docs(op: TransformOperation<'_>) -> TransformOperation<'_> 
     op.id("decideApproval")
         .summary("Answer a question")
         .description(
-            "Answers when what was approved is started. 409 `already_decided` with the outcome if \
-             somebody or a clock was faster, 409 `payload_changed` with the new question if what \
-             would run is not what was shown.",
+            "Returns when the approved command has started. 409 `already_decided` with the \
+             outcome if it was decided or expired before, 409 `payload_changed` with the new \
+             question if what would run is not what was shown.",
         )
 }
 

@@ -38,8 +38,8 @@ pub(crate) struct VerifiedView {
 pub(crate) struct FaultView {
     seq: u64,
     what: String,
-    /// Set when the entries are right, and a row is not what they say: its table
-    /// and its key.
+    /// Set when the entries are right but a row contradicts them: its table and
+    /// key.
     #[serde(skip_serializing_if = "Option::is_none")]
     row: Option<String>,
 }
@@ -59,7 +59,7 @@ pub(crate) struct Entries {
 pub(crate) struct RunEntries {
     /// Oldest first.
     entries: Vec<serde_json::Value>,
-    /// What they say of the run's life.
+    /// What the entries say about the run.
     steps: Vec<Steps>,
 }
 
@@ -83,9 +83,9 @@ pub(crate) struct AuditListParams {
     run: Option<String>,
     /// Only those about this sandbox, by id.
     sandbox: Option<String>,
-    /// Only what this one did.
+    /// Only what this person or agent did.
     actor: Option<String>,
-    /// Only what is about runs and questions of this one.
+    /// Only entries about runs and questions of this person or agent.
     owner: Option<String>,
     /// Only this kind: `run.started`, or all of `run.`.
     kind: Option<String>,
@@ -127,10 +127,10 @@ pub(crate) async fn list(
 
 pub(crate) fn list_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("listAudit")
-        .summary("Who did what, where, between two times")
+        .summary("List audit entries: who did what, where and when")
         .description(
-            "For people who may see everything. `sandbox=S&kind=run.started&from=…&to=…` is who \
-             ran what in a sandbox between two times.",
+            "For people who may see everything. `sandbox=S&kind=run.started&from=…&to=…` lists \
+             who ran what in a sandbox between two times.",
         )
 }
 
@@ -143,7 +143,7 @@ pub(crate) async fn verify(
 
 pub(crate) fn verify_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("verifyAudit")
-        .summary("Check the audit's chain, and the rows that it speaks of")
+        .summary("Verify the audit chain, and the database rows it covers")
 }
 
 pub(crate) async fn export(
@@ -204,7 +204,7 @@ impl io::Write for Pieces {
 
 pub(crate) fn export_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("exportAudit")
-        .summary("The whole audit as JSON Lines, for `weighlock audit verify --file`")
+        .summary("Export the whole audit as JSON Lines, for `weighlock audit verify --file`")
         .response_with::<200, String, _>(|res| of_kinds(res, &["application/jsonl"]))
 }
 
@@ -255,7 +255,7 @@ fn steps(entries: &[serde_json::Value]) -> Vec<Steps> {
 
 pub(crate) fn of_run_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("getCommandAudit")
-        .summary("The audit entries of a run")
+        .summary("List the audit entries of a run")
 }
 
 impl From<Verified> for VerifiedView {

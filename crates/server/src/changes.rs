@@ -26,7 +26,7 @@ const LINES: u64 = 1000;
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ListParams")]
 pub(crate) struct ChangeListParams {
-    /// From this one on: `next` of the page before.
+    /// Start at this index: `next` of the previous page.
     #[serde(default)]
     from: usize,
     /// How many, at most 500.
@@ -37,12 +37,12 @@ pub(crate) struct ChangeListParams {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct DiffParams {
-    /// From this line of the diff on.
+    /// Start at this line of the diff.
     #[serde(default)]
     offset: u64,
     /// How many lines, at most 5000; 1000 if not given.
     limit: Option<u64>,
-    /// Show what seems to be a secret.
+    /// Show likely secrets.
     #[serde(default)]
     reveal: bool,
 }
@@ -89,13 +89,14 @@ pub struct DraftList {
     pub drafts: Vec<Draft>,
 }
 
-/// What becomes of a session's draft.
+/// What to do with a session's draft.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SettleDraft {
     /// Applied in order, or thrown away.
     pub changes: Settle,
-    /// From the draft as it was seen; anything else is refused.
+    /// The hash of the draft as it was shown; if the draft has changed, the
+    /// request is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hash: Option<String>,
     /// The reason that the requester sees.
@@ -103,7 +104,7 @@ pub struct SettleDraft {
     pub reason: Option<String>,
 }
 
-/// What becomes of changes.
+/// What to do with changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Settle {
@@ -142,10 +143,10 @@ pub(crate) async fn list(
 
 pub(crate) fn list_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("listChanges")
-        .summary("What a run changed on a copy")
+        .summary("Show what a run changed on a copy")
         .description(
-            "Held until a person decides, or applied. `conflicts` says what in the live tree is \
-             not as the run saw it: then nothing can be applied.",
+            "Held until a person decides, or applied. `conflicts` lists files that have changed \
+             since the run read them; while there are any, nothing can be applied.",
         )
 }
 
@@ -164,8 +165,8 @@ pub(crate) async fn diff(
 
 pub(crate) fn diff_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("diffChange")
-        .summary("How one file changes, line by line")
-        .description("What seems to be a secret is masked unless `reveal` is set.")
+        .summary("Show the diff of one file")
+        .description("Likely secrets are masked unless `reveal` is set.")
 }
 
 pub(crate) async fn patch(
@@ -178,7 +179,7 @@ pub(crate) async fn patch(
 
 pub(crate) fn patch_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("getPatch")
-        .summary("All that a run changed, as a patch in git's format")
+        .summary("Export the changes of a run as a patch in git's format")
         .response_with::<200, String, _>(|res| res.description("For `git apply`"))
 }
 
@@ -194,10 +195,10 @@ pub(crate) async fn revert(
 
 pub(crate) fn revert_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("revertCommand")
-        .summary("Take back what a run changed")
+        .summary("Undo the changes of a run")
         .description(
-            "Answers with the run that did it, which can be taken back in turn. 409 `conflict` if \
-             something was changed since; then nothing is done.",
+            "Returns the undo as a run, which can be undone too. 409 `conflict` if a file was \
+             changed since; then nothing is done.",
         )
 }
 
@@ -211,10 +212,10 @@ pub(crate) async fn try_out(
 
 pub(crate) fn try_out_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("previewApproval")
-        .summary("Try what is asked about on a copy, offline")
+        .summary("Run the command of a question on a copy, offline")
         .description(
-            "Answers at once; when it has ended, the question is about what it changed. Also for \
-             trying again what was overtaken.",
+            "Returns at once. When the run has ended, the question is about its changes. Also \
+             runs it again when its changes are outdated.",
         )
 }
 
@@ -232,7 +233,7 @@ pub(crate) async fn drafts(
 
 pub(crate) fn drafts_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("listDrafts")
-        .summary("Changes that nobody has decided about, by session")
+        .summary("List undecided changes, by session")
 }
 
 pub(crate) async fn draft(
@@ -251,7 +252,7 @@ pub(crate) async fn draft(
 
 pub(crate) fn draft_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("getDraft")
-        .summary("All undecided changes of a session, as one")
+        .summary("Show all undecided changes of a session as one draft")
 }
 
 pub(crate) async fn draft_diff(
@@ -269,7 +270,7 @@ pub(crate) async fn draft_diff(
 
 pub(crate) fn draft_diff_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("diffDraft")
-        .summary("How one file of a draft changes, line by line")
+        .summary("Show the diff of one file of a draft")
 }
 
 pub(crate) async fn draft_patch(
@@ -282,7 +283,7 @@ pub(crate) async fn draft_patch(
 
 pub(crate) fn draft_patch_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("getDraftPatch")
-        .summary("A session's draft as a patch in git's format")
+        .summary("Export a session's draft as a patch in git's format")
         .response_with::<200, String, _>(|res| res.description("For `git apply`"))
 }
 
@@ -305,8 +306,8 @@ pub(crate) async fn settle_draft(
 
 pub(crate) fn settle_draft_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("settleDraft")
-        .summary("Apply or throw away a session's whole draft")
-        .description("Applied in order, up to the first that cannot be.")
+        .summary("Apply or discard a session's whole draft")
+        .description("Changes are applied in order, up to the first that cannot be applied.")
 }
 
 fn as_patch(patch: Vec<u8>) -> Response {

@@ -14,7 +14,7 @@ use crate::output::blocking;
 use crate::problem::Problem;
 use crate::system::{Body, Params, Who};
 
-/// Limits to try, for what they would remove; what is absent is as it is now.
+/// Limits to try, to see what they would remove; absent ones stay as they are.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct KeptParams {
@@ -22,11 +22,11 @@ pub(crate) struct KeptParams {
     output_days: Option<u64>,
     /// How much of it.
     output_mib: Option<u64>,
-    /// How long what was applied can be undone.
+    /// How long applied changes can be undone.
     undo_days: Option<u64>,
     /// How much is kept for that.
     undo_mib: Option<u64>,
-    /// How long changes are kept that nobody decided about.
+    /// How long undecided changes are kept.
     draft_days: Option<u64>,
 }
 
@@ -54,8 +54,8 @@ pub(crate) fn save_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("setLimits")
         .summary("Set limits and times of the whole server")
         .description(
-            "In force at once, and after a restart. What is absent is as the configuration file \
-             says. For administrators.",
+            "In force at once, and after a restart. Omitted limits come from the configuration \
+             file. For administrators.",
         )
 }
 

@@ -27,7 +27,7 @@ const MAX_LINES: usize = 10_000;
 pub struct LineView {
     /// Counted from 1 over both streams.
     pub line: u64,
-    /// Byte offset of its beginning.
+    /// Byte offset where it starts.
     pub offset: u64,
     /// Milliseconds after the start.
     pub ms: u64,
@@ -120,9 +120,9 @@ pub(crate) struct LinesParams {
     from: Option<u64>,
     /// How many, at most 10,000.
     lines: Option<usize>,
-    /// With `full` or `agent`, lines come as they would be seen: without escape
-    /// sequences, with `spans`, and not more than 2 MiB at a time. `agent` is
-    /// what the requester of the run was shown, with line numbers of its own.
+    /// With `full` or `agent`, lines come rendered: without escape sequences,
+    /// with `spans`, and at most 2 MiB at a time. `agent` is the shortened
+    /// output that the requester got, with its own line numbers.
     view: Option<OutputAudience>,
 }
 
@@ -155,7 +155,7 @@ pub(crate) struct RawParams {
     limit: Option<u64>,
     /// Only this stream.
     stream: Option<StreamName>,
-    /// Go on as long as the run does.
+    /// Follow the output until the run ends.
     #[serde(default)]
     follow: FollowMode,
     /// Send frames that tell the streams and gaps apart.
@@ -173,7 +173,7 @@ enum StreamName {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum FollowMode {
-    /// What there is now.
+    /// What is stored now.
     #[default]
     No,
     /// Until the command has ended.

@@ -24,9 +24,9 @@ use crate::system::{Id, Params, Who, of_kinds};
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RecordingParams {
-    /// Begin at this time, in seconds: with the screen as it was then.
+    /// Start at this time, in seconds, with the screen of that time.
     at: Option<f64>,
-    /// Show what seems to be a secret.
+    /// Show likely secrets.
     #[serde(default)]
     reveal: bool,
 }
@@ -93,10 +93,10 @@ pub(crate) fn show_docs(
 ) -> impl Fn(TransformOperation<'_>) -> TransformOperation<'_> {
     move |op| {
         op.id(name)
-            .summary("What was shown, as it came: an asciicast")
+            .summary("Get the recording as an asciicast")
             .description(
-                "Marks for commands, take-overs, gaps and the end. What seems to be a secret is \
-                 masked, as far as it was written in one piece, unless `reveal` is set.",
+                "Marks for commands, take-overs, gaps and the end. Likely secrets that were \
+                 written in one piece are masked, unless `reveal` is set.",
             )
             .response_with::<200, String, _>(|res| of_kinds(res, &[CAST]))
     }
@@ -127,6 +127,6 @@ pub(crate) fn index_docs(
 ) -> impl Fn(TransformOperation<'_>) -> TransformOperation<'_> {
     move |op| {
         op.id(name)
-            .summary("The marks of a recording, and where it can be played from at once")
+            .summary("List the marks of a recording, and the times from which it can be played")
     }
 }

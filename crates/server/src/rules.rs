@@ -31,10 +31,10 @@ pub struct RuleText {
 pub struct SaveRequest {
     /// The whole text.
     pub text: String,
-    /// What the change is for.
+    /// The reason for the change.
     #[serde(default)]
     pub note: String,
-    /// What was typed, where the answer was `allows_everything`.
+    /// The confirmation phrase, if the answer was `allows_everything`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phrase: Option<String>,
 }
@@ -45,10 +45,10 @@ pub struct SaveRequest {
 pub struct BackRequest {
     /// The version.
     pub version: i64,
-    /// What the change is for.
+    /// The reason for the change.
     #[serde(default)]
     pub note: String,
-    /// What was typed, where the answer was `allows_everything`.
+    /// The confirmation phrase, if the answer was `allows_everything`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phrase: Option<String>,
 }
@@ -74,7 +74,7 @@ pub(crate) async fn show(
 
 pub(crate) fn show_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("getPolicyText")
-        .summary("A rule file: its text and its rules, with what they were about lately")
+        .summary("Show a rule file: its text, and its rules with recent matches")
         .response::<200, Json<PolicyText>>()
 }
 
@@ -96,11 +96,12 @@ pub(crate) async fn save(
 
 pub(crate) fn save_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("savePolicyText")
-        .summary("Put another text in the place of a rule file's")
+        .summary("Replace the text of a rule file")
         .description(
-            "In force at once, and a version that can be gone back to. 400 `bad_rules` with the \
-             first mistake if it cannot be read; 400 `allows_everything` if nobody would be asked \
-             any more, unless the phrase in the hint is typed. For administrators.",
+            "In force at once, and saved as a version that can be restored. 400 `bad_rules` with \
+             the first mistake if it cannot be read; 400 `allows_everything` if no command would \
+             need approval any more, unless the request contains the phrase in the hint. For \
+             administrators.",
         )
         .response::<200, Json<PolicyText>>()
 }
@@ -116,7 +117,7 @@ pub(crate) async fn check(
 
 pub(crate) fn check_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("checkPolicyText")
-        .summary("What is wrong with a text for a rule file, and which rules it has")
+        .summary("Check the text of a rule file, and list its rules")
         .description("Changes nothing.")
 }
 
@@ -133,8 +134,8 @@ pub(crate) fn edit_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("editPolicyText")
         .summary("Put one rule into a text, change it or take it out, as a form does")
         .description(
-            "Answers with the text; every line that is not the rule's is as it was. 400 \
-             `not_by_form` where that cannot be. Nothing is saved.",
+            "Returns the text; all other lines stay unchanged. 400 `not_by_form` if that is not \
+             possible. Nothing is saved.",
         )
 }
 

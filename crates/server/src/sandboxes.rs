@@ -36,7 +36,7 @@ pub(crate) struct FolderAnswer {
     /// The directory.
     #[serde(flatten)]
     pub folder: FolderView,
-    /// How a sandbox is guarded unless it is said otherwise.
+    /// How a sandbox is guarded by default.
     pub guard: Guard,
 }
 
@@ -60,8 +60,8 @@ pub(crate) fn folders_docs(op: TransformOperation<'_>) -> TransformOperation<'_>
     op.id("getFolder")
         .summary("Directories that could become a sandbox")
         .description(
-            "Only below the allowed roots: of what is elsewhere nobody is told whether it is \
-             there. For administrators.",
+            "Only below the allowed roots; the answer does not reveal whether other paths exist. \
+             For administrators.",
         )
 }
 
@@ -72,7 +72,7 @@ pub(crate) async fn list(Shared(engine): Shared<Arc<Engine>>, Who(who): Who) -> 
 }
 
 pub(crate) fn list_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
-    op.id("listSandboxes").summary("The sandboxes there are")
+    op.id("listSandboxes").summary("List sandboxes")
 }
 
 pub(crate) async fn show(
@@ -122,8 +122,8 @@ pub(crate) async fn change(
 
 pub(crate) fn change_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("changeSandbox")
-        .summary("Change a sandbox, or switch it off")
-        .description("Only what is given changes. One that is not active takes no new runs.")
+        .summary("Change a sandbox, or deactivate it")
+        .description("Omitted fields stay. A sandbox that is not active refuses new runs.")
         .response::<200, Json<SandboxInfo>>()
 }
 
@@ -154,6 +154,6 @@ pub(crate) async fn protection(
 
 pub(crate) fn protection_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("getProtection")
-        .summary("What protects a sandbox on this machine")
-        .description("Each wall as it was tried just now. What is missing is said.")
+        .summary("Show how this machine protects a sandbox")
+        .description("Each wall, as tried just now, and what is missing.")
 }

@@ -26,13 +26,14 @@ pub struct SessionList {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ListParams")]
 pub(crate) struct SessionListParams {
-    /// From the page before.
+    /// The `next` of the previous page.
     cursor: Option<String>,
     /// How many, at most 500.
     limit: Option<usize>,
-    /// Only the open one that your own requests belong to when they name it so.
+    /// Only your open session with this name.
     name: Option<String>,
-    /// With `name`: in this sandbox, by id or name; your default one otherwise.
+    /// With `name`: in this sandbox, by id or name; by default in your default
+    /// sandbox.
     sandbox: Option<String>,
 }
 
@@ -40,7 +41,7 @@ pub(crate) struct SessionListParams {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct CloseRequest {
-    /// What becomes of its runs; what the settings say if not given.
+    /// What to do with its runs; the default comes from the settings.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runs: Option<OnClose>,
 }
@@ -83,7 +84,7 @@ pub(crate) async fn show(
 }
 
 pub(crate) fn show_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
-    op.id("getSession").summary("One session")
+    op.id("getSession").summary("Show a session")
 }
 
 pub(crate) async fn close(
@@ -99,7 +100,7 @@ pub(crate) fn close_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("closeSession")
         .summary("Close a session")
         .description(
-            "What waits in it is withdrawn, what runs is ended or goes on, and what was allowed \
-             for it counts no more.",
+            "Waiting requests in it are withdrawn, running commands are ended or continue, and \
+             its grants expire.",
         )
 }

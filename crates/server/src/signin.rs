@@ -17,7 +17,7 @@ use crate::people::{Me, about};
 use crate::problem::Problem;
 use crate::system::{Body, Who};
 
-/// A link that signs somebody in.
+/// A one-time sign-in link.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LinkView {
     /// To be put behind the server's address: `/signin#…`.
@@ -26,13 +26,13 @@ pub struct LinkView {
     pub expires_in_seconds: u64,
 }
 
-/// What somebody signs in by.
+/// A link or a token to sign in with.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(untagged, deny_unknown_fields)]
 pub(crate) enum SignIn {
     /// By a link.
     Link {
-        /// What stands behind the `#`.
+        /// The text after the `#`.
         code: String,
     },
     /// By a token.
@@ -55,7 +55,7 @@ pub(crate) async fn link(
 
 pub(crate) fn link_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("createSignInLink")
-        .summary("Make a link that signs the caller in with a browser, once")
+        .summary("Create a one-time link that signs the caller in with a browser")
 }
 
 pub(crate) async fn enter(
@@ -103,7 +103,7 @@ pub(crate) async fn enter(
 
 pub(crate) fn enter_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("signIn")
-        .summary("Use a link up, or show a person's token, for a cookie")
+        .summary("Sign in: exchange a link or a person's token for a cookie")
         .response::<200, Json<Me>>()
 }
 
@@ -121,6 +121,6 @@ pub(crate) async fn leave(
 
 pub(crate) fn leave_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("signOut")
-        .summary("End what the cookie stands for")
+        .summary("Sign out")
         .response_with::<204, (), _>(|res| res.description("Signed out"))
 }

@@ -22,7 +22,7 @@ const MAX_TIMEOUT_MS: u64 = 600_000;
 /// Bytes of a reader's name, which is kept in memory.
 const MAX_READER: usize = 100;
 
-/// The tasks that there are.
+/// All tasks.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskList {
     /// The oldest first.
@@ -43,13 +43,13 @@ pub(crate) struct OutputParams {
     /// Wait until the task has ended.
     #[serde(default)]
     block: bool,
-    /// How long to wait for that, in milliseconds: 30 seconds when not given,
-    /// 10 minutes at the most.
+    /// How long to wait for that, in milliseconds: 30 seconds by default, at
+    /// most 10 minutes.
     timeout_ms: Option<u64>,
-    /// Byte to begin at; where the last call of the same reader ended when not
-    /// given.
+    /// Byte offset to start at; by default where the last call of the same
+    /// reader ended.
     from: Option<u64>,
-    /// Tells several readers of the same principal apart.
+    /// Distinguishes several readers of the same principal.
     #[schemars(length(max = 100))]
     reader: Option<String>,
 }
@@ -68,10 +68,10 @@ pub(crate) async fn list(
 
 pub(crate) fn list_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("listTasks")
-        .summary("What goes on while nobody waits, and what has ended lately")
+        .summary("List background tasks, running and recently ended")
         .description(
-            "Runs in the background, what a run has left running, and runs whose caller waits no \
-             longer: with owner, limits, processes, memory and the ports they listen on.",
+            "Runs in the background, processes that a run has left running, and runs whose caller \
+             no longer waits: with owner, limits, processes, memory and the ports they listen on.",
         )
 }
 
@@ -88,7 +88,7 @@ pub(crate) async fn show(
 }
 
 pub(crate) fn show_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
-    op.id("getTask").summary("One task")
+    op.id("getTask").summary("Show a task")
 }
 
 pub(crate) async fn output(
@@ -117,6 +117,6 @@ pub(crate) async fn output(
 
 pub(crate) fn output_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("getTaskOutput")
-        .summary("What a task has written since the last call")
-        .description("With `block`, once it has ended or time is up.")
+        .summary("Read what a task has written since the last call")
+        .description("With `block`, returns once the task has ended or time is up.")
 }

@@ -34,11 +34,11 @@ const MAX_TIMEOUT_MS: u64 = 300_000;
     "name": "dev-server", "description": "Start the dev server", "command": "npm run dev",
 }))]
 pub struct NewTerminal {
-    /// What it is called; free in its session.
+    /// Its name; must be unused in its session.
     pub name: String,
     /// What it is for, in a few words.
     pub description: String,
-    /// What is started in it.
+    /// The program to start in it.
     pub command: String,
     /// The session, by id or the client's own name for one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -70,13 +70,13 @@ pub struct NewTerminal {
     pub timeout_ms: Option<u64>,
 }
 
-/// What is typed at a terminal, in this order.
+/// Input for a terminal, in this order.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[schemars(example = serde_json::json!({ "text": "ls", "submit": true }))]
 #[schemars(example = serde_json::json!({ "keys": ["C-c"] }))]
 pub struct TerminalInput {
-    /// Text as it is; the end of a line is the Enter key.
+    /// Literal text; a line end is the Enter key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// Text as from a clipboard.
@@ -96,8 +96,8 @@ pub struct TerminalInput {
 pub struct SentView {
     /// `typed`, `held` until the keyboard is given back, or `asked`.
     pub state: String,
-    /// In words: why it is not typed yet, or what became of earlier input that
-    /// was held, and what was said when the keyboard was given back.
+    /// A message: why it is not typed yet, what happened to earlier held input,
+    /// and the note left when the keyboard was given back.
     pub text: String,
     /// The command that a person is asked about.
     pub command_id: Option<String>,
@@ -126,7 +126,7 @@ pub struct TerminalSize {
     pub rows: u16,
 }
 
-/// A signal for what is in the foreground of a terminal.
+/// A signal for the foreground processes of a terminal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TerminalSignal {
@@ -134,7 +134,7 @@ pub struct TerminalSignal {
     pub signal: String,
 }
 
-/// The terminals that there are.
+/// All terminals.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TerminalList {
     /// The oldest first.
@@ -152,7 +152,7 @@ pub(crate) struct TerminalListParams {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ScreenParams {
-    /// So many of the last lines of all that was shown; none if not given.
+    /// The last lines of the history to include; none by default.
     #[serde(default)]
     lines: usize,
 }
@@ -207,9 +207,9 @@ pub(crate) fn open_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("openTerminal")
         .summary("Open a terminal")
         .description(
-            "Judged like any command. Answers 202 with the terminal, which goes on or waits for a \
-             person; 200 with the run if the policy refuses it, or with its output if it was \
-             to be waited for.",
+            "The policy judges it like any command. Returns 202 with the terminal, which runs or \
+             waits for approval; 200 with the run if the policy blocks it, or with its output if \
+             the request waits for it.",
         )
         .response_with::<200, Json<CommandView>, _>(|res| {
             res.description("It was refused, or has ended")
@@ -230,7 +230,7 @@ pub(crate) async fn list(
 }
 
 pub(crate) fn list_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
-    op.id("listTerminals").summary("Open terminals")
+    op.id("listTerminals").summary("List open terminals")
 }
 
 pub(crate) async fn show(
@@ -247,7 +247,7 @@ pub(crate) async fn show(
 
 pub(crate) fn show_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("getTerminal")
-        .summary("One terminal")
+        .summary("Show a terminal")
         .description("By the id of its run, or by its name if you can see only one of that name.")
 }
 
@@ -263,7 +263,7 @@ pub(crate) async fn close(
 
 pub(crate) fn close_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("closeTerminal")
-        .summary("End a terminal and everything in it")
+        .summary("Close a terminal and end everything in it")
         .response_with::<204, (), _>(|res| res.description("It is being ended"))
 }
 
@@ -282,8 +282,8 @@ pub(crate) async fn screen(
 
 pub(crate) fn screen_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("getScreen")
-        .summary("What a terminal shows, as text")
-        .description("Of a closed one, what it showed last.")
+        .summary("Show the screen of a terminal as text")
+        .description("For a closed terminal, its last screen.")
 }
 
 pub(crate) async fn input(
@@ -317,10 +317,10 @@ pub(crate) async fn input(
 
 pub(crate) fn input_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("typeInTerminal")
-        .summary("Type at a terminal")
+        .summary("Send input to a terminal")
         .description(
-            "What is typed while the program does not show it is not on record. A line for a \
-             shell that tells where its commands end is judged like any command.",
+            "Input that the program does not echo, such as a password, is not recorded. A line \
+             for a shell that marks where its commands end is judged like any command.",
         )
         .response_with::<200, Json<SentView>, _>(|res| {
             res.description("It was typed, and there is something to know about earlier input")
@@ -350,16 +350,16 @@ pub(crate) fn exec_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("execInTerminal")
         .summary("Run a command in the shell of a terminal")
         .description(
-            "Typed at the prompt of a terminal that was opened with `bash`, `zsh` or `sh`, once \
-             that waits for a command. Answers with the command's own output and exit status, and \
-             where the shell is then (`cwd_after`). Judged and asked about like any \
-             command.",
+            "Types it at the prompt of a terminal that was opened with `bash`, `zsh` or `sh`, \
+             once the shell waits for a command. Returns the command's own output and exit \
+             status, and the shell's directory afterwards (`cwd_after`). The policy judges it \
+             like any command.",
         )
         .response_with::<200, Json<CommandView>, _>(|res| {
             res.description("It ended, or was blocked")
         })
         .response_with::<202, Json<CommandView>, _>(|res| {
-            res.description("It goes on, or waits; its id is the handle")
+            res.description("It is running or waiting; its id is the handle")
         })
 }
 
@@ -376,7 +376,7 @@ pub(crate) async fn resize(
 
 pub(crate) fn resize_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("resizeTerminal")
-        .summary("Give a terminal another size")
+        .summary("Resize a terminal")
         .response_with::<204, (), _>(|res| res.description("It has that size"))
 }
 
@@ -393,6 +393,6 @@ pub(crate) async fn signal(
 
 pub(crate) fn signal_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("signalTerminal")
-        .summary("Send a signal to what is in the foreground of a terminal")
+        .summary("Send a signal to the foreground processes of a terminal")
         .response_with::<204, (), _>(|res| res.description("It was sent"))
 }

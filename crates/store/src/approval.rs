@@ -47,11 +47,11 @@ pub struct Approval {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ApprovalState {
-    /// Nobody has answered yet, or not enough have.
+    /// Not decided yet, or not approved by enough people.
     Pending,
-    /// As many people as needed said yes.
+    /// As many people as needed approved it.
     Approved,
-    /// A person said no.
+    /// A person rejected it.
     Rejected,
     /// Nobody answered in time.
     Expired,

@@ -13,9 +13,9 @@ use crate::session;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// The policy said no.
+    /// The policy blocked it.
     Blocked,
-    /// A person said no.
+    /// A person rejected it.
     Rejected,
     /// A person has been asked.
     Waiting,
@@ -35,7 +35,7 @@ pub enum State {
     TimedOut,
     /// A signal ended it.
     Killed,
-    /// Nobody knows how it ended; `reason` says why.
+    /// Its end is unknown; `reason` says why.
     Lost,
 }
 

@@ -47,11 +47,11 @@ pub struct DraftRun {
     pub short_id: String,
     /// What ran.
     pub command: String,
-    /// What it changed, in short.
+    /// A summary of its changes.
     pub changes: ChangesView,
     /// The question about them, if it is still open.
     pub approval_id: Option<String>,
-    /// When they are thrown away, if nobody decides.
+    /// When they are discarded if nobody decides.
     pub kept_until: String,
 }
 

@@ -19,7 +19,7 @@ use crate::principal::Principal;
 use crate::view::Run;
 use crate::view::{ChangesView, ConflictInfo, rank, shown};
 
-/// How many lines of a diff are told at once, at the most.
+/// The most lines of a diff in one answer.
 const MAX_LINES: u64 = 5000;
 
 /// For so many files the changed lines are counted for a list.
@@ -33,17 +33,17 @@ pub struct ChangesInfo {
     /// What it comes to.
     #[serde(flatten)]
     pub view: ChangesView,
-    /// One line above them: what was tried, and how it ended.
+    /// A headline: what was tried on the copy, and how it ended.
     pub header: String,
     /// The directory that paths are relative to.
     pub directory: Option<String>,
-    /// The changes: what is lost first.
+    /// The changes, deletions first.
     pub changes: Vec<ChangeInfo>,
-    /// What stands in the way of applying them.
+    /// Conflicts that prevent applying them.
     pub conflicts: Vec<ConflictInfo>,
     /// Runs that were built on these changes, and go with them.
     pub needed_by: Vec<String>,
-    /// Where the next page begins, if there is one.
+    /// Where the next page starts, if there is one.
     pub next: Option<usize>,
 }
 
@@ -54,7 +54,7 @@ pub struct ChangeInfo {
     pub index: usize,
     /// Relative to the directory, or whole where it is elsewhere.
     pub path: String,
-    /// What it was called before.
+    /// Its previous name.
     pub from: Option<String>,
     /// `created`, `modified`, `deleted`, `renamed`, `mode`, `link` or `times`.
     pub kind: String,
@@ -97,18 +97,18 @@ pub struct FileDiff {
     /// The file.
     #[serde(flatten)]
     pub change: ChangeInfo,
-    /// Its lines, and what else there is to say of its content.
+    /// Its lines, and other facts about its content.
     #[schemars(with = "serde_json::Value")]
     pub diff: weighlock_effects::FileDiff,
 }
 
-/// What somebody looks at: whoever reads page by page, or file by file, asks
-/// for the same again and again, and reading it takes a second where it is
-/// long.
+/// A cache of the changes that clients read: a client that reads page by page,
+/// or file by file, requests the same changes repeatedly, and reading long ones
+/// takes a second.
 #[derive(Default)]
 pub(crate) struct LookedAt(Mutex<Option<(String, Instant, Arc<Looking>)>>);
 
-/// Whoever reads asks again within this.
+/// A client that reads page by page comes back within this time.
 const REMEMBERED: Duration = Duration::from_secs(60);
 
 impl LookedAt {

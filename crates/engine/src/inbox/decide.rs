@@ -28,15 +28,15 @@ use crate::view::{Reason, Run, explained};
 pub enum DecisionKind {
     /// It may run, once.
     ApproveOnce,
-    /// What it did on a copy is applied, and nothing is run again.
+    /// Its changes on the copy are applied, and nothing runs again.
     ApplyEffect,
-    /// It may run, and what is like it may from now on.
+    /// Approved once, and a grant allows commands like it from now on.
     ApproveAlways,
-    /// Another text runs instead, once. What the first did on a copy is thrown
-    /// away.
+    /// The edited text runs instead, once. Changes of the original on a copy
+    /// are discarded.
     ApproveEdited,
-    /// It runs on the real files, with the sandbox's network; what it did on a
-    /// copy is thrown away.
+    /// It runs on the real files, with the sandbox's network; its changes on a
+    /// copy are discarded.
     RunForReal,
     /// It may not run.
     Reject,
@@ -50,7 +50,7 @@ pub struct Decision {
     /// Names what the person has seen. Without it the answer counts only if
     /// the question is the one that was asked first.
     pub fingerprint: Option<String>,
-    /// What the requester is told.
+    /// The message to the requester.
     pub reason: Option<String>,
     /// What has put the question, where it was not a door of ours.
     pub through: Option<&'static str>,

@@ -41,7 +41,7 @@ pub struct RuleProposals {
     pub allowed: Vec<String>,
     /// How many commands of the past were looked at.
     pub looked_at: usize,
-    /// For whom this person may allow it; the first is what to begin with.
+    /// The scopes in which this person may allow it; the first is the default.
     pub scopes: Vec<ScopeView>,
     /// The session that it belongs to, for what ends with it.
     pub session: Option<String>,
@@ -54,7 +54,7 @@ pub struct RuleGroup {
     pub text: String,
     /// Bytes of the whole text: first, and one past the last.
     pub span: (usize, usize),
-    /// The program, where there is one.
+    /// The program, if there is one.
     pub program: Option<String>,
     /// One plain sentence.
     pub does: String,
@@ -80,7 +80,7 @@ pub struct RuleChoice {
     pub refused: Vec<PastCommand>,
 }
 
-/// For whom something is allowed.
+/// Whom a grant applies to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ScopeView {
     /// In few words.
@@ -124,11 +124,11 @@ impl Engine {
             return Some("Two people have to approve this.".into());
         }
         if (approvals.four_eyes || approvals.two_for_high_risk) && !who.is_administrator() {
-            return Some("Only administrators allow anything beforehand here.".into());
+            return Some("Only administrators can add grants here.".into());
         }
         let judgement = &case.judged.judgement;
         if judgement.asked().len() > MAX_GROUPS {
-            return Some("It does too many things to allow them beforehand.".into());
+            return Some("It does too many things for a grant.".into());
         }
         judgement.unforeseen(&case.request.command)
     }
@@ -151,7 +151,7 @@ impl Engine {
         let offered = groups.iter().any(|group| !group.choices.is_empty());
         Ok(RuleProposals {
             offered,
-            why: (!offered).then(|| "There is no rule for what is asked here.".into()),
+            why: (!offered).then(|| "No rule can allow what this does.".into()),
             groups,
             allowed: parts
                 .filter(|(part, decided)| decided.verdict == Verdict::Auto && !part.possible)

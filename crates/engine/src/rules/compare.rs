@@ -30,8 +30,8 @@ pub struct Compared {
     pub newly_asked: u64,
     /// See `newly_allowed`.
     pub newly_blocked: u64,
-    /// What would be allowed, each text once, at most 100: what was refused
-    /// once comes first, then the newest.
+    /// Commands that would be allowed, each text once, at most 100: earlier
+    /// rejected ones first, then the newest.
     pub allowed: Vec<ComparedCommand>,
     /// What would be asked about.
     pub asked: Vec<ComparedCommand>,

@@ -38,7 +38,7 @@ pub struct PolicyText {
     pub id: String,
     /// Where it is.
     pub file: String,
-    /// What it says; empty where there is none yet.
+    /// Its text; empty if there is none yet.
     pub text: String,
     /// Names exactly this text; a change must repeat it.
     pub etag: i64,
@@ -59,9 +59,9 @@ pub struct RuleInfo {
     pub name: String,
     /// Where it begins, from 1.
     pub line: usize,
-    /// What it says about what it matches.
+    /// Its verdict on what it matches.
     pub verdict: Verdict,
-    /// In short, what it is about.
+    /// What it matches, in short.
     pub about: String,
     /// Why.
     pub because: String,
@@ -94,7 +94,7 @@ pub struct RuleEdit {
 /// A text in which one rule was changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RuleEdited {
-    /// The whole text; every line that is not the rule's is as it was.
+    /// The whole text; only lines of the rule differ.
     pub text: String,
     /// What is wrong with it, and what rules it has.
     #[serde(flatten)]
@@ -125,7 +125,7 @@ pub struct RulesChecked {
     pub rules: Vec<RuleInfo>,
 }
 
-/// A text that a rule file has had.
+/// A saved version of a rule file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct VersionView {
     /// From 1.
@@ -134,7 +134,7 @@ pub struct VersionView {
     pub author: Option<String>,
     /// When.
     pub created_at: String,
-    /// What they said about it.
+    /// Their comment on it.
     pub note: String,
     /// The whole text.
     pub text: String,

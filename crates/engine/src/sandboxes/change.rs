@@ -35,13 +35,13 @@ pub struct NewSandbox {
     /// How it is guarded.
     #[serde(default)]
     pub guard: Guard,
-    /// Variables whose values nobody is shown again. They are set for commands
-    /// that a person or a rule has allowed, and for no others.
+    /// Secret variables, whose values are never shown again. Only commands that
+    /// a person or a rule has allowed get them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub secrets: BTreeMap<String, String>,
 }
 
-/// What to change of a sandbox; what is absent stays.
+/// Changes to a sandbox; omitted fields stay.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SandboxPatch {
@@ -54,11 +54,11 @@ pub struct SandboxPatch {
     /// Whose it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub owner_principal_id: Option<String>,
-    /// How it is guarded, in JSON Merge Patch: only what is to change.
+    /// How it is guarded, as JSON Merge Patch: only fields to change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub guard: Option<serde_json::Map<String, serde_json::Value>>,
-    /// Variables whose values nobody is shown again; with `null`, one goes.
-    /// Those that are not named stay.
+    /// Secret variables, whose values are never shown again; `null` removes
+    /// one. Others stay.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub secrets: BTreeMap<String, Option<String>>,
 }

@@ -28,7 +28,7 @@ const COUNT_FOR: Duration = Duration::from_millis(200);
 pub struct FolderView {
     /// The directory, resolved; none where the roots are listed.
     pub path: Option<String>,
-    /// What it is in, where that may be looked at.
+    /// The parent directory, if it may be listed.
     pub parent: Option<String>,
     /// Whose it is.
     pub owner: Option<String>,
@@ -36,7 +36,7 @@ pub struct FolderView {
     pub bytes: u64,
     /// How many files that are.
     pub files: u64,
-    /// There is more than was counted.
+    /// There is more than this count.
     pub more: bool,
     /// Why it cannot be a sandbox; none if it can.
     pub refused: Option<String>,

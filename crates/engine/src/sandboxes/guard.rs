@@ -16,7 +16,7 @@ use crate::error::{Error, brief};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Guard {
-    /// What may be done with the files there.
+    /// Access to the files there.
     pub files: Files,
     /// When a person is asked; if absent, `effects` where the kernel can show a
     /// copy of the directory, and `before` where it cannot.
@@ -28,24 +28,25 @@ pub struct Guard {
     pub read: Vec<PathBuf>,
     /// What else can be written.
     pub write: Vec<PathBuf>,
-    /// What is hidden wherever it could be seen. Keys, cloud credentials and
-    /// browser profiles if not given.
+    /// Paths that are always hidden. By default keys, cloud credentials and
+    /// browser profiles.
     pub hidden: Vec<PathBuf>,
-    /// Patterns of files whose content is kept from commands that nobody has
-    /// allowed, added to the built-in list: `config/prod.yml`, `private/`. `!`
-    /// makes an exception: `!.env.test`; `!**` empties the list.
+    /// Patterns of secret files, which commands cannot read unless a person or
+    /// a rule allows it; added to the built-in list: `config/prod.yml`,
+    /// `private/`. `!` makes an exception: `!.env.test`; `!**` empties the
+    /// list.
     pub secret_files: Vec<String>,
     /// Variables of the server's environment that commands see here, beside
     /// those of the settings.
     pub pass: Vec<String>,
     /// Variables that are set here.
     pub set: BTreeMap<String, String>,
-    /// Names of the variables whose values nobody is shown. Only `secrets` of
-    /// the sandbox itself changes them.
+    /// Names of secret variables, whose values are never shown. Only `secrets`
+    /// of the sandbox itself changes them.
     pub secrets: Vec<String>,
     /// What stays writable although other programs run it.
     pub unprotected: Vec<String>,
-    /// As whom commands run when the server is root.
+    /// Which OS user commands run as when the server is root.
     pub user: Option<String>,
     /// The weakest walls that will do.
     #[schemars(with = "String", extend("enum" = ["full", "shared-proc", "landlock"]))]
@@ -61,14 +62,14 @@ pub struct Guard {
     pub agents: Option<Vec<String>>,
 }
 
-/// What may be done with the files of a sandbox.
+/// Access to the files of a sandbox.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Files {
     /// They are read.
     Read,
-    /// They are changed on a copy first, and applied as `review` says. Without
-    /// that said, the same as `review: effects`.
+    /// Commands change a copy first, and `review` says how changes are applied.
+    /// Without `review`, the same as `review: effects`.
     Effects,
     /// They are changed.
     #[default]
@@ -163,7 +164,7 @@ impl Guard {
 }
 
 impl LimitsInfo {
-    /// Puts what is said in the place of the defaults.
+    /// Overrides the defaults with the given limits.
     pub fn apply(&self, limits: &mut weighlock_confine::Limits) {
         const MIB: u64 = 1024 * 1024;
         let set = |to: &mut u64, said: Option<u64>, unit: u64| {

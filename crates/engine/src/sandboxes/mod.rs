@@ -74,8 +74,8 @@ pub struct SandboxInfo {
     /// that says nothing about it, `store`, or `private` for the directory of
     /// one principal.
     pub source: String,
-    /// What is to be known before it is used: that it holds more than a
-    /// project, and what to do about that.
+    /// Warnings before it is used: that it holds more than a project, and what
+    /// to do about that.
     #[serde(default)]
     pub warning: Option<String>,
     /// How it is guarded.
@@ -318,9 +318,10 @@ impl Sandboxes {
         }
     }
 
-    /// Returns whether somebody may use a sandbox. What holds the private
-    /// directories, as the default sandbox does, is for administrators and
-    /// those for whom they name it: others would leave their own by asking.
+    /// Returns whether `who` may use a sandbox. A sandbox that contains the
+    /// private directories, such as the default one, is for administrators and
+    /// for principals that its settings name; others could otherwise leave
+    /// their own directory by naming it.
     fn is_open(&self, sandbox: &Sandbox, who: &Principal) -> bool {
         let holds = |above: PathBuf| above.starts_with(self.walls.directory_of(sandbox));
         is_open_to(sandbox, who)

@@ -28,8 +28,8 @@ use crate::principal::Principal;
 use crate::run::Outcome;
 use crate::view::{Reason, Run};
 
-/// How much of what a command said is on record with it; the terminal's own
-/// output has all.
+/// The most output bytes recorded with a command; the terminal's own output has
+/// all.
 const MOST: u64 = 512 * 1024;
 
 /// The signal of Ctrl C.

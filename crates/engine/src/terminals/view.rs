@@ -23,11 +23,11 @@ pub struct TerminalView {
     pub terminal_id: String,
     /// What people type.
     pub short_id: String,
-    /// What it is called in its session.
+    /// Its name in its session.
     pub name: String,
     /// What it is for.
     pub description: String,
-    /// What was started in it.
+    /// The program started in it.
     pub command: String,
     /// The session.
     pub session_id: Option<String>,
@@ -54,7 +54,7 @@ pub struct TerminalView {
     pub columns: u16,
     /// Lines.
     pub rows: u16,
-    /// What it calls itself.
+    /// The title that the program sets.
     pub title: String,
     /// The last lines of its output, as they are seen.
     pub output_tail: Vec<String>,
@@ -76,7 +76,7 @@ pub struct ScreenView {
     pub columns: u16,
     /// Where the cursor is.
     pub cursor: CursorView,
-    /// What the program calls its window.
+    /// The window title that the program sets.
     pub title: String,
     /// A program has taken the whole screen, as editors do.
     pub alternate: bool,

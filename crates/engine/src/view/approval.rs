@@ -6,22 +6,23 @@ use weighlock_store::{ApprovalState, Risk};
 
 use super::{ChangesView, ConflictInfo, Explanation, ReasonView};
 
-/// One question to a person, and its answer once there is one.
+/// One question to a person, and its answer if decided.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ApprovalView {
     /// Unique, and sorted by time of creation.
     pub approval_id: String,
-    /// What people type; any beginning of it that is unique will do.
+    /// What people type; any unique prefix works.
     pub short_id: String,
     /// `pending`, `approved`, `rejected`, `expired`, `withdrawn` or `blocked`.
     pub state: ApprovalState,
     /// `low`, `medium` or `high`.
     pub risk: Risk,
-    /// One sentence about what the command does. It is ours, not the agent's.
+    /// One sentence about what the command does, written by weighlock and not
+    /// by the agent.
     pub summary: String,
-    /// What the requester says that it is for: a claim.
+    /// The purpose that the requester gives: a claim.
     pub claim: Option<String>,
-    /// Who asks.
+    /// The requester.
     pub requested_by: String,
     /// The profile that the agent works under.
     pub agent: Option<String>,
@@ -43,16 +44,15 @@ pub struct ApprovalView {
     pub environment: Vec<String>,
     /// It is given something to read.
     pub has_input: bool,
-    /// What it is given to read, as far as that is known now; at most 16 KiB.
+    /// Its standard input, as far as it is known now; at most 16 KiB.
     pub input: Option<String>,
     /// Bytes of it beyond that.
     pub more_input: usize,
-    /// The requester can hand it anything to read later, which nobody sees
-    /// before.
+    /// The requester can send it any input later, which nobody reviews before.
     pub input_follows: bool,
-    /// What the sandbox lets it reach: `off` or `on`.
+    /// Network access in the sandbox: `off` or `on`.
     pub network: String,
-    /// What it may do with the files there: `read` or `write`.
+    /// Its access to the files there: `read` or `write`.
     pub files: String,
     /// Why a person is asked, the deciding reason first.
     pub reasons: Vec<ReasonView>,
@@ -76,11 +76,11 @@ pub struct ApprovalView {
     pub needed: u32,
     /// What people have answered; only where one approval is asked for.
     pub answers: Vec<AnswerView>,
-    /// Names exactly what is asked about; a decision must repeat it.
+    /// Identifies exactly what was requested; a decision must repeat it.
     pub fingerprint: String,
-    /// Grows when what is asked about has changed.
+    /// Increases when the request changes.
     pub version: i64,
-    /// What it did on a copy: the question is whether that is applied.
+    /// Its changes on a copy: the question is whether to apply them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effect: Option<Tried>,
     /// Everything about the command; only where one approval is asked for, and
@@ -95,16 +95,16 @@ pub struct ApprovalView {
 pub struct Tried {
     /// `trying`, `ready`, or `stale` once the live files have changed.
     pub state: String,
-    /// One line: how it ended, and what it comes to.
+    /// One line: how it ended, and its effect.
     pub header: String,
-    /// What it changed, in short.
+    /// A summary of its changes.
     pub changes: ChangesView,
     /// Its exit code.
     pub exit_code: Option<i32>,
-    /// Hosts that it tried to reach, as far as its output tells: it was offline.
+    /// Hosts that it tried to reach while offline, as far as its output shows.
     #[serde(default)]
     pub stopped: Vec<String>,
-    /// What stands in the way of applying it.
+    /// Conflicts that prevent applying it.
     #[serde(default)]
     pub conflicts: Vec<ConflictInfo>,
     /// Runs that are applied first, since it was built on them.
@@ -123,7 +123,7 @@ pub enum Situation {
     Waiting,
     /// It does other things, and will look later.
     WentOn,
-    /// There is nothing to wait for any more.
+    /// It is gone: nobody waits for the answer.
     Over,
 }
 
@@ -138,7 +138,7 @@ pub struct AnswerView {
     pub how: String,
     /// From where.
     pub origin: String,
-    /// What the requester is told.
+    /// The message to the requester.
     pub reason: Option<String>,
     /// The text that is run instead.
     pub edited: Option<String>,

@@ -16,7 +16,7 @@ pub struct ChangesView {
     pub state: String,
     /// Names exactly what would be, or was applied.
     pub hash: String,
-    /// What it comes to: "2 files change, 1 is deleted".
+    /// Its effect in short: "2 files change, 1 is deleted".
     pub summary: String,
     /// How many are new.
     pub created: u64,
@@ -30,11 +30,11 @@ pub struct ChangesView {
     pub other: u64,
     /// The first of them, as people read them: `M src/main.rs`. At most 20.
     pub paths: Vec<String>,
-    /// What the command itself came to, while a person is asked about its
+    /// The result of the command itself, while a person decides about its
     /// changes and after.
     pub ended_as: Option<State>,
-    /// It could reach the network, and what it did there is not among the
-    /// changes: the hosts that the command names.
+    /// Set when it had network access, whose effects are not among the changes:
+    /// the hosts that the command names.
     pub network: Option<Vec<String>>,
     /// Runs whose changes were not applied when it saw them.
     pub built_on: Vec<String>,

@@ -24,7 +24,7 @@ pub struct Explanation {
     pub read_only: bool,
     /// Why it is not `auto`, the deciding reason first.
     pub reasons: Vec<ReasonView>,
-    /// What it consists of, in order; at most 1,000.
+    /// Its parts, in order; at most 1,000.
     pub parts: Vec<PartView>,
     /// Parts that were judged and are not listed.
     #[serde(default)]
@@ -35,7 +35,7 @@ pub struct Explanation {
     pub tokens: Vec<TokenView>,
     /// Why rule files that have changed are not in force.
     pub warnings: Vec<String>,
-    /// Names exactly what was judged; an approval must repeat it.
+    /// Identifies exactly what was judged; an approval must repeat it.
     pub fingerprint: String,
 }
 
@@ -77,7 +77,7 @@ pub struct PartView {
     pub verdict: Verdict,
     /// The rule that decided, as an index into `rules`; absent for the default.
     pub rule: Option<usize>,
-    /// The options given, with what they mean.
+    /// The given options, with their meaning.
     pub options: Vec<OptionView>,
     /// What happens, by class.
     pub effects: Vec<String>,
@@ -89,7 +89,7 @@ pub struct PartView {
     pub deletes: Vec<String>,
     /// Files whose content it runs.
     pub runs: Vec<String>,
-    /// What it names on the network.
+    /// Hosts and URLs that it names.
     pub hosts: Vec<String>,
     /// Why more could happen than that.
     pub unknown: Option<String>,
@@ -116,15 +116,15 @@ pub struct RuleView {
     pub name: String,
     /// Where it is from.
     pub layer: String,
-    /// What it says about what it matches.
+    /// Its verdict on what it matches.
     pub verdict: Verdict,
-    /// In short, what it is about.
+    /// What it matches, in short.
     pub about: String,
     /// It matched something.
     pub matched: bool,
 }
 
-/// A rule in force, with what it was about lately.
+/// A rule in force, with its recent matches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RuleInForce {
     /// The rule.

@@ -90,7 +90,7 @@ impl Detail {
             Cause::Stopped if stopped_by == Some(OURSELVES) => reason(
                 "left",
                 format!("Stopped, since nobody waited for it any more. {ended}."),
-                "Run it in the background if it is to go on by itself.",
+                "Run it in the background if it should continue.",
             ),
             Cause::Stopped => reason(
                 "stopped",

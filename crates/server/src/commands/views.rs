@@ -23,8 +23,8 @@ pub struct NewCommand {
     /// What it is for, in a few words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// What it belongs together with: the id of a session, or the client's own
-    /// name for one; one is opened for it when not given.
+    /// The session it belongs to: its id, or the client's own name for it. By
+    /// default a new session is opened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
     /// The sandbox to run in, by id or name; the requester's default when not
@@ -44,13 +44,14 @@ pub struct NewCommand {
     /// alike, and bash otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shell: Option<ShellName>,
-    /// What the command reads; nothing when not given.
+    /// Standard input of the command; empty by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stdin: Option<String>,
     /// Input will follow by `POST …/stdin`.
     #[serde(default)]
     pub stdin_open: bool,
-    /// After this the run is ended. Above the maximum it is lowered, and said.
+    /// Time limit of the run. A value above the maximum is lowered, and the
+    /// answer says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<i64>,
     /// After this time without output the run is ended.
@@ -60,8 +61,7 @@ pub struct NewCommand {
     /// end when not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_ms: Option<i64>,
-    /// Answer at once. Unless said otherwise, the time limit is the longest
-    /// there is.
+    /// Return at once. The default time limit is then the maximum.
     #[serde(default)]
     pub background: bool,
     /// If it still runs when this is answered, or the requester disconnects
@@ -69,7 +69,7 @@ pub struct NewCommand {
     /// `attend` when they look at it.
     #[serde(default)]
     pub attend: bool,
-    /// What the shell leaves running goes on, under its keeper.
+    /// Processes that the shell leaves running continue under the run's keeper.
     #[serde(default)]
     pub keep: bool,
     /// Who runs it: `weighlock`, or `external` for a requester that runs it
@@ -85,13 +85,13 @@ pub struct NewCommand {
     /// Try it on a copy, and ask about every change.
     #[serde(default)]
     pub preview: bool,
-    /// How much of its output is in the answer.
+    /// How much of its output the answer contains.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut: Option<CutTo>,
 }
 
-/// What becomes of a command: what it did, for one that its requester has run;
-/// or what happens to the changes that one has made on a copy.
+/// The outcome of a command: its result, if its requester ran it; or what to do
+/// with its changes on a copy.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[schemars(example = serde_json::json!({ "exit_code": 0, "stdout": "ok\n" }))]
@@ -129,8 +129,9 @@ pub enum Executor {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ApproveRequest {
-    /// From the question: names exactly what was seen. Without it the yes
-    /// counts only if the question has not changed since it was asked.
+    /// The fingerprint of the question, which identifies exactly what was
+    /// shown. Without it, the approval is valid only if the question has not
+    /// changed since it was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<String>,
     /// The reason that the requester sees.
@@ -159,7 +160,7 @@ pub struct StopRequest {
     pub grace_ms: Option<u64>,
 }
 
-/// The shells there are.
+/// The available shells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ShellName {
@@ -169,7 +170,7 @@ pub enum ShellName {
     Bash,
 }
 
-/// A run and what it said, cut to the reader's measure.
+/// A run and its output, shortened for the reader.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CommandView {
     /// The run.
@@ -185,9 +186,9 @@ pub struct CommandView {
     pub left_out_chars: u64,
     /// Of these, out of `stderr`.
     pub left_out_stderr_chars: u64,
-    /// How to read what was left out.
+    /// How to read the omitted output.
     pub note: Option<String>,
-    /// What it takes up now, while it runs.
+    /// Resources that it uses now, while it runs.
     pub load: Option<Load>,
 }
 
@@ -198,10 +199,10 @@ pub struct CommandList {
     pub commands: Vec<Run>,
     /// Ask for the next page with this; absent on the last.
     pub cursor: Option<String>,
-    /// How many there are in all, if they were to be counted.
+    /// The total number, if the request asked for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
-    /// There are more than were counted.
+    /// There are more than this count.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub more: bool,
 }

@@ -234,7 +234,7 @@ impl JsonReader<'_> {
         if serde_json::from_str::<Value>(word).is_err() {
             return Err(self.broken(match word {
                 "" => "a value is missing".to_owned(),
-                word => format!("`{word}` is no value"),
+                word => format!("`{word}` is not a value"),
             }));
         }
         self.at += end;
