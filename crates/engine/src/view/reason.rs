@@ -44,7 +44,7 @@ pub(super) fn why(
         Cause::Stopped if stopped_by == Some(OURSELVES) => reason(
             "left",
             format!("Stopped, since nobody waited for it any more. {ended}."),
-            "Run it in the background if it is to go on by itdetail.",
+            "Run it in the background if it should continue.",
         ),
         Cause::Stopped => reason(
             "stopped",

@@ -16,20 +16,20 @@ use toml_edit::{
 
 use crate::Verdict;
 
-/// One rule as a form has it; what is empty is left out of the file.
+/// One rule as form fields; empty fields are left out of the file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RuleForm {
     /// Its name; its line if empty.
     pub name: String,
-    /// What it says about what it matches.
+    /// Its verdict on what it matches.
     pub verdict: Verdict,
     /// It is about changes of files, and `patterns` are paths.
     pub change: bool,
-    /// What it is about: patterns that look like commands.
+    /// What it matches: patterns that look like commands.
     pub patterns: Vec<String>,
-    /// Or what must be known of a part: `program`, `paths`, `effects` and so on,
-    /// each with what it may be.
+    /// Alternatively, conditions on a part: `program`, `paths`, `effects` and
+    /// so on, each with its allowed values.
     pub table: BTreeMap<String, Vec<String>>,
     /// The kinds of change it is about, where it is about changes.
     pub kinds: Vec<String>,
@@ -39,7 +39,7 @@ pub struct RuleForm {
     pub agents: Vec<String>,
     /// Only in these sandboxes, by name.
     pub sandboxes: Vec<String>,
-    /// The last day or the time until which it counts.
+    /// The last day, or the time, until which it is valid.
     pub until: String,
     /// Why, as the end of a sentence.
     pub because: String,

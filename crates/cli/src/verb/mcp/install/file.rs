@@ -144,7 +144,7 @@ fn real(file: &Path) -> io::Result<PathBuf> {
 
 fn read(real: &Path) -> io::Result<(Option<Metadata>, String)> {
     match fs::metadata(real) {
-        Ok(found) if !found.is_file() => Err(io::Error::other("it is no file")),
+        Ok(found) if !found.is_file() => Err(io::Error::other("it is not a file")),
         Ok(found) => Ok((Some(found), fs::read_to_string(real)?)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok((None, String::new())),
         Err(error) => Err(error),
