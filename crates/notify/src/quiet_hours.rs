@@ -48,13 +48,15 @@ impl QuietHours {
             .to_zoned(zone.clone());
         let clock = now.time();
         let overnight = from > to;
-        let quiet = match overnight {
-            true => clock >= from || clock < to,
-            false => clock >= from && clock < to,
+        let quiet = if overnight {
+            clock >= from || clock < to
+        } else {
+            clock >= from && clock < to
         };
-        let day = match overnight && clock >= from {
-            true => now.date().checked_add(1.day()).ok()?,
-            false => now.date(),
+        let day = if overnight && clock >= from {
+            now.date().checked_add(1.day()).ok()?
+        } else {
+            now.date()
         };
         let end = DateTime::from_parts(day, to).to_zoned(zone).ok()?;
         quiet.then(|| end.timestamp().as_microsecond())
