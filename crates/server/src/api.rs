@@ -84,7 +84,7 @@ async fn small_enough(request: Request, next: Next) -> Response {
         StatusCode::PAYLOAD_TOO_LARGE,
         "body_too_large",
         format!("a body has at most {MAX_BODY} bytes; nothing was done"),
-        "give input in pieces, or put it into a file",
+        "send input in pieces, or put it into a file",
     );
     ([(header::CONNECTION, "close")], problem).into_response()
 }
@@ -513,7 +513,7 @@ async fn no_such_method() -> Problem {
     Problem::new(
         StatusCode::METHOD_NOT_ALLOWED,
         "no_such_method",
-        "this address does not take this method".into(),
+        "this URL does not accept this method".into(),
         "see /agent/terminal/openapi.json",
     )
 }

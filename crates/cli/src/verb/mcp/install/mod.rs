@@ -20,7 +20,7 @@ use crate::term::{self, say};
 use crate::text::one_line;
 use crate::{ourselves, question};
 
-/// Set a client up, so that its agents have weighlock's tools
+/// Set up a client so that its agents get weighlock's tools
 #[derive(clap::Args)]
 #[command(before_help = "Examples:
   weighlock mcp install claude-code               shows what changes, and asks
@@ -34,23 +34,23 @@ pub(super) struct Args {
     client: AgentClient,
     #[command(flatten)]
     choice: ToolArgs,
-    /// Who uses the settings: you, or everybody in this project
+    /// Whose settings to change: yours, or the project's
     #[arg(long, value_enum, default_value = "user")]
     scope: SettingsScope,
-    /// What the client calls it
+    /// The name of the server in the client
     #[arg(long, value_name = "NAME", default_value = "weighlock", value_parser = name)]
     name: String,
     /// Write the token from WEIGHLOCK_TOKEN into the file, too; anybody who can
     /// read the file then has it
     #[arg(long, conflicts_with = "remove")]
     with_token: bool,
-    /// Only print what the file has to say
+    /// Only print the settings to add
     #[arg(long, conflicts_with_all = ["yes", "remove"])]
     print: bool,
-    /// Write without asking
+    /// Write without confirmation
     #[arg(long)]
     yes: bool,
-    /// Take it out again
+    /// Remove weighlock from the client
     #[arg(long)]
     remove: bool,
 }
