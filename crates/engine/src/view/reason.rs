@@ -7,7 +7,7 @@ use weighlock_walls::format_bytes as size;
 /// Who has stopped what nobody waited for any more.
 pub(crate) const OURSELVES: &str = "weighlock";
 
-/// Says why its keeper has ended it; nothing where it has ended by itdetail.
+/// Says why its keeper has ended it; nothing where it has ended by itself.
 pub(super) fn why(
     detail: &Detail,
     cause: Cause,

@@ -128,9 +128,10 @@ fn replaced(
             rule.write(&mut table);
             let rules = rules_mut(&mut file, rule.kind())?;
             // It has its position in the file with it.
-            match rule.change == old.change {
-                true => rules.insert(index, table),
-                false => rules.push(table),
+            if rule.change == old.change {
+                rules.insert(index, table)
+            } else {
+                rules.push(table)
             }
             file.to_string()
         }
@@ -143,9 +144,10 @@ fn replaced(
         }
         edited.insert_str(comments.start, &lines[comments]);
     }
-    Some(match is_windows {
-        true => edited.replace('\n', "\r\n"),
-        false => edited,
+    Some(if is_windows {
+        edited.replace('\n', "\r\n")
+    } else {
+        edited
     })
 }
 
@@ -261,9 +263,10 @@ impl RuleForm {
         let verdict = { VERDICTS.into_iter() }
             .find_map(|(key, verdict)| (verdict == self.verdict).then_some(key));
         let verdict = verdict.unwrap_or("ask");
-        let about = match self.table.is_empty() {
-            true => Some(some(&self.patterns).unwrap_or_else(|| Array::new().into())),
-            false => Some(braces(&self.table)),
+        let about = if self.table.is_empty() {
+            Some(some(&self.patterns).unwrap_or_else(|| Array::new().into()))
+        } else {
+            Some(braces(&self.table))
         };
         let mut comments = String::new();
         let others = { VERDICTS.iter() }.filter(|(key, _)| *key != verdict);
