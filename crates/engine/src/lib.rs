@@ -203,7 +203,7 @@ pub use weighlock_screen::{
 pub use weighlock_store::id::short as short_id;
 pub use weighlock_store::{
     ApprovalState, BOUNDS, Checkpoint, Clock, Count, Durability, EntryFilter, Error as StoreError,
-    Fault, Filter, Histogram, Risk, State, Store, Verified, verify_export,
+    Fault, Filter, Histogram, Risk, State, Status, Store, Verified, verify_export,
 };
 pub use weighlock_walls::{
     DEFAULT_SANDBOX, Denial, Review, Sandbox, SandboxSource, format_bytes as size,

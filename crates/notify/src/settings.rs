@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use weighlock_store::{DeliveryStatus, Notice, WAITING, WebhookRow, timestamp};
+use weighlock_store::{DeliveryStatus, Notice, NoticeState, WAITING, WebhookRow, timestamp};
 
 use crate::quiet_hours::QuietHours;
 use crate::url::origin;
@@ -248,12 +248,12 @@ pub(crate) fn webhook_view(row: WebhookRow) -> WebhookView {
     }
 }
 
-pub(crate) fn notice_view((notice, state): (Notice, String)) -> NoticeView {
+pub(crate) fn notice_view((notice, state): (Notice, NoticeState)) -> NoticeView {
     NoticeView {
         kind: notice.kind,
         approval_id: Some(notice.subject).filter(|id| !id.is_empty()),
         agent: notice.agent,
-        state,
+        state: state.word().into(),
         created_at: timestamp(notice.created_at),
         due_at: timestamp(notice.due_at),
         tried_at: notice.tried_at.map(timestamp),

@@ -17,7 +17,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weighlock_engine::{
     Cut, Decision, DecisionKind, Engine, Filter, Input, Outcome, Principal, Report, Request, Run,
-    Shell, State, Text,
+    Shell, State, Status, Text,
 };
 
 pub use self::views::{
@@ -87,7 +87,7 @@ impl RunListParams {
     pub(crate) fn filter(&self, engine: &Engine, who: &Principal) -> Result<Filter, Problem> {
         let filter = Filter {
             state: self.state,
-            status: self.status.map(|status| status.word().to_owned()),
+            status: self.status.map(RunStatus::coarse),
             before: self.cursor.clone(),
             requested_by: self.agent.clone(),
             approved_by: self.by.clone(),
@@ -521,13 +521,13 @@ impl OperationInput for IdempotencyKey {
 }
 
 impl RunStatus {
-    fn word(self) -> &'static str {
+    fn coarse(self) -> Status {
         match self {
-            Self::Pending => "pending",
-            Self::Approved => "approved",
-            Self::Rejected => "rejected",
-            Self::Executed => "executed",
-            Self::Failed => "failed",
+            Self::Pending => Status::Pending,
+            Self::Approved => Status::Approved,
+            Self::Rejected => Status::Rejected,
+            Self::Executed => Status::Executed,
+            Self::Failed => Status::Failed,
         }
     }
 }

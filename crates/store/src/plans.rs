@@ -7,7 +7,6 @@ use rusqlite::types::Value as Sql;
 use rusqlite::{Connection, StatementStatus, params_from_iter};
 
 use crate::approval::ApprovalState;
-use crate::command::State;
 use crate::cursor::PageCursor;
 use crate::entries::{self, EntryFilter};
 use crate::history::{self, Filter};
@@ -15,6 +14,7 @@ use crate::inbox::{self, ApprovalFilter};
 use crate::open::{Durability, Store};
 use crate::session;
 use crate::span::{IdRange, TimeWindow};
+use crate::state::{State, Status};
 use crate::visible::Lane;
 
 /// Steps that a page of ten may take: a row takes about thirty. Reading over
@@ -78,7 +78,7 @@ fn commands_are_walked_along_an_index() {
     check(ALL, failed.clone(), "state (state=?)");
     check(OWN, failed, "requested_by (requested_by=?)");
     let pending = Filter {
-        status: Some("pending".into()),
+        status: Some(Status::Pending),
         ..filter()
     };
     check(OWN, pending, "status (status=?)");
@@ -327,7 +327,7 @@ impl Full {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open(dir.path(), Durability::Process).unwrap();
-        let connection = Connection::open(&store.path).unwrap();
+        let connection = Connection::open(&store.database.path).unwrap();
         connection.execute_batch(FILL).unwrap();
         Self {
             _dir: dir,
