@@ -800,7 +800,7 @@ fn store_problem(error: &store::Error, detail: String) -> Problem {
             "record_removed",
             "read it again from its beginning",
         ),
-        store::Error::Corrupt { .. } => (
+        store::Error::Corrupt { .. } | store::Error::Damaged(_) => (
             Kind::Internal,
             "store_damaged",
             "restore a backup, or `weighlock serve --recover` to set it aside and begin anew",
