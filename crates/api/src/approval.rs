@@ -56,12 +56,13 @@ impl Risk {
         }
     }
 
-    /// Returns the risk that has a rank; the highest where none has it.
-    pub fn from_rank(rank: i64) -> Self {
+    /// Returns the risk that has a rank.
+    pub fn from_rank(rank: i64) -> Option<Self> {
         match rank {
-            2 => Self::Low,
-            1 => Self::Medium,
-            _ => Self::High,
+            0 => Some(Self::High),
+            1 => Some(Self::Medium),
+            2 => Some(Self::Low),
+            _ => None,
         }
     }
 }

@@ -29,6 +29,11 @@ impl ChangesState {
             Self::Undone => "undone",
         }
     }
+
+    /// Returns the state that a word names.
+    pub fn from_word(word: &str) -> Option<Self> {
+        serde_json::from_value(word.into()).ok()
+    }
 }
 
 /// The undecided changes of one session.

@@ -39,13 +39,13 @@ pub enum State {
 
 impl State {
     /// Returns the coarse status that follows from the state.
-    pub fn status(self) -> &'static str {
+    pub fn status(self) -> RunStatus {
         match self {
-            Self::Waiting | Self::Held => "pending",
-            Self::Running => "approved",
-            Self::Blocked | Self::Rejected | Self::Expired | Self::Withdrawn => "rejected",
-            Self::Succeeded => "executed",
-            Self::Failed | Self::TimedOut | Self::Killed | Self::Lost => "failed",
+            Self::Waiting | Self::Held => RunStatus::Pending,
+            Self::Running => RunStatus::Approved,
+            Self::Blocked | Self::Rejected | Self::Expired | Self::Withdrawn => RunStatus::Rejected,
+            Self::Succeeded => RunStatus::Executed,
+            Self::Failed | Self::TimedOut | Self::Killed | Self::Lost => RunStatus::Failed,
         }
     }
 
@@ -67,6 +67,7 @@ impl State {
         }
     }
 
+    /// Returns the state that a word names.
     pub fn from_word(word: &str) -> Option<Self> {
         serde_json::from_value(word.into()).ok()
     }
@@ -654,5 +655,10 @@ impl RunStatus {
             Self::Executed => "executed",
             Self::Failed => "failed",
         }
+    }
+
+    /// Returns the status that a word names.
+    pub fn from_word(word: &str) -> Option<Self> {
+        serde_json::from_value(word.into()).ok()
     }
 }

@@ -100,7 +100,7 @@ impl Archiver {
 
     /// Returns when the last backup was made, in microseconds since 1970.
     pub fn last_made(&self) -> Result<Option<i64>, Error> {
-        Ok(self.store.newest_time("backup.made")?)
+        Ok(self.store.audit().newest_time("backup.made")?)
     }
 
     /// Waits until no backup copies files that undo or a new try of a run
@@ -142,7 +142,7 @@ impl Archiver {
             detail: json!(view),
             ..Entry::default()
         };
-        if let Err(error) = self.store.record(vec![entry]).await {
+        if let Err(error) = self.store.audit().record(vec![entry]).await {
             // A backup that is not in the audit must not exist.
             let _ = fs::remove_dir_all(&to);
             return Err(error.into());

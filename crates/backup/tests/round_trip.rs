@@ -22,7 +22,7 @@ async fn state(dir: &Path) -> Arc<Archiver> {
         actor: "weighlock".into(),
         ..Entry::default()
     };
-    let recorded = store.record(vec![entry]).await;
+    let recorded = store.audit().record(vec![entry]).await;
     recorded.expect("the entry is stored");
     Archiver::new(state_dir, Arc::new(store), Clock::system(), vec![])
 }

@@ -83,7 +83,7 @@ impl Engine {
                 .core
                 .entry("run.left", who.name(), Some(&run.command_id), json!({}))
         };
-        let _ = self.core.store.record(vec![entry]).await;
+        let _ = self.core.store.audit().record(vec![entry]).await;
         if let Some(live) = self.lives.get(&run.command_id) {
             lock(&live.stopped_by).get_or_insert_with(|| OURSELVES.to_owned());
         }

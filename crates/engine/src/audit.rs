@@ -34,7 +34,7 @@ impl Audit {
     /// Checks the audit's chain on behalf of the server itself.
     pub(crate) async fn verify_chain(&self) -> Result<Verified, Error> {
         let store = Arc::clone(&self.core.store);
-        let verified = tokio::task::spawn_blocking(move || store.verify());
+        let verified = tokio::task::spawn_blocking(move || store.audit().verify());
         let verified = verified.await.expect("verifying does not panic")?;
         if let Some(fault) = &verified.fault {
             self.notifier.report_fault(fault.seq, &fault.what).await?;
@@ -50,7 +50,7 @@ impl Audit {
     /// Writes the whole audit as JSON Lines and returns how many entries.
     pub fn export(&self, to: &mut impl Write, who: &Principal) -> Result<u64, Error> {
         self.may_export(who)?;
-        Ok(self.core.store.export(to)?)
+        Ok(self.core.store.audit().export(to)?)
     }
 
     /// Returns audit entries, oldest first.
@@ -60,12 +60,12 @@ impl Audit {
         who: &Principal,
     ) -> Result<Vec<serde_json::Value>, Error> {
         who.check(Right::Review)?;
-        Ok(self.core.store.entries(filter)?)
+        Ok(self.core.store.audit().entries(filter)?)
     }
 
     /// Returns the audit entries of a run, oldest first.
     pub fn entries_of(&self, run: &Run) -> Result<Vec<serde_json::Value>, Error> {
-        Ok(self.core.store.entries(&EntryFilter {
+        Ok(self.core.store.audit().entries(&EntryFilter {
             run: Some(run.command_id.clone()),
             limit: i64::MAX as usize,
             ..EntryFilter::default()

@@ -46,7 +46,7 @@ impl Engine {
         who: &Principal,
     ) -> Result<(), Error> {
         if self.sessions.is_closed(session)?
-            && let Some(command) = self.core.store.named(command)?.pop()
+            && let Some(command) = self.core.store.commands().named(command)?.pop()
         {
             self.withdraw_command(command, who).await?;
         }
@@ -66,7 +66,7 @@ impl Engine {
                 limit: usize::MAX >> 1,
                 ..Filter::default()
             };
-            for command in self.core.store.list(&filter)? {
+            for command in self.core.store.commands().list(&filter)? {
                 if state != State::Running {
                     let _ = self.withdraw_command(command, who).await?;
                 } else if on_close == OnClose::Stop

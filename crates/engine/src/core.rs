@@ -39,7 +39,7 @@ pub(crate) struct Core {
 impl Core {
     /// Continues the ids after the newest run of the store.
     pub(crate) fn new(config: Config, clock: Clock, store: Arc<Store>) -> Result<Self, Error> {
-        let newest = store.list(&Filter {
+        let newest = store.commands().list(&Filter {
             limit: 1,
             ..Filter::default()
         })?;
@@ -96,7 +96,7 @@ impl Core {
         filter: Filter,
         who: &Principal,
     ) -> Result<Vec<Command>, Error> {
-        Ok(self.store.list(&Filter {
+        Ok(self.store.commands().list(&Filter {
             visible: who.visible(),
             ..filter
         })?)
@@ -106,7 +106,7 @@ impl Core {
     pub(crate) fn find_person(&self, name: &str, who: &Principal) -> Result<PrincipalRow, Error> {
         let is_open = !who.is_agent() && who.sandboxes().is_none();
         let row = if name == who.name() || is_open || who.is_administrator() {
-            self.store.principal(name)?
+            self.store.principals().named(name)?
         } else {
             None
         };
@@ -126,7 +126,7 @@ impl Core {
         // Whoever has filled their part of the record is refused all the same.
         if self.check_quota(who.name()).await.is_ok() {
             let entry = self.entry("agent.refused", who.name(), None, detail);
-            if let Err(error) = self.store.record(vec![entry]).await {
+            if let Err(error) = self.store.audit().record(vec![entry]).await {
                 tracing::error!(%error, "cannot record a refusal");
             }
         }
@@ -223,7 +223,7 @@ impl Core {
         if empty.is_news {
             let detail = json!({ "bytes_per_hour": hourly });
             let entry = self.entry("principal.over_quota", who, None, detail);
-            if let Err(error) = self.store.record(vec![entry]).await {
+            if let Err(error) = self.store.audit().record(vec![entry]).await {
                 tracing::error!(%error, "cannot record that somebody is over their quota");
             }
         }

@@ -18,7 +18,7 @@ impl Directory for WebhookDirectory {
     fn recipient(&self, owner: Option<&str>) -> Result<Option<Recipient>, Error> {
         let principal = match owner {
             None => Some(Principal::library("weighlock")),
-            Some(name) => match self.store.principal(name)? {
+            Some(name) => match self.store.principals().named(name)? {
                 Some(row) => Principal::from_row(&row, Via::Record),
                 // The system's root exists without having been added.
                 None => (name == "root").then(|| Principal::root(Via::Record)),

@@ -130,7 +130,7 @@ impl Engine {
         let lives = Arc::new(Lives::default());
         let engine = Arc::new(Self {
             walls,
-            kept: AtomicU64::new(core.store.kept_bytes()?),
+            kept: AtomicU64::new(core.store.commands().kept_bytes()?),
             aged_at: AtomicU64::new(0),
             tidying: tokio::sync::Mutex::default(),
             rules,
@@ -277,7 +277,7 @@ impl Engine {
         self.archiver.cancel().await;
         let detail = json!({ "running": self.lives.count() });
         let entry = self.core.entry("server.stopped", "weighlock", None, detail);
-        Ok(self.core.store.record(vec![entry]).await?)
+        Ok(self.core.store.audit().record(vec![entry]).await?)
     }
 }
 

@@ -57,13 +57,15 @@ impl Events {
         who: &Principal,
     ) -> Result<Self, Error> {
         // First, so that nothing falls between what was and what comes.
-        let live = core.store.events();
-        let newest = core.store.newest_seq()?;
+        let live = core.store.audit().events();
+        let newest = core.store.audit().newest_seq()?;
         let after = after.unwrap_or(newest);
         let missed = newest.checked_sub(after);
         let is_near = missed.is_some_and(|missed| missed <= REPLAYED);
         let missed = if is_near {
-            core.store.recorded_after(after, REPLAYED as usize)?
+            core.store
+                .audit()
+                .recorded_after(after, REPLAYED as usize)?
         } else {
             vec![]
         };
@@ -89,7 +91,7 @@ impl Events {
                     Ok(recorded) => (*recorded).clone(),
                     Err(RecvError::Closed) => return None,
                     Err(RecvError::Lagged(_)) => {
-                        self.last = self.core.store.newest_seq().unwrap_or(self.last);
+                        self.last = self.core.store.audit().newest_seq().unwrap_or(self.last);
                         return Some(self.everything());
                     }
                 },

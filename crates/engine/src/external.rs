@@ -72,7 +72,7 @@ impl Engine {
         if run.requested_by != who.name() {
             who.check(Right::Administer)?;
         }
-        let found = self.core.store.named(&run.command_id)?;
+        let found = self.core.store.commands().named(&run.command_id)?;
         let command = found.into_iter().next().filter(|command| command.external);
         let Some(mut command) = command else {
             return Err(Error::NotExternal { id: run.short_id });
@@ -113,7 +113,13 @@ impl Engine {
         let entry = self.core.entry_of("run.ended", who.name(), &command, told);
         let (id, kept) = (command.id.clone(), command.kept_bytes);
         self.count_kept(&command);
-        let begun = { self.core.store.begin(command, State::Running, vec![entry]) }.await;
+        let begun = {
+            self.core
+                .store
+                .pending()
+                .begin(command, State::Running, vec![entry])
+        }
+        .await;
         if !matches!(begun, Ok(true)) {
             self.uncount_kept(kept);
         }

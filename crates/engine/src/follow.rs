@@ -234,12 +234,13 @@ impl Engine {
     ) -> Result<(), weighlock_store::Error> {
         let (command, entries) = (command.clone(), entries.to_vec());
         match changes {
-            None => self.core.store.update(command, entries).await,
+            None => self.core.store.commands().update(command, entries).await,
             Some(row) => {
                 let settled = self
                     .core
                     .store
-                    .settle_changes(command, None, row.clone(), entries);
+                    .changes()
+                    .settle(command, None, row.clone(), entries);
                 settled.await.map(drop)
             }
         }

@@ -26,7 +26,7 @@ impl Engine {
             oldest,
             held,
             undecided,
-        } = self.core.store.unanswered()?;
+        } = self.core.store.approvals().unanswered()?;
         let since = oldest.map_or(0, |oldest| self.core.clock.micros().saturating_sub(oldest));
         Ok(Gauges {
             running: self.lives.count(),
@@ -37,7 +37,7 @@ impl Engine {
             undecided,
             output_bytes: self.kept.load(Ordering::Relaxed) + self.lives.used(),
             free_bytes: free_bytes(&self.core.config.state_dir).unwrap_or(0),
-            entries: self.core.store.newest_seq()?,
+            entries: self.core.store.audit().newest_seq()?,
             backup: self.measures.last_backup(),
         })
     }

@@ -82,8 +82,8 @@ impl Engine {
         let why = tried.await.expect("trying does not panic");
         let kept = || {
             let (bytes, held) = (
-                self.core.store.image_bytes()?,
-                self.core.store.held_changes(None)?,
+                self.core.store.changes().image_bytes()?,
+                self.core.store.changes().held(None)?,
             );
             Ok::<_, Error>((bytes, held.len()))
         };

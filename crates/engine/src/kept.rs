@@ -25,7 +25,7 @@ impl Engine {
         who.check(Right::Review)?;
         let now = self.core.steady_now();
         let old = |age: std::time::Duration| now - age.as_micros() as i64;
-        let outputs = { self.core.store.kept_sizes()?.into_iter() }
+        let outputs = { self.core.store.commands().kept_sizes()?.into_iter() }
             .map(|(at, bytes)| Thing { at, bytes })
             .collect();
         let mut outputs = part(
@@ -35,12 +35,12 @@ impl Engine {
         );
         // What is being written counts, too.
         outputs.bytes = self.kept.load(Ordering::Relaxed) + self.lives.used();
-        let images = self.core.store.oldest_images(LOOKED_AT)?;
+        let images = self.core.store.changes().oldest_images(LOOKED_AT)?;
         let images = images.iter().map(|row| Thing {
             at: row.updated_at,
             bytes: row.bytes,
         });
-        let held = self.core.store.held_changes(None)?;
+        let held = self.core.store.changes().held(None)?;
         let held = held.iter().map(|row| Thing {
             at: row.updated_at,
             bytes: row.bytes,

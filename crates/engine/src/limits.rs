@@ -30,7 +30,7 @@ pub struct RuntimeLimits {
 impl RuntimeLimits {
     /// Reads what administrators have set before.
     pub(crate) fn open(core: Arc<Core>) -> Result<Self, Error> {
-        let text = core.store.settings(NAME)?;
+        let text = core.store.settings().of(NAME)?;
         let kept = text.and_then(|text| serde_json::from_str(&text).ok());
         let set = Mutex::new(Arc::new(kept.unwrap_or_default()));
         Ok(Self { core, set })
@@ -69,11 +69,12 @@ impl RuntimeLimits {
             .core
             .entry("settings.changed", who.name(), None, detail);
         // What cannot be recorded is not in force.
-        self.core.store.record(vec![entry]).await?;
+        self.core.store.audit().record(vec![entry]).await?;
         let now = self.core.clock.micros();
         self.core
             .store
-            .save_settings(NAME.into(), text, now)
+            .settings()
+            .save(NAME.into(), text, now)
             .await?;
         *lock(&self.set) = Arc::new(limits);
         self.in_force(who)

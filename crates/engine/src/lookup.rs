@@ -22,7 +22,7 @@ impl Engine {
         let mut found = match id.strip_prefix("r_") {
             // Every id begins like that.
             Some("") => vec![],
-            _ => self.core.store.named(id)?,
+            _ => self.core.store.commands().named(id)?,
         };
         found.retain(|command| who.sees(&command.requested_by, command.sandbox.as_deref()));
         match (found.pop(), found.pop()) {
@@ -34,7 +34,7 @@ impl Engine {
 
     /// Finds a run by its whole id, for ourselves.
     pub(crate) fn recall(&self, id: &str) -> Result<Run, Error> {
-        let found = self.core.store.named(id)?.pop();
+        let found = self.core.store.commands().named(id)?.pop();
         let found = found.ok_or_else(|| Error::NoSuchRun { id: id.into() })?;
         Ok(self.freshen(Run::from_command(found)))
     }
@@ -58,7 +58,7 @@ impl Engine {
     /// Marks the runs that are not what the audit says of them.
     fn compare_with_audit(&self, runs: &mut [Run]) -> Result<(), Error> {
         let ids: Vec<_> = runs.iter().map(|run| run.command_id.as_str()).collect();
-        let altered = self.core.store.altered(&ids)?;
+        let altered = self.core.store.audit().altered(&ids)?;
         for run in runs {
             run.altered = altered.contains(&run.command_id);
         }
@@ -67,7 +67,7 @@ impl Engine {
 
     /// Counts runs that somebody may see, up to the filter's limit.
     pub fn count(&self, filter: Filter, who: &Principal) -> Result<Count, Error> {
-        Ok(self.core.store.count(&Filter {
+        Ok(self.core.store.commands().count(&Filter {
             visible: who.visible(),
             ..filter
         })?)

@@ -102,8 +102,9 @@ impl Measures {
         last_backup: Option<i64>,
     ) -> Result<(), Error> {
         // From before the rest, so that nothing is missed.
-        let entries = store.events();
-        self.seen.store(store.newest_seq()?, Ordering::Relaxed);
+        let entries = store.audit().events();
+        self.seen
+            .store(store.audit().newest_seq()?, Ordering::Relaxed);
         self.backup
             .store(last_backup.unwrap_or(0), Ordering::Relaxed);
         let store = Arc::clone(store);
@@ -118,7 +119,10 @@ impl Measures {
     fn catch_up(&self, store: &Store) {
         loop {
             let seen = self.seen.load(Ordering::Relaxed);
-            let missed = store.recorded_after(seen, BATCH).unwrap_or_default();
+            let missed = store
+                .audit()
+                .recorded_after(seen, BATCH)
+                .unwrap_or_default();
             missed.iter().for_each(|entry| self.count(entry));
             if missed.len() < BATCH {
                 return;

@@ -22,7 +22,7 @@ pub struct Pauses {
 impl Pauses {
     /// Reads the pauses of the store.
     pub(crate) fn open(core: Arc<Core>) -> Result<Self, Error> {
-        let rows = Mutex::new(core.store.pauses()?);
+        let rows = Mutex::new(core.store.pauses().all()?);
         Ok(Self { core, rows })
     }
 
@@ -62,7 +62,7 @@ impl Pauses {
         let entry = self
             .core
             .entry("principal.paused", who.name(), None, detail);
-        self.core.store.pause(row, vec![entry]).await?;
+        self.core.store.pauses().begin(row, vec![entry]).await?;
         self.reload()?;
         Ok(self.list(who))
     }
@@ -76,12 +76,12 @@ impl Pauses {
             .core
             .entry("principal.resumed", who.name(), None, detail);
         let key = name.unwrap_or_default().to_owned();
-        self.core.store.resume(key, vec![entry]).await?;
+        self.core.store.pauses().end(key, vec![entry]).await?;
         self.reload()
     }
 
     fn reload(&self) -> Result<(), Error> {
-        *lock(&self.rows) = self.core.store.pauses()?;
+        *lock(&self.rows) = self.core.store.pauses().all()?;
         Ok(())
     }
 

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use weighlock_policy::Verdict;
-use weighlock_store::{By, Exit, Filter, State};
+use weighlock_store::{By, Exit, Filter, RunStatus, State};
 
 use crate::engine::Engine;
 use crate::error::{Error, brief};
@@ -196,8 +196,10 @@ fn distance(a: &str, b: &str) -> usize {
 /// Takes a state, or one of the coarser words: `failed` is whatever did not
 /// end well.
 fn status(value: &str, filter: &mut Filter) -> Result<(), Error> {
-    if matches!(value, "pending" | "approved" | "executed" | "failed") {
-        filter.status = Some(value.to_owned());
+    // `rejected` is a state of its own.
+    let status = RunStatus::from_word(value).filter(|&status| status != RunStatus::Rejected);
+    if status.is_some() {
+        filter.status = status;
         return Ok(());
     }
     let state = serde_json::from_value::<State>(value.into());

@@ -26,10 +26,10 @@ impl Engine {
     /// Finds the keepers of all open runs. Afterwards each run is under
     /// control again, or has its true end, or is lost and says why.
     pub(crate) async fn recover(self: &Arc<Self>) -> Result<(), Error> {
-        let open = self.core.store.open_commands()?;
+        let open = self.core.store.commands().open()?;
         let detail = json!({ "version": env!("CARGO_PKG_VERSION"), "open_runs": open.len() });
         let entry = self.core.entry("server.started", "weighlock", None, detail);
-        self.core.store.record(vec![entry]).await?;
+        self.core.store.audit().record(vec![entry]).await?;
         // Runs that could make a blacklist may have, and may go on.
         let marked = self.walls.blacklist().is_marked();
         let maker = marked.then(|| self.suspect()).transpose()?;
@@ -57,7 +57,9 @@ impl Engine {
                 let id = dir.file_name().unwrap_or_default().to_string_lossy();
                 // What cannot be looked up is left alone.
                 let over = |found: Vec<Command>| found.iter().all(|command| !command.open);
-                if engine.lives.get(&id).is_none() && engine.core.store.named(&id).is_ok_and(over) {
+                if engine.lives.get(&id).is_none()
+                    && engine.core.store.commands().named(&id).is_ok_and(over)
+                {
                     engine.forget_nonce(&id);
                     exec::forget(dir);
                 }
@@ -68,7 +70,7 @@ impl Engine {
     /// Begins what was approved when an earlier server ended, and goes on with
     /// what was held and is not any more.
     pub(crate) async fn begin_unbegun(self: &Arc<Self>) -> Result<(), Error> {
-        for (command, kept) in self.core.store.unbegun()? {
+        for (command, kept) in self.core.store.pending().ready()? {
             if command.state == State::Waiting {
                 self.begin_left_over(command, kept).await?;
             }

@@ -32,6 +32,7 @@ impl Engine {
         let inserted = self
             .core
             .store
+            .commands()
             .insert(command.clone(), case.key(), vec![entry])
             .await?;
         match inserted {
@@ -68,7 +69,7 @@ impl Engine {
         let (engine, of) = (Arc::clone(self), id.clone());
         let who = case.request.principal.clone();
         let held = tokio::spawn(async move {
-            let held = engine.core.store.hold(hold, vec![entry]).await?;
+            let held = engine.core.store.pending().hold(hold, vec![entry]).await?;
             engine.leave_closed(&of, &session, &who).await?;
             if engine.pauses.of(who.name()).is_none() {
                 // Whoever resumed meanwhile has not seen it.
@@ -92,7 +93,8 @@ impl Engine {
         let command = self.ended_unbegun(command, State::Blocked, reason);
         self.core
             .store
-            .end_unbegun(command, was, vec![entry])
+            .pending()
+            .end(command, was, vec![entry])
             .await?;
         Ok(())
     }
@@ -149,7 +151,7 @@ impl Engine {
             json!({ "command": brief(command), "code": problem.code, "detail": problem.detail }),
         );
         entry.owner = Some(who.name().to_owned());
-        if let Err(error) = self.core.store.record(vec![entry]).await {
+        if let Err(error) = self.core.store.audit().record(vec![entry]).await {
             tracing::error!(%error, "cannot record a refusal");
         }
     }

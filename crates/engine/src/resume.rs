@@ -33,7 +33,7 @@ impl Engine {
 
     /// Goes on with what is held no more.
     pub(crate) async fn let_go(self: &Arc<Self>) -> Result<(), Error> {
-        for (command, request) in self.core.store.unbegun()? {
+        for (command, request) in self.core.store.pending().ready()? {
             if command.state == State::Held && self.pauses.of(&command.requested_by).is_none() {
                 self.go_on(command, request).await;
             }

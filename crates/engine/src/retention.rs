@@ -46,8 +46,12 @@ impl Engine {
         let aged = self.is_age_due();
         if aged {
             let now = self.core.steady_now();
-            self.core.store.forget_keys(now - KEYS_FOR).await?;
-            self.core.store.forget_logins(now).await?;
+            self.core
+                .store
+                .commands()
+                .forget_keys(now - KEYS_FOR)
+                .await?;
+            self.core.store.logins().forget(now).await?;
             self.tidy_effects().await?;
             self.recordings.tidy();
             self.tidy_output_files()?;
@@ -66,7 +70,7 @@ impl Engine {
         let _one = self.tidying.lock().await;
         loop {
             let candidates = if self.is_over() || aged {
-                self.core.store.oldest_kept(BATCH)?
+                self.core.store.commands().oldest_kept(BATCH)?
             } else {
                 vec![]
             };
@@ -89,12 +93,14 @@ impl Engine {
         let slack = (age / 16).min(RECORD_EVERY);
         let now = self.core.steady_now();
         let before = |age: Duration| now.saturating_sub(age.as_micros() as i64);
-        let due = self.core.store.oldest_time()?;
+        let due = self.core.store.audit().oldest_time()?;
         if due.is_none_or(|oldest| oldest >= before(age + slack)) {
             return Ok(());
         }
         loop {
-            let gone = { &self.core.store }.forget(before(age), self.core.clock.micros());
+            let gone = { &self.core.store }
+                .audit()
+                .forget(before(age), self.core.clock.micros());
             let gone = gone.await?;
             for id in &gone.commands {
                 let _ = std::fs::remove_dir_all(self.core.run_dir(id));
@@ -126,11 +132,13 @@ impl Engine {
             .core
             .entry("output.removed", "weighlock", Some(&command.id), json!({}));
         // It may have been decided about since it was looked at.
-        let removed = { &self.core.store }.amend(&command.id, move |command| {
-            let bytes = without_output(command, true);
-            let detail = json!({ "bytes": bytes });
-            (bytes, vec![Entry { detail, ..entry }])
-        });
+        let removed = { &self.core.store }
+            .commands()
+            .amend(&command.id, move |command| {
+                let bytes = without_output(command, true);
+                let detail = json!({ "bytes": bytes });
+                (bytes, vec![Entry { detail, ..entry }])
+            });
         self.uncount_kept(removed.await?.unwrap_or_default());
         Ok(())
     }
@@ -140,6 +148,7 @@ impl Engine {
         let _one = self.tidying.lock().await;
         let _ = std::fs::remove_dir_all(self.core.run_dir(run));
         let removed = { &self.core.store }
+            .commands()
             .amend(run, |command| (without_output(command, false), vec![]))
             .await?;
         self.uncount_kept(removed.unwrap_or_default());

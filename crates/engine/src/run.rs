@@ -235,7 +235,7 @@ impl Engine {
         let Some(key) = request.keyed() else {
             return Ok(None);
         };
-        let Some((hash, id)) = self.core.store.keyed(&key.principal, &key.key)? else {
+        let Some((hash, id)) = self.core.store.commands().keyed(&key.principal, &key.key)? else {
             return Ok(None);
         };
         let run = self.repeated(&id, hash == key.hash)?;
@@ -412,9 +412,27 @@ impl Engine {
     ) -> Result<(), Error> {
         let id = command.id.clone();
         let begun = match still {
-            Still::In(from) => self.core.store.begin(command, from, vec![entry]).await,
-            Still::Asked => self.core.store.try_out(command, vec![entry]).await,
-            Still::New => match self.core.store.insert(command, key, vec![entry]).await {
+            Still::In(from) => {
+                self.core
+                    .store
+                    .pending()
+                    .begin(command, from, vec![entry])
+                    .await
+            }
+            Still::Asked => {
+                self.core
+                    .store
+                    .changes()
+                    .try_out(command, vec![entry])
+                    .await
+            }
+            Still::New => match self
+                .core
+                .store
+                .commands()
+                .insert(command, key, vec![entry])
+                .await
+            {
                 Ok(Inserted::New) => Ok(true),
                 Ok(Inserted::Before { command_id, same }) => {
                     return Err(Error::Repeated { command_id, same });

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::json;
 pub use weighlock_api::SessionView;
-use weighlock_store::SessionRow;
+use weighlock_store::{RunStatus, SessionRow};
 use weighlock_walls::Sandbox;
 
 use crate::config::OnClose;
@@ -46,7 +46,7 @@ impl Sessions {
     ) -> Result<String, Error> {
         let label = named.unwrap_or_default();
         if label.starts_with("s_")
-            && let Some(row) = self.core.store.session(label)?
+            && let Some(row) = self.core.store.sessions().get(label)?
             && row.principal == who.name()
         {
             return match row.closed_at {
@@ -69,12 +69,12 @@ impl Sessions {
             principal: key.0.clone(),
             sandbox: key.1.clone(),
             label: key.2.clone(),
-            status: "pending".into(),
+            status: RunStatus::Pending,
             created_at: now,
             updated_at: now,
             closed_at: None,
         };
-        let row = self.core.store.open_session(row, vec![]).await?;
+        let row = self.core.store.sessions().open(row, vec![]).await?;
         {
             let mut known = lock(&self.recent);
             if known.len() >= REMEMBERED {
@@ -91,7 +91,7 @@ impl Sessions {
 
     /// Returns whether a session was closed.
     pub(crate) fn is_closed(&self, session: &str) -> Result<bool, Error> {
-        let row = self.core.store.session(session)?;
+        let row = self.core.store.sessions().get(session)?;
         Ok(row.is_some_and(|row| row.closed_at.is_some()))
     }
 
@@ -106,7 +106,11 @@ impl Sessions {
         limit: usize,
         who: &Principal,
     ) -> Result<(Vec<SessionView>, Option<String>), Error> {
-        let (rows, next) = self.core.store.sessions(&who.visible(), cursor, limit)?;
+        let (rows, next) = self
+            .core
+            .store
+            .sessions()
+            .list(&who.visible(), cursor, limit)?;
         Ok((rows.into_iter().map(session_view).collect(), next))
     }
 
@@ -125,7 +129,7 @@ impl Sessions {
             .id
             .clone();
         let row = match name.starts_with("s_") {
-            true => self.core.store.session(name)?,
+            true => self.core.store.sessions().get(name)?,
             false => None,
         };
         let own = |row: &SessionRow| row.principal == who.name();
@@ -134,14 +138,15 @@ impl Sessions {
             None => self
                 .core
                 .store
-                .session_called(who.name(), &sandbox, &brief(name))?,
+                .sessions()
+                .called(who.name(), &sandbox, &brief(name))?,
         };
         Ok(row.map(session_view))
     }
 
     /// Returns one session.
     pub fn find(&self, id: &str, who: &Principal) -> Result<SessionView, Error> {
-        let row = self.core.store.session(id)?;
+        let row = self.core.store.sessions().get(id)?;
         let seen = |row: &SessionRow| who.sees(&row.principal, Some(&row.sandbox));
         row.filter(seen)
             .map(session_view)
@@ -160,7 +165,11 @@ impl Sessions {
         let entry = self.core.entry("session.closed", who.name(), None, detail);
         let now = self.core.clock.micros();
         let id = session.session_id.clone();
-        self.core.store.close_session(id, now, vec![entry]).await?;
+        self.core
+            .store
+            .sessions()
+            .close(id, now, vec![entry])
+            .await?;
         self.forget(&session.session_id);
         Ok(())
     }
@@ -173,7 +182,7 @@ fn session_view(row: SessionRow) -> SessionView {
         principal_id: row.principal,
         sandbox_id: row.sandbox,
         label: row.label,
-        status: row.status,
+        status: row.status.word().into(),
         created_at: time(row.created_at),
         updated_at: time(row.updated_at),
         closed_at: row.closed_at.map(time),

@@ -85,8 +85,8 @@ pub(crate) fn run_of_task(id: &str) -> Cow<'_, str> {
 impl Engine {
     /// Lists what goes on while nobody waits, and what has ended lately.
     pub fn tasks(&self, session: Option<&str>, who: &Principal) -> Result<Vec<TaskView>, Error> {
-        let open = self.core.store.open_commands()?;
-        let newest = self.core.store.list(&Filter {
+        let open = self.core.store.commands().open()?;
+        let newest = self.core.store.commands().list(&Filter {
             limit: LOOKED_THROUGH,
             ..Filter::default()
         })?;
@@ -245,7 +245,7 @@ impl Engine {
     /// clock says.
     pub(crate) fn tidy_output_files(&self) -> Result<(), Error> {
         let age = self.limits.output_age().max(self.limits.times().max);
-        let open = self.core.store.open_commands()?;
+        let open = self.core.store.commands().open()?;
         let open: HashSet<String> = { open.iter() }
             .map(|command| output_file_name(&command.id))
             .collect();

@@ -145,7 +145,7 @@ impl Tracer {
             return;
         }
         hear(
-            self.core.store.events(),
+            self.core.store.audit().events(),
             self,
             |tracer, heard| match heard {
                 Ok(entry) => tracer.trace_entry(entry),

@@ -86,7 +86,7 @@ impl Engine {
                 .core
                 .entry("run.stop", by.name(), Some(&run.command_id), json!({}))
         };
-        self.core.store.record(vec![entry]).await?;
+        self.core.store.audit().record(vec![entry]).await?;
         let Some(live) = live else {
             return self.stop_typed(run, by).await;
         };

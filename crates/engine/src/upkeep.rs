@@ -62,7 +62,12 @@ impl Engine {
     fn check_backup(&self) -> Check {
         const FIX: &str = "`weighlock backup DIR`, where DIR is on another disk; docs/operating.md \
                            has a recipe for every night";
-        let found = || Ok::<_, Error>((self.archiver.last_made()?, self.core.store.oldest_time()?));
+        let found = || {
+            Ok::<_, Error>((
+                self.archiver.last_made()?,
+                self.core.store.audit().oldest_time()?,
+            ))
+        };
         let (last, oldest) = match found() {
             Ok(found) => found,
             Err(error) => return failed("backup", error),
@@ -147,7 +152,7 @@ impl Engine {
         let uid = rustix::process::geteuid().as_raw();
         let user = PasswdEntry::find_user(|user| user.uid == uid);
         let name = { user.as_ref() }.map_or_else(|| format!("uid {uid}"), |user| user.name.clone());
-        let people = match self.core.store.principals() {
+        let people = match self.core.store.principals().all() {
             Ok(people) => people,
             Err(error) => return failed("account", error.into()),
         };

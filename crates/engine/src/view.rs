@@ -103,7 +103,7 @@ impl RunRecord for Run {
             .into(),
             command: command.command,
             cwd: command.cwd,
-            status: command.state.status().into(),
+            status: command.state.status().word().into(),
             state: command.state,
             exit_code: command.exit_code,
             signal: command.signal,

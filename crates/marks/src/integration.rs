@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::fmt;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use crate::nonce::Nonce;
@@ -97,7 +96,7 @@ fn fill(text: &str, nonce: &Nonce, path: &Path) -> Vec<u8> {
 
 fn quote(path: &Path) -> Vec<u8> {
     let mut quoted = vec![b'\''];
-    for &byte in path.as_os_str().as_bytes() {
+    for &byte in path.as_os_str().as_encoded_bytes() {
         match byte {
             b'\'' => quoted.extend(br"'\''"),
             _ => quoted.push(byte),

@@ -46,6 +46,7 @@ mod integration;
 mod mark;
 mod marks;
 mod nonce;
+mod platform;
 mod recording;
 mod scan;
 mod span;

@@ -1,11 +1,10 @@
 //! One thing that a shell told.
 
-use std::ffi::OsString;
 use std::ops::Range;
-use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
 use crate::nonce::Nonce;
+use crate::platform::path_from_bytes;
 
 /// A mark that the shell made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,7 +80,7 @@ impl Sign {
             }),
             b"P" => {
                 let path = decode(field?.strip_prefix(b"cwd=")?);
-                Some(Self::Directory(OsString::from_vec(path).into()))
+                Some(Self::Directory(path_from_bytes(path)))
             }
             _ => None,
         }

@@ -78,7 +78,7 @@ impl Collector {
                 return Ok(());
             };
             let from = from.max(self.seen.load(Ordering::Relaxed));
-            let (entries, seen) = self.store.recorded_like(from, KINDS, BATCH)?;
+            let (entries, seen) = self.store.audit().recorded_like(from, KINDS, BATCH)?;
             let (mut notices, mut closed) = (vec![], vec![]);
             for entry in &entries {
                 match closed_approval(entry) {
@@ -88,7 +88,7 @@ impl Collector {
             }
             let is_empty = notices.is_empty() && closed.is_empty();
             if !is_empty || seen - from > MAX_REREAD {
-                self.store.put_notices(notices, closed, seen).await?;
+                self.store.outbox().put(notices, closed, seen).await?;
             }
             self.seen.fetch_max(seen, Ordering::Relaxed);
             if entries.len() < BATCH {
@@ -117,7 +117,7 @@ impl Collector {
             return Ok(false);
         }
         // No entry was read for this, so the position stays.
-        self.store.put_notices(notices, vec![], 0).await?;
+        self.store.outbox().put(notices, vec![], 0).await?;
         Ok(true)
     }
 
@@ -174,7 +174,7 @@ impl Collector {
         let (Some((topic, state)), Some(run)) = (topic_of_end(entry, settings), &entry.run) else {
             return Ok(None);
         };
-        let found = self.store.named(run)?.pop();
+        let found = self.store.commands().named(run)?.pop();
         let command = found.map_or_else(String::new, |run| safe_excerpt(&run.command).0);
         let agent = safe_text(entry.owner.as_deref().unwrap_or_default());
         let sandbox = { entry.sandbox.as_deref() }.map(|id| self.directory.sandbox_name(id));

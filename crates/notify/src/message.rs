@@ -86,7 +86,7 @@ impl Composer<'_> {
     fn waiting_message(&self, notices: &[Notice]) -> Result<Option<WebhookMessage>, Error> {
         let mut waiting = vec![];
         for notice in notices {
-            let found = self.store.approvals_named(&notice.subject)?;
+            let found = self.store.approvals().named(&notice.subject)?;
             waiting.extend(
                 found
                     .into_iter()
@@ -169,7 +169,7 @@ impl Composer<'_> {
     fn closed_message(&self, notices: &[Notice]) -> Result<WebhookMessage, Error> {
         let mut closed = vec![];
         for notice in notices {
-            closed.extend(self.store.approvals_named(&notice.subject)?);
+            closed.extend(self.store.approvals().named(&notice.subject)?);
         }
         let included: Vec<_> = closed.iter().take(MAX_ITEMS).collect();
         let agent = notices.first().map(|notice| safe_text(&notice.agent));

@@ -168,7 +168,7 @@ impl Notifier {
 
     /// Returns how many webhooks are active, and which are failing.
     pub fn summary(&self) -> Result<WebhookSummary, Error> {
-        let rows = self.store.webhooks()?;
+        let rows = self.store.webhooks().all()?;
         let failing = rows.iter().filter_map(|row| {
             let trouble = row.status.trouble.as_deref()?;
             Some(format!("{}: {trouble}", name_of(row)))
@@ -196,7 +196,7 @@ impl Notifier {
     }
 
     async fn try_record(&self, mut delivery: Delivery, attempt: &Attempt) -> Result<(), Error> {
-        let Some(row) = self.store.webhook(&delivery.webhook)? else {
+        let Some(row) = self.store.webhooks().get(&delivery.webhook)? else {
             return Ok(());
         };
         let notices = std::mem::take(&mut delivery.notices);
@@ -221,15 +221,19 @@ impl Notifier {
     async fn record_success(&self, row: WebhookRow, notices: Vec<Notice>) -> Result<(), Error> {
         let now = self.clock.micros();
         self.store
-            .settle_notices(notices, NoticeOutcome::Sent)
+            .outbox()
+            .settle(notices, NoticeOutcome::Sent)
             .await?;
         let status = DeliveryStatus {
             told_at: Some(now),
             ..DeliveryStatus::default()
         };
-        self.store.set_delivery_status(row.id, status).await?;
+        self.store
+            .webhooks()
+            .set_delivery_status(row.id, status)
+            .await?;
         let oldest = now.saturating_sub(KEEP_NOTICES.as_micros() as i64);
-        Ok(self.store.forget_notices(oldest).await?)
+        Ok(self.store.outbox().forget(oldest).await?)
     }
 
     async fn record_failure(
@@ -244,10 +248,15 @@ impl Notifier {
         let is_old = |notice: &Notice| now.saturating_sub(notice.created_at) > give_up;
         let old: Vec<_> = notices.into_iter().filter(is_old).collect();
         self.store
-            .settle_notices(old, NoticeOutcome::Failed)
+            .outbox()
+            .settle(old, NoticeOutcome::Failed)
             .await?;
         let status = status_after_failure(&row.status, reason, retry_after, self.config.retry, now);
-        Ok(self.store.set_delivery_status(row.id, status).await?)
+        Ok(self
+            .store
+            .webhooks()
+            .set_delivery_status(row.id, status)
+            .await?)
     }
 }
 

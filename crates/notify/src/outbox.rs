@@ -45,7 +45,7 @@ impl Outbox {
     /// Waits for the next message to deliver. Its links begin with `public_url`.
     pub(crate) async fn next(&self, public_url: &str) -> Delivery {
         // Subscribes before anything is read, so that no entry is missed.
-        let mut events = self.store.events();
+        let mut events = self.store.audit().events();
         loop {
             match self.collect_and_find(public_url).await {
                 Ok(Some(delivery)) => return delivery,
@@ -72,7 +72,7 @@ impl Outbox {
         let next = if self.registry.is_empty() {
             None
         } else {
-            self.store.next_due(now).ok().flatten()
+            self.store.outbox().next_due(now).ok().flatten()
         };
         let wait = next.map_or(MAX_WAIT, |at| {
             Duration::from_micros((at - now).max(1000).cast_unsigned()).min(MAX_WAIT)
@@ -111,7 +111,7 @@ impl Outbox {
         public_url: &str,
     ) -> Result<Option<Delivery>, Error> {
         let mut groups = HashSet::new();
-        for notice in self.store.due_notices(&row.id, now, BATCH)? {
+        for notice in self.store.outbox().due(&row.id, now, BATCH)? {
             // The first notice of a group stands for all of it.
             if groups.insert((notice.kind.clone(), notice.agent.clone()))
                 && let Some(delivery) = self.pack(row, &notice, now, public_url).await?
@@ -136,7 +136,7 @@ impl Outbox {
             return self.drop_notices(group).await;
         };
         if let Some(until) = self.too_early(first, row, now)? {
-            self.store.put_off_notices(group, until).await?;
+            self.store.outbox().put_off(group, until).await?;
             return Ok(None);
         }
         let composer = Composer {
@@ -154,7 +154,11 @@ impl Outbox {
             .unwrap_or_else(|| message_id(row, first));
         // Recorded before it is sent: a receiver that may have it must also get
         // the message that the question is closed.
-        let notices = self.store.try_notices(group, id.clone(), now).await?;
+        let notices = self
+            .store
+            .outbox()
+            .mark_tried(group, id.clone(), now)
+            .await?;
         let delivery = Delivery::new(row.clone(), id, message, recipient.is_administrator);
         Ok((!notices.is_empty()).then_some(Delivery {
             notices,
@@ -163,14 +167,14 @@ impl Outbox {
     }
 
     async fn drop_notices(&self, group: Vec<Notice>) -> Result<Option<Delivery>, Error> {
-        let dropped = self.store.settle_notices(group, NoticeOutcome::Dropped);
+        let dropped = self.store.outbox().settle(group, NoticeOutcome::Dropped);
         dropped.await.map(|()| None)
     }
 
     /// Returns the notices of one message: those of an earlier attempt, or all
     /// due ones of the same kind about the same agent.
     fn group(&self, first: &Notice, now: i64) -> Result<Vec<Notice>, Error> {
-        let mut like = self.store.notices_like(first)?;
+        let mut like = self.store.outbox().like(first)?;
         like.retain(|notice| match &first.message {
             Some(_) => notice.message == first.message,
             None => notice.message.is_none() && is_due(notice, now),
@@ -191,7 +195,7 @@ impl Outbox {
             return Ok(None);
         }
         let collapse = self.collapse.as_micros() as i64;
-        let last = self.store.last_tried(first)?;
+        let last = self.store.outbox().last_tried(first)?;
         // A time in the future was written before the clock was set back.
         let next = last.filter(|last| *last <= now).map(|last| last + collapse);
         Ok(next.filter(|next| *next > now))

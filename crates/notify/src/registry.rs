@@ -58,7 +58,7 @@ impl WebhookRegistry {
         clock: Clock,
         changed: Arc<Notify>,
     ) -> Result<Self, Error> {
-        let rows = store.webhooks()?;
+        let rows = store.webhooks().all()?;
         Ok(Self {
             ids: id::Ids::after(rows.last().map(|row| row.id.as_str())),
             store,
@@ -70,7 +70,7 @@ impl WebhookRegistry {
 
     /// Lists the webhooks that somebody manages, oldest first.
     pub fn list(&self, actor: Actor<'_>) -> Result<Vec<WebhookView>, Error> {
-        let mut rows = self.store.webhooks()?;
+        let mut rows = self.store.webhooks().all()?;
         rows.retain(|row| actor.manages(row));
         Ok(rows.into_iter().map(webhook_view).collect())
     }
@@ -112,7 +112,8 @@ impl WebhookRegistry {
         let entry = self.entry("webhook.added", &row, actor.name);
         let added = self
             .store
-            .add_webhook(row.clone(), MAX_WEBHOOKS, vec![entry]);
+            .webhooks()
+            .add(row.clone(), MAX_WEBHOOKS, vec![entry]);
         if !added.await? {
             return Err(too_many());
         }
@@ -174,7 +175,8 @@ impl WebhookRegistry {
         let row = self.find(id, actor)?;
         let entry = self.entry("webhook.removed", &row, actor.name);
         self.store
-            .remove_webhook(row.id.clone(), vec![entry])
+            .webhooks()
+            .remove(row.id.clone(), vec![entry])
             .await?;
         self.reload()?;
         Ok(webhook_view(row))
@@ -183,14 +185,14 @@ impl WebhookRegistry {
     /// Lists the newest notices of a webhook, sent or not.
     pub fn notices(&self, id: &str, actor: Actor<'_>) -> Result<Vec<NoticeView>, Error> {
         let row = self.find(id, actor)?;
-        let found = self.store.notices_of(&row.id, LISTED_NOTICES)?;
+        let found = self.store.outbox().newest_of(&row.id, LISTED_NOTICES)?;
         Ok(found.into_iter().map(notice_view).collect())
     }
 
     /// Returns a webhook that somebody manages. Another person's does not exist
     /// for them.
     pub(crate) fn find(&self, id: &str, actor: Actor<'_>) -> Result<WebhookRow, Error> {
-        let mut rows = self.store.webhooks()?;
+        let mut rows = self.store.webhooks().all()?;
         rows.retain(|row| actor.manages(row) && (row.id == id || id::short(&row.id) == id));
         match (rows.pop(), rows.pop()) {
             (Some(row), None) => Ok(row),
@@ -203,7 +205,8 @@ impl WebhookRegistry {
         let entry = self.entry("webhook.off", &row, "weighlock");
         let why = "the receiver answered 410: it is gone".to_owned();
         self.store
-            .switch_off_webhook(row.id, why, vec![entry])
+            .webhooks()
+            .switch_off(row.id, why, vec![entry])
             .await?;
         Ok(())
     }
@@ -220,7 +223,7 @@ impl WebhookRegistry {
 
     /// Reads the table into memory, and wakes the outbox.
     pub(crate) fn reload(&self) -> Result<(), Error> {
-        *lock(&self.cached) = self.store.webhooks()?;
+        *lock(&self.cached) = self.store.webhooks().all()?;
         self.changed.notify_one();
         Ok(())
     }
@@ -229,7 +232,7 @@ impl WebhookRegistry {
         row.updated_at = self.clock.micros();
         let entry = self.entry("webhook.changed", &row, actor.name);
         let id = row.id.clone();
-        if !self.store.change_webhook(row, vec![entry]).await? {
+        if !self.store.webhooks().change(row, vec![entry]).await? {
             return Err(Error::Stale);
         }
         self.reload()?;

@@ -4,7 +4,7 @@ use serde_json::Value;
 pub use weighlock_api::{
     NoticeView, Topic, WebhookFormat, WebhookPatch, WebhookSettings, WebhookView, WebhookWithSecret,
 };
-use weighlock_store::{DeliveryStatus, Notice, WebhookRow, timestamp};
+use weighlock_store::{DeliveryStatus, Notice, NoticeState, WebhookRow, timestamp};
 
 use crate::url::origin;
 
@@ -44,12 +44,12 @@ pub(crate) fn webhook_view(row: WebhookRow) -> WebhookView {
     }
 }
 
-pub(crate) fn notice_view((notice, state): (Notice, String)) -> NoticeView {
+pub(crate) fn notice_view((notice, state): (Notice, NoticeState)) -> NoticeView {
     NoticeView {
         kind: notice.kind,
         approval_id: Some(notice.subject).filter(|id| !id.is_empty()),
         agent: notice.agent,
-        state,
+        state: state.word().into(),
         created_at: timestamp(notice.created_at),
         due_at: timestamp(notice.due_at),
         tried_at: notice.tried_at.map(timestamp),

@@ -40,7 +40,7 @@ pub(crate) fn filter_of(
 ) -> Result<Filter, Problem> {
     let filter = Filter {
         state: params.state,
-        status: params.status.map(|status| status.word().to_owned()),
+        status: params.status,
         before: params.cursor.clone(),
         requested_by: params.agent.clone(),
         approved_by: params.by.clone(),

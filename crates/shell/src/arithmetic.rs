@@ -1,8 +1,9 @@
 //! Arithmetic: text that is computed, with expansions in it.
 
-use crate::cursor::{ParseStop, Parser, Result};
-use crate::dollar::Quoting;
-use crate::word::{Atoms, WordRules};
+use crate::atoms::Quoting;
+use crate::atoms::{Atoms, WordRules};
+use crate::cursor::{ParseStop, Result};
+use crate::reader::WordReader;
 use crate::{Piece, Word};
 
 /// The brackets that nest in an expression.
@@ -35,7 +36,7 @@ pub(crate) const SLICE: Nest = Nest {
     ..PARENTHESES
 };
 
-impl Parser<'_> {
+impl WordReader<'_> {
     /// Reads `(…))` if it is arithmetic: two parentheses close it, without
     /// anything between them. Otherwise stays in front of it.
     pub(crate) fn double_parenthesis(&mut self) -> Result<Option<Word>> {
@@ -52,7 +53,7 @@ impl Parser<'_> {
         if self.eat("))") {
             return Ok(Some(word));
         }
-        self.spend(self.pos - save.pos)?;
+        self.spend_since(save.pos)?;
         self.restore(&save);
         self.shells.insert(self.pos);
         Ok(None)

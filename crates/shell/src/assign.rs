@@ -1,11 +1,12 @@
 //! Assignments and arrays.
 
 use crate::arithmetic::SUBSCRIPT;
-use crate::cursor::{ParseStop, Parser, Result, in_name, is_meta, starts_name};
-use crate::word::{Atoms, WordRules};
+use crate::atoms::{Atoms, WordRules};
+use crate::cursor::{ParseStop, Result, in_name, is_meta, starts_name};
+use crate::grammar::CommandReader;
 use crate::{Assignment, Piece, Value, Word};
 
-impl Parser<'_> {
+impl CommandReader<'_, '_> {
     /// Reads an assignment, if there is one.
     pub(crate) fn assignment(&mut self) -> Result<Option<Assignment>> {
         if !starts_name(self.peek()) || !self.assigns() {
@@ -20,7 +21,7 @@ impl Parser<'_> {
             if index.is_some() && raw.iter().any(|&b| is_meta(b)) {
                 return Err(ParseStop("a subscript that is assigned nothing"));
             }
-            self.spend(self.pos - start)?;
+            self.spend_since(start)?;
             self.restore(&save);
             return Ok(None);
         };
@@ -113,7 +114,7 @@ impl Parser<'_> {
             if raw.iter().any(|&b| is_meta(b)) {
                 return Err(ParseStop("a subscript that is assigned nothing"));
             }
-            self.spend(self.pos - start)?;
+            self.spend_since(start)?;
             self.restore(&save);
             return Ok(false);
         };

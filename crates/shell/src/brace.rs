@@ -1,29 +1,15 @@
 //! Brace expansion: `{a,b}` and `{1..5}`.
 
-use crate::cursor::Parser;
-use crate::sequence::sequence;
-use crate::word::{Atom, Atoms, WordRules};
+use crate::atoms::{Atom, Atoms, WordRules};
+use crate::reader::WordReader;
+use crate::sequence::{BraceWords, MAX_WORDS, TooMany, Unit, plain, sequence};
 use crate::{Piece, Word};
 
-/// Words that one may become. More are not enumerated but called unknown.
-pub(crate) const MAX_WORDS: usize = 1000;
 /// Units that all of the words together may have, so that a long word is not
 /// multiplied.
 const MAX_UNITS: usize = 1 << 18;
 
-/// One character that may mean something, or an atom that means nothing here.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unit {
-    Plain(char),
-    Atom(usize),
-}
-
-/// It would become too many words.
-pub(crate) struct TooMany;
-
-pub(crate) type Words = Result<Vec<Vec<Unit>>, TooMany>;
-
-impl Parser<'_> {
+impl WordReader<'_> {
     /// Adds the words that a word becomes.
     pub(crate) fn spread(&mut self, start: usize, atoms: Atoms, words: &mut Vec<Word>) {
         let span = self.span(start);
@@ -78,7 +64,7 @@ impl Parser<'_> {
 
     /// Expands a word, as long as there is fuel: many words can be multiplied
     /// as much as one.
-    fn braces(&mut self, units: &[Unit]) -> Words {
+    fn braces(&mut self, units: &[Unit]) -> BraceWords {
         let budget = MAX_UNITS.min(self.fuel);
         let mut expansion = Expansion { budget };
         let words = expansion.expand(units, 0);
@@ -162,7 +148,7 @@ impl Expansion {
 
     /// Does what bash does, in its order: the first pair of braces that
     /// closes, what is inside, what follows.
-    fn expand(&mut self, mut units: &[Unit], depth: usize) -> Words {
+    fn expand(&mut self, mut units: &[Unit], depth: usize) -> BraceWords {
         if depth > 50 {
             return Err(TooMany);
         }
@@ -220,7 +206,7 @@ impl Expansion {
         Ok(Some(words))
     }
 
-    fn product(&mut self, left: Vec<Vec<Unit>>, right: Vec<Vec<Unit>>) -> Words {
+    fn product(&mut self, left: Vec<Vec<Unit>>, right: Vec<Vec<Unit>>) -> BraceWords {
         if left.len() * right.len() > MAX_WORDS {
             return Err(TooMany);
         }
@@ -268,11 +254,4 @@ fn split(units: &[Unit]) -> Vec<&[Unit]> {
     }
     parts.push(&units[from..]);
     parts
-}
-
-pub(crate) fn plain(unit: &Unit) -> Option<char> {
-    match unit {
-        Unit::Plain(c) => Some(*c),
-        Unit::Atom(_) => None,
-    }
 }

@@ -1,14 +1,15 @@
 //! `cmd.exe`, read conservatively.
 
-use crate::cursor::{Parser, Result};
-use crate::windows::{Separator, WindowsSyntax};
-use crate::word::Atoms;
+use crate::atoms::Atoms;
+use crate::cursor::{Cursor, Result};
+use crate::reader::WordReader;
+use crate::windows::{Separator, WindowsSyntax, joint, separator_sign, wildcard};
 
 /// How the words and commands of `cmd.exe` end.
 pub(crate) struct Cmd;
 
 impl WindowsSyntax for Cmd {
-    fn split(&self, parser: &Parser<'_>, at: usize) -> Separator {
+    fn split(&self, parser: &Cursor<'_>, at: usize) -> Separator {
         match parser.byte(at) {
             b'\n' => Separator::Sequence(1),
             b'&' if parser.byte(at + 1) == b'&' => Separator::And,
@@ -21,20 +22,20 @@ impl WindowsSyntax for Cmd {
         }
     }
 
-    fn blank(&self, parser: &mut Parser<'_>) {
+    fn blank(&self, parser: &mut Cursor<'_>) {
         loop {
             let rest = &parser.text[parser.pos..parser.end];
             if rest.starts_with([' ', '\t', '\r', ',', ';', '=', '@']) {
-                parser.separator_sign();
+                separator_sign(parser);
             } else if rest.starts_with("^\n") || rest.starts_with("^\r\n") {
-                parser.joint(rest.find('\n').map_or(1, |at| at + 1));
+                joint(parser, rest.find('\n').map_or(1, |at| at + 1));
             } else {
                 return;
             }
         }
     }
 
-    fn atom(&self, parser: &mut Parser<'_>, atoms: &mut Atoms) -> Result<()> {
+    fn atom(&self, parser: &mut WordReader<'_>, atoms: &mut Atoms) -> Result<()> {
         match parser.byte(parser.pos) {
             b'"' => quoted(parser, atoms),
             b'^' => {
@@ -47,7 +48,7 @@ impl WindowsSyntax for Cmd {
                 atoms.quoted(next);
             }
             b'%' | b'!' => variable(parser, atoms, false),
-            b'*' | b'?' => parser.wildcard(atoms),
+            b'*' | b'?' => wildcard(parser, atoms),
             _ => {
                 let text = parser.character();
                 atoms.plain(text);
@@ -58,7 +59,7 @@ impl WindowsSyntax for Cmd {
 }
 
 /// Reads `"…"`; a line's end closes it too.
-fn quoted(parser: &mut Parser<'_>, atoms: &mut Atoms) {
+fn quoted(parser: &mut WordReader<'_>, atoms: &mut Atoms) {
     parser.pos += 1;
     atoms.quoted("");
     loop {
@@ -76,7 +77,7 @@ fn quoted(parser: &mut Parser<'_>, atoms: &mut Atoms) {
 }
 
 /// Reads `%name%`, `!name!`, `%1` or `%%x`; alone the sign is text.
-fn variable(parser: &mut Parser<'_>, atoms: &mut Atoms, quoted: bool) {
+fn variable(parser: &mut WordReader<'_>, atoms: &mut Atoms, quoted: bool) {
     let start = parser.pos;
     let sign = parser.byte(start);
     parser.pos += 1;

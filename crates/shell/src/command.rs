@@ -1,9 +1,10 @@
 //! Commands: which kind it is, and the simple ones.
 
+use crate::atoms::{Atoms, WordRules};
 use crate::cursor::{
-    ASSIGNMENT_NODES, COMMAND_NODES, ParseStop, Parser, Result, in_name, is_meta, starts_name,
+    ASSIGNMENT_NODES, COMMAND_NODES, ParseStop, Result, in_name, is_meta, starts_name,
 };
-use crate::word::{Atoms, WordRules};
+use crate::grammar::CommandReader;
 use crate::{Command, CommandKind, Redirection, Simple};
 
 /// Commands whose arguments may be arrays: `declare a=(…)`.
@@ -11,7 +12,7 @@ const DECLARATIONS: [&str; 8] = [
     "alias", "declare", "eval", "export", "let", "local", "readonly", "typeset",
 ];
 
-impl Parser<'_> {
+impl CommandReader<'_, '_> {
     pub(crate) fn command(&mut self) -> Result<Command> {
         self.grow(COMMAND_NODES)?;
         self.blank();
@@ -182,7 +183,7 @@ impl Parser<'_> {
         if self.at_misplaced() || (starts_name(self.peek()) && self.assigns()) {
             return Err(ParseStop("a word out of place"));
         }
-        self.spend(self.pos - save.pos)?;
+        self.spend_since(save.pos)?;
         self.restore(&save);
         Ok(None)
     }

@@ -1,14 +1,15 @@
 //! Compound commands.
 
 use crate::arithmetic::PARENTHESES;
-use crate::cursor::{ParseStop, Parser, Result};
-use crate::word::WordRules;
+use crate::atoms::WordRules;
+use crate::cursor::{ParseStop, Result};
+use crate::grammar::CommandReader;
 use crate::{Arm, CommandKind, List, MarkKind, Word};
 
 /// What begins a compound command, apart from parentheses.
 const OPENERS: [&str; 8] = ["{", "[[", "if", "while", "until", "for", "case", "select"];
 
-impl Parser<'_> {
+impl CommandReader<'_, '_> {
     pub(crate) fn starts_compound(&mut self) -> bool {
         self.peek() == b'(' || OPENERS.iter().any(|word| self.is_word(word))
     }

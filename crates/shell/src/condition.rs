@@ -1,7 +1,8 @@
 //! `[[ … ]]`
 
-use crate::cursor::{ParseStop, Parser, Result};
-use crate::word::WordRules;
+use crate::atoms::WordRules;
+use crate::cursor::{ParseStop, Result};
+use crate::grammar::CommandReader;
 use crate::{CommandKind, MarkKind, Piece, Word};
 
 const UNARY: &[u8] = b"abcdefghknoprstuvwxzGLNORS";
@@ -9,7 +10,7 @@ const BINARY: [&str; 12] = [
     "=", "==", "!=", "-ef", "-eq", "-ge", "-gt", "-le", "-lt", "-ne", "-nt", "-ot",
 ];
 
-impl Parser<'_> {
+impl CommandReader<'_, '_> {
     /// Reads up to `]]`.
     pub(crate) fn condition(&mut self) -> Result<CommandKind> {
         let mut words = vec![];

@@ -1,9 +1,8 @@
 //! A place in the text, and what has been noticed on the way there.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use crate::heredoc::{HeredocBody, Pending};
-use crate::{MarkKind, Span, TOO_COMPLEX, Unknown};
+use crate::{
+    Command, CommandKind, Item, Joint, List, MarkKind, Pipeline, Span, TOO_COMPLEX, Unknown,
+};
 
 /// Levels of nesting of any kind. People stay below ten; the stack of a
 /// thread holds several times this.
@@ -28,8 +27,8 @@ pub(crate) struct ParseStop(pub(crate) &'static str);
 
 pub(crate) type Result<T> = std::result::Result<T, ParseStop>;
 
-/// Reads a text, or a range of it, from left to right.
-pub(crate) struct Parser<'a> {
+/// Goes through a text, or a range of it, from left to right.
+pub(crate) struct Cursor<'a> {
     pub(crate) text: &'a str,
     pub(crate) pos: usize,
     /// The end of the range that is read now.
@@ -43,16 +42,7 @@ pub(crate) struct Parser<'a> {
     /// What every span is, when the text is not a part of the original.
     pub(crate) fixed: Option<Span>,
     pub(crate) posix: bool,
-    /// The byte that ends the substitution being read; zero outside.
-    pub(crate) closer: u8,
-    /// A reserved word may follow, though there was no separator.
-    pub(crate) reserved: bool,
     pub(crate) notes: Notes,
-    pub(crate) pending: Vec<Pending>,
-    /// Bodies of here-documents, by where their operator is.
-    pub(crate) bodies: BTreeMap<usize, HeredocBody>,
-    /// Where `((` turned out to be two subshells.
-    pub(crate) shells: BTreeSet<usize>,
 }
 
 /// What is collected beside the tree.
@@ -63,18 +53,9 @@ pub(crate) struct Notes {
     pub(crate) unknowns: Vec<Unknown>,
 }
 
-/// A state to return to.
-pub(crate) struct SavedState {
-    pub(crate) pos: usize,
-    end: usize,
-    depth: usize,
-    closer: u8,
-    lengths: [usize; 4],
-}
-
-impl<'a> Parser<'a> {
+impl<'a> Cursor<'a> {
     pub(crate) fn new(text: &'a str, posix: bool) -> Self {
-        Parser {
+        Self {
             text,
             pos: 0,
             end: text.len(),
@@ -83,12 +64,7 @@ impl<'a> Parser<'a> {
             nodes: MAX_NODES,
             fixed: None,
             posix,
-            closer: 0,
-            reserved: true,
             notes: Notes::default(),
-            pending: vec![],
-            bodies: BTreeMap::new(),
-            shells: BTreeSet::new(),
         }
     }
 
@@ -189,26 +165,6 @@ impl<'a> Parser<'a> {
         self.mark(start, MarkKind::Comment);
     }
 
-    /// Steps over blanks, comments and ends of lines.
-    pub(crate) fn newlines(&mut self) -> Result<()> {
-        self.blank();
-        while self.peek() == b'\n' {
-            self.newline()?;
-            self.blank();
-        }
-        Ok(())
-    }
-
-    /// Steps over one end of line and the here-documents that follow it.
-    pub(crate) fn newline(&mut self) -> Result<()> {
-        self.pos += 1;
-        self.reserved = true;
-        if !self.pending.is_empty() {
-            self.read_bodies();
-        }
-        Ok(())
-    }
-
     pub(crate) fn span(&self, start: usize) -> Span {
         self.fixed.unwrap_or(Span {
             start,
@@ -238,17 +194,6 @@ impl<'a> Parser<'a> {
         span
     }
 
-    /// Goes one level deeper for as long as `read` takes.
-    pub(crate) fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        if self.depth >= MAX_DEPTH {
-            return Err(ParseStop("nesting that is too deep"));
-        }
-        self.depth += 1;
-        let result = read(self)?;
-        self.depth -= 1;
-        Ok(result)
-    }
-
     /// Pays for reading some bytes again.
     pub(crate) fn spend(&mut self, bytes: usize) -> Result<()> {
         self.fuel = self
@@ -256,6 +201,11 @@ impl<'a> Parser<'a> {
             .checked_sub(bytes)
             .ok_or(ParseStop("text that is too ambiguous"))?;
         Ok(())
+    }
+
+    /// Pays for reading again what began at `start`.
+    pub(crate) fn spend_since(&mut self, start: usize) -> Result<()> {
+        self.spend(self.pos - start)
     }
 
     /// Pays for nodes of the tree.
@@ -267,48 +217,104 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    pub(crate) fn save(&self) -> SavedState {
-        let notes = &self.notes;
-        SavedState {
-            pos: self.pos,
-            end: self.end,
-            depth: self.depth,
-            closer: self.closer,
-            lengths: [
-                notes.marks.len(),
-                notes.bashisms.len(),
-                notes.unknowns.len(),
-                self.pending.len(),
-            ],
+    /// Goes one level deeper; [`Cursor::leave`] comes back.
+    pub(crate) fn enter(&mut self) -> Result<()> {
+        if self.depth >= MAX_DEPTH {
+            return Err(ParseStop("nesting that is too deep"));
+        }
+        self.depth += 1;
+        Ok(())
+    }
+
+    pub(crate) fn leave(&mut self) {
+        self.depth -= 1;
+    }
+
+    /// Steps over one character, of any width, and returns it.
+    pub(crate) fn character(&mut self) -> &'a str {
+        let text = self.text;
+        let rest = &text[self.pos..self.end];
+        let width = rest.chars().next().map_or(0, char::len_utf8);
+        self.pos += width;
+        &rest[..width]
+    }
+
+    /// Steps over all bytes up to one that `stops`. Those are ASCII.
+    pub(crate) fn run(&mut self, stops: impl Fn(u8) -> bool) -> &'a str {
+        let text = self.text;
+        let rest = &text.as_bytes()[self.pos..self.end];
+        let length = rest.iter().position(|&b| stops(b)).unwrap_or(rest.len());
+        let start = self.pos;
+        self.pos += length;
+        &text[start..self.pos]
+    }
+
+    /// Reads the name of a variable.
+    pub(crate) fn name(&mut self) -> String {
+        let mut name = String::new();
+        while in_name(self.peek()) {
+            name.push_str(self.run(|b| !in_name(b)));
+        }
+        name
+    }
+
+    /// Tells whether the next word is exactly this one, unquoted.
+    pub(crate) fn is_word(&self, word: &str) -> bool {
+        self.word_end(word).is_some()
+    }
+
+    fn word_end(&self, word: &str) -> Option<usize> {
+        let mut at = self.pos;
+        for byte in word.bytes() {
+            at = self.join(at);
+            if self.byte(at) != byte {
+                return None;
+            }
+            at += 1;
+        }
+        let next = self.join(at);
+        (next >= self.end || is_meta(self.byte(next))).then_some(at)
+    }
+
+    /// Steps over a reserved word, if it is next.
+    pub(crate) fn keyword(&mut self, word: &str) -> bool {
+        self.peek();
+        let start = self.pos;
+        let Some(end) = self.word_end(word) else {
+            return false;
+        };
+        self.pos = end;
+        self.mark(start, MarkKind::Keyword);
+        true
+    }
+
+    /// Calls everything unknown.
+    pub(crate) fn nothing(&mut self, why: &'static str) -> List {
+        self.pos = self.end;
+        List {
+            items: vec![self.unknown_item(0, why)],
         }
     }
 
-    /// Returns to a state, and forgets what was noticed since.
-    pub(crate) fn restore(&mut self, save: &SavedState) {
-        self.pos = save.pos;
-        self.end = save.end;
-        self.depth = save.depth;
-        self.closer = save.closer;
-        self.notes.marks.truncate(save.lengths[0]);
-        self.notes.bashisms.truncate(save.lengths[1]);
-        self.notes.unknowns.truncate(save.lengths[2]);
-        self.pending.truncate(save.lengths[3]);
-    }
-
-    /// Reads a range by itself, and stays where it was.
-    pub(crate) fn within<T>(
-        &mut self,
-        start: usize,
-        end: usize,
-        read: impl FnOnce(&mut Self) -> T,
-    ) -> T {
-        let pending = std::mem::take(&mut self.pending);
-        let outside = (self.pos, self.end, self.closer, self.depth);
-        (self.pos, self.end, self.closer) = (start, end, 0);
-        let result = read(self);
-        (self.pos, self.end, self.closer, self.depth) = outside;
-        self.pending = pending;
-        result
+    /// Returns the rest, from `start`, as something that is not understood.
+    pub(crate) fn unknown_item(&mut self, start: usize, why: &'static str) -> Item {
+        let span = self.unknown(start, why);
+        let command = Command {
+            kind: CommandKind::Unknown,
+            redirections: vec![],
+            span,
+        };
+        let pipeline = Pipeline {
+            negated: false,
+            timed: false,
+            stages: vec![command],
+            span,
+        };
+        Item {
+            joint: Joint::Sequence,
+            pipeline,
+            background: false,
+        }
     }
 }
 

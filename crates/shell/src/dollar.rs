@@ -1,25 +1,11 @@
 //! `$` and backquotes: what is expanded, and the code inside of it.
 
-use crate::cursor::{EXPANSION_NODES, ParseStop, Parser, Result, in_name, starts_name};
-use crate::word::Atoms;
+use crate::atoms::{Atoms, Quoting};
+use crate::cursor::{EXPANSION_NODES, ParseStop, Result, in_name, starts_name};
+use crate::reader::WordReader;
 use crate::{List, Operation, Parameter, Piece, Span, Substitution};
 
-/// What is around an expansion.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Quoting {
-    Bare,
-    Double,
-    /// A here-document: quoted, but quotes are plain text.
-    Here,
-}
-
-impl Quoting {
-    pub(crate) fn quoted(self) -> bool {
-        self != Quoting::Bare
-    }
-}
-
-impl Parser<'_> {
+impl WordReader<'_> {
     /// Reads what `$` begins; alone it is plain text.
     pub(crate) fn dollar(&mut self, atoms: &mut Atoms, quoting: Quoting) -> Result<()> {
         self.grow(EXPANSION_NODES)?;
@@ -93,15 +79,6 @@ impl Parser<'_> {
         char::from(first).to_string()
     }
 
-    /// Reads the name of a variable.
-    pub(crate) fn name(&mut self) -> String {
-        let mut name = String::new();
-        while in_name(self.peek()) {
-            name.push_str(self.run(|b| !in_name(b)));
-        }
-        name
-    }
-
     /// Reads `$(…)` or `$((…))`.
     fn parenthesis(&mut self, quoted: bool) -> Result<Piece> {
         let start = self.pos;
@@ -129,7 +106,7 @@ impl Parser<'_> {
     fn late_command(&mut self, start: usize, quoted: bool) -> Result<Piece> {
         let from = self.pos;
         let close = self.matching(from)?;
-        let body = self.within(from, close, |inner| inner.program());
+        let body = self.within(from, close, |inner| (inner.grammar.program)(inner));
         self.spend(close - from)?;
         self.pos = close + 1;
         Ok(Piece::Command(Substitution {
@@ -171,8 +148,7 @@ impl Parser<'_> {
         let from = self.pos;
         let pending = std::mem::take(&mut self.pending);
         let closer = std::mem::replace(&mut self.closer, close);
-        self.refuse_time()?;
-        let list = self.list()?;
+        let list = (self.grammar.substitution)(self)?;
         self.blank();
         if self.peek() != close {
             return Err(ParseStop("an unclosed substitution"));
@@ -186,28 +162,6 @@ impl Parser<'_> {
         self.pending = pending;
         self.closer = closer;
         Ok(list)
-    }
-
-    /// Refuses a compound command after `time` where a substitution begins:
-    /// bash 5.2 does not know the word there when it looks for the end, but
-    /// does when it runs.
-    fn refuse_time(&mut self) -> Result<()> {
-        self.blank();
-        if !self.is_word("time") {
-            return Ok(());
-        }
-        let save = self.save();
-        self.eat("time");
-        self.blank();
-        self.keyword("-p");
-        self.blank();
-        let compound = self.starts_compound();
-        self.restore(&save);
-        if compound {
-            Err(ParseStop("`time` in a substitution"))
-        } else {
-            Ok(())
-        }
     }
 
     /// Reads `<(…)` or `>(…)`.
@@ -234,7 +188,7 @@ impl Parser<'_> {
         self.pos = close + 1;
         let span = self.span(start);
         let body = self.nested(|outer| match plain {
-            None => Ok(outer.within(start + 1, close, |inner| inner.program())),
+            None => Ok(outer.within(start + 1, close, |inner| (inner.grammar.program)(inner))),
             Some(text) => outer.apart(&text, span),
         })?;
         let quoted = quoting.quoted();
@@ -257,12 +211,12 @@ impl Parser<'_> {
     /// Reads a text that is not in the original as it stands.
     fn apart(&mut self, text: &str, span: Span) -> Result<List> {
         self.spend(text.len())?;
-        let mut inner = Parser::new(text, self.posix);
+        let mut inner = WordReader::new(text, self.posix, self.grammar);
         inner.fixed = Some(span);
         inner.depth = self.depth;
         (inner.fuel, inner.nodes) = (self.fuel, self.nodes);
         std::mem::swap(&mut inner.notes, &mut self.notes);
-        let list = inner.program();
+        let list = (inner.grammar.program)(&mut inner);
         std::mem::swap(&mut inner.notes, &mut self.notes);
         (self.fuel, self.nodes) = (inner.fuel, inner.nodes);
         Ok(list)

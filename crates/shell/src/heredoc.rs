@@ -1,37 +1,25 @@
 //! Here-documents: texts that stand below the line that asks for them.
 
-use crate::cursor::{ParseStop, Parser, Result};
-use crate::dollar::Quoting;
-use crate::word::{Atoms, WordRules};
+use crate::atoms::Quoting;
+use crate::atoms::{Atoms, WordRules};
+use crate::cursor::{ParseStop, Result};
+use crate::reader::{HeredocBody, PendingHeredoc, WordReader};
 use crate::{MarkKind, Piece, Word};
 
 /// More than this many on one line, and bash gives up.
 const MAX_PENDING: usize = 16;
 
-/// A here-document whose body has not been reached.
-pub(crate) struct Pending {
-    operator: usize,
-    delimiter: String,
-    quoted: bool,
-    strip: bool,
-}
-
-/// Where a body is, and how it is read.
-#[derive(Clone, Copy)]
-pub(crate) struct HeredocBody {
-    start: usize,
-    end: usize,
-    quoted: bool,
-    strip: bool,
-}
-
-impl Parser<'_> {
-    /// Reads the delimiter after `<<`, and the body if it has been found.
-    pub(crate) fn here_document(&mut self, operator: usize, strip: bool) -> Result<Word> {
-        self.blank();
-        let start = self.pos;
-        let word = self.target(WordRules::SUBJECT)?;
-        let delimiter = word
+impl WordReader<'_> {
+    /// Takes the delimiter after `<<`, which began at `start`, and reads the body if it has
+    /// been found.
+    pub(crate) fn here_document(
+        &mut self,
+        operator: usize,
+        strip: bool,
+        start: usize,
+        delimiter: &Word,
+    ) -> Result<Word> {
+        let delimiter = delimiter
             .literal()
             .ok_or(ParseStop("a delimiter that is not plain"))?;
         let raw = self.text[start..self.pos].replace("\\\n", "");
@@ -42,7 +30,7 @@ impl Parser<'_> {
         if delimiter.contains('\n') {
             return Err(ParseStop("a delimiter of several lines"));
         }
-        self.pending.push(Pending {
+        self.pending.push(PendingHeredoc {
             operator,
             delimiter,
             quoted,
@@ -59,7 +47,7 @@ impl Parser<'_> {
         for pending in std::mem::take(&mut self.pending) {
             let start = self.pos.min(self.end);
             let end = self.body_end(&pending);
-            let Pending {
+            let PendingHeredoc {
                 operator,
                 quoted,
                 strip,
@@ -79,7 +67,7 @@ impl Parser<'_> {
 
     /// Goes past a body and its delimiter, and returns where the body ends.
     /// A missing delimiter means the end of the text, as in bash.
-    fn body_end(&mut self, pending: &Pending) -> usize {
+    fn body_end(&mut self, pending: &PendingHeredoc) -> usize {
         loop {
             let start = self.pos;
             if start >= self.end {

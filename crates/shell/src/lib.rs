@@ -19,6 +19,7 @@
 
 mod arithmetic;
 mod assign;
+mod atoms;
 mod brace;
 mod cmd;
 mod command;
@@ -26,6 +27,7 @@ mod compound;
 mod condition;
 mod cursor;
 mod dollar;
+mod grammar;
 mod heredoc;
 mod list;
 mod operand;
@@ -33,6 +35,7 @@ mod parameter;
 mod pieces;
 mod powershell;
 mod quote;
+mod reader;
 mod redirect;
 mod script;
 mod sequence;
@@ -40,9 +43,13 @@ mod visit;
 mod windows;
 mod word;
 
-use cursor::Parser;
+use cmd::Cmd;
+use grammar::{CommandReader, GRAMMAR};
+use powershell::PowerShell;
+use reader::WordReader;
 pub use script::*;
 pub use visit::Visit;
+use windows::{WindowsReader, WindowsSyntax};
 
 /// Why a text is not read to its end that has too much in it.
 pub const TOO_COMPLEX: &str = "a text that is too complex to analyse";
@@ -52,19 +59,20 @@ const MAX_BYTES: usize = 1 << 20;
 
 /// Reads a text. Runs nothing, and always comes to an end.
 pub fn parse(text: &str, dialect: Dialect) -> Script {
-    let mut parser = Parser::new(text, dialect == Dialect::Posix);
+    let mut reader = WordReader::new(text, dialect == Dialect::Posix, GRAMMAR);
+    let words = &mut reader;
     let body = if text.len() > MAX_BYTES {
-        parser.nothing("a text that is too long")
+        words.nothing("a text that is too long")
     } else if text.contains('\0') {
-        parser.nothing("a text with a zero byte")
+        words.nothing("a text with a zero byte")
     } else {
         match dialect {
-            Dialect::Bash | Dialect::Posix => parser.program(),
-            Dialect::PowerShell => parser.windows(&powershell::PowerShell),
-            Dialect::Cmd => parser.windows(&cmd::Cmd),
+            Dialect::Bash | Dialect::Posix => CommandReader { words }.program(),
+            Dialect::PowerShell => read_windows(words, &PowerShell),
+            Dialect::Cmd => read_windows(words, &Cmd),
         }
     };
-    let mut notes = parser.notes;
+    let mut notes = reader.into_cursor().notes;
     // The text of a here-document is read before the rest of its line.
     notes.marks.sort_by_key(|(span, _)| span.start);
     let (marks, bashisms, unknowns) = (notes.marks, notes.bashisms, notes.unknowns);
@@ -75,4 +83,8 @@ pub fn parse(text: &str, dialect: Dialect) -> Script {
         bashisms,
         unknowns,
     }
+}
+
+fn read_windows(words: &mut WordReader<'_>, syntax: &'static dyn WindowsSyntax) -> List {
+    WindowsReader { words, syntax }.program()
 }

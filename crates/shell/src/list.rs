@@ -1,9 +1,10 @@
 //! Pipelines, one after another: whole texts, and lists inside of commands.
 
-use crate::cursor::{ParseStop, Parser, Result};
+use crate::cursor::{ParseStop, Result};
+use crate::grammar::CommandReader;
 use crate::{
-    Command, CommandKind, Fd, Item, Joint, List, MarkKind, Piece, Pipeline, Redirect, Redirection,
-    Simple, Word,
+    Command, CommandKind, Fd, Item, Joint, List, Piece, Pipeline, Redirect, Redirection, Simple,
+    Word,
 };
 
 /// Words that end a list.
@@ -11,7 +12,7 @@ const CLOSERS: [&str; 10] = [
     "]]", "then", "else", "elif", "fi", "do", "done", "esac", "}", "in",
 ];
 
-impl Parser<'_> {
+impl CommandReader<'_, '_> {
     /// Reads everything up to the end. What the shell would refuse becomes one
     /// unknown command; the lines before it run, and so they stay.
     pub(crate) fn program(&mut self) -> List {
@@ -30,35 +31,6 @@ impl Parser<'_> {
         list
     }
 
-    /// Calls everything unknown.
-    pub(crate) fn nothing(&mut self, why: &'static str) -> List {
-        self.pos = self.end;
-        List {
-            items: vec![self.unknown_item(0, why)],
-        }
-    }
-
-    /// Returns the rest, from `start`, as something that is not understood.
-    fn unknown_item(&mut self, start: usize, why: &'static str) -> Item {
-        let span = self.unknown(start, why);
-        let command = Command {
-            kind: CommandKind::Unknown,
-            redirections: vec![],
-            span,
-        };
-        let pipeline = Pipeline {
-            negated: false,
-            timed: false,
-            stages: vec![command],
-            span,
-        };
-        Item {
-            joint: Joint::Sequence,
-            pipeline,
-            background: false,
-        }
-    }
-
     /// Reads what the shell reads before it runs any of it: a line, or more
     /// if commands go on. Twice if there are here-documents, because only the
     /// first time through tells where their bodies are.
@@ -66,7 +38,7 @@ impl Parser<'_> {
         let (save, count, known) = (self.save(), items.len(), self.bodies.len());
         self.line(items)?;
         if self.bodies.len() > known {
-            self.spend(self.pos - save.pos)?;
+            self.spend_since(save.pos)?;
             items.truncate(count);
             self.restore(&save);
             self.line(items)?;
@@ -124,6 +96,34 @@ impl Parser<'_> {
             self.newlines()?;
         }
         Ok(List { items })
+    }
+
+    /// Reads the list of a substitution, up to what closes it.
+    pub(crate) fn substitution(&mut self) -> Result<List> {
+        self.refuse_time()?;
+        self.list()
+    }
+
+    /// Refuses a compound command after `time` where a substitution begins:
+    /// bash 5.2 does not know the word there when it looks for the end, but
+    /// does when it runs.
+    fn refuse_time(&mut self) -> Result<()> {
+        self.blank();
+        if !self.is_word("time") {
+            return Ok(());
+        }
+        let save = self.save();
+        self.eat("time");
+        self.blank();
+        self.keyword("-p");
+        self.blank();
+        let compound = self.starts_compound();
+        self.restore(&save);
+        if compound {
+            Err(ParseStop("`time` in a substitution"))
+        } else {
+            Ok(())
+        }
     }
 
     /// Reads a list that has something in it.
@@ -276,36 +276,6 @@ impl Parser<'_> {
                 span,
             });
         }
-        true
-    }
-
-    /// Tells whether the next word is exactly this one, unquoted.
-    pub(crate) fn is_word(&self, word: &str) -> bool {
-        self.word_end(word).is_some()
-    }
-
-    fn word_end(&self, word: &str) -> Option<usize> {
-        let mut at = self.pos;
-        for byte in word.bytes() {
-            at = self.join(at);
-            if self.byte(at) != byte {
-                return None;
-            }
-            at += 1;
-        }
-        let next = self.join(at);
-        (next >= self.end || crate::cursor::is_meta(self.byte(next))).then_some(at)
-    }
-
-    /// Steps over a reserved word, if it is next.
-    pub(crate) fn keyword(&mut self, word: &str) -> bool {
-        self.peek();
-        let start = self.pos;
-        let Some(end) = self.word_end(word) else {
-            return false;
-        };
-        self.pos = end;
-        self.mark(start, MarkKind::Keyword);
         true
     }
 }

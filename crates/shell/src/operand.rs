@@ -1,8 +1,9 @@
 //! Operands of `${…}`: text with its own rules about quotes.
 
-use crate::cursor::{ParseStop, Parser, Result};
-use crate::dollar::Quoting;
-use crate::word::{Atoms, WordRules};
+use crate::atoms::Quoting;
+use crate::atoms::{Atoms, WordRules};
+use crate::cursor::{ParseStop, Result};
+use crate::reader::WordReader;
 use crate::{Operation, Piece, Word};
 
 /// What single quotes are in an operand.
@@ -30,7 +31,7 @@ impl QuoteStyle {
     }
 }
 
-impl Parser<'_> {
+impl WordReader<'_> {
     /// Reads text up to one of `stops`, which it leaves.
     pub(crate) fn operand(&mut self, stops: &[u8], style: QuoteStyle) -> Result<Word> {
         self.peek();

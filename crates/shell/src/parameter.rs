@@ -1,14 +1,16 @@
 //! `${…}` in all its forms.
 
 use crate::arithmetic::{SLICE, SUBSCRIPT};
-use crate::cursor::{ParseStop, Parser, Result, starts_name};
-use crate::dollar::{Quoting, is_parameter};
+use crate::atoms::Quoting;
+use crate::cursor::{ParseStop, Result, starts_name};
+use crate::dollar::is_parameter;
 use crate::operand::QuoteStyle;
+use crate::reader::WordReader;
 use crate::{Operation, Parameter, Piece, Substitution, Word};
 
 const BAD: ParseStop = ParseStop("a bad substitution");
 
-impl Parser<'_> {
+impl WordReader<'_> {
     /// Reads `${…}`.
     pub(crate) fn braced(&mut self, quoting: Quoting) -> Result<Piece> {
         let start = self.pos;

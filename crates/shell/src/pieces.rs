@@ -1,8 +1,8 @@
 //! Atoms become pieces: tildes and patterns are found.
 
 use crate::Piece;
+use crate::atoms::{Atom, Atoms, Tilde, WordRules};
 use crate::cursor::{in_name, starts_name};
-use crate::word::{Atom, Atoms, Tilde, WordRules};
 
 impl Atoms {
     pub(crate) fn pieces(self, rules: WordRules) -> Vec<Piece> {

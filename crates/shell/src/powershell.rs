@@ -4,16 +4,17 @@
 //! and expressions are not told apart from commands: what is not plainly a
 //! word is unknown.
 
-use crate::cursor::{ParseStop, Parser, Result};
-use crate::windows::{Separator, WindowsSyntax};
-use crate::word::Atoms;
+use crate::atoms::{Atoms, Quoting};
+use crate::cursor::{Cursor, ParseStop, Result};
+use crate::reader::WordReader;
+use crate::windows::{Separator, WindowsReader, WindowsSyntax, joint, remark, wildcard};
 use crate::{List, Piece, Substitution};
 
 /// How PowerShell's words and commands end.
 pub(crate) struct PowerShell;
 
 impl WindowsSyntax for PowerShell {
-    fn split(&self, parser: &Parser<'_>, at: usize) -> Separator {
+    fn split(&self, parser: &Cursor<'_>, at: usize) -> Separator {
         match parser.byte(at) {
             b'\n' | b';' => Separator::Sequence(1),
             b'&' if parser.byte(at + 1) == b'&' => Separator::And,
@@ -27,25 +28,25 @@ impl WindowsSyntax for PowerShell {
         }
     }
 
-    fn blank(&self, parser: &mut Parser<'_>) {
+    fn blank(&self, parser: &mut Cursor<'_>) {
         loop {
             let rest = &parser.text[parser.pos..parser.end];
             if rest.starts_with([' ', '\t', '\r']) {
                 parser.pos += 1;
             } else if rest.starts_with("`\n") || rest.starts_with("`\r\n") {
-                parser.joint(rest.find('\n').map_or(1, |at| at + 1));
+                joint(parser, rest.find('\n').map_or(1, |at| at + 1));
             } else if rest.starts_with("<#") {
                 let length = rest.find("#>").map_or(rest.len(), |at| at + 2);
-                parser.remark(length);
+                remark(parser, length);
             } else if rest.starts_with('#') {
-                parser.remark(rest.find('\n').unwrap_or(rest.len()));
+                remark(parser, rest.find('\n').unwrap_or(rest.len()));
             } else {
                 return;
             }
         }
     }
 
-    fn atom(&self, parser: &mut Parser<'_>, atoms: &mut Atoms) -> Result<()> {
+    fn atom(&self, parser: &mut WordReader<'_>, atoms: &mut Atoms) -> Result<()> {
         let start = parser.pos;
         match parser.byte(start) {
             b'\'' => single(parser, atoms),
@@ -65,7 +66,7 @@ impl WindowsSyntax for PowerShell {
             b'$' => dollar(parser, atoms, false),
             b'(' | b'{' => block(parser, atoms, start, false),
             b'*' | b'?' => {
-                parser.wildcard(atoms);
+                wildcard(parser, atoms);
                 Ok(())
             }
             _ => {
@@ -85,7 +86,7 @@ impl WindowsSyntax for PowerShell {
 }
 
 /// Reads `'…'`, in which `''` is a quote.
-fn single(parser: &mut Parser<'_>, atoms: &mut Atoms) -> Result<()> {
+fn single(parser: &mut WordReader<'_>, atoms: &mut Atoms) -> Result<()> {
     loop {
         parser.single(atoms)?;
         if parser.byte(parser.pos) != b'\'' {
@@ -95,7 +96,7 @@ fn single(parser: &mut Parser<'_>, atoms: &mut Atoms) -> Result<()> {
     }
 }
 
-fn double(parser: &mut Parser<'_>, atoms: &mut Atoms) -> Result<()> {
+fn double(parser: &mut WordReader<'_>, atoms: &mut Atoms) -> Result<()> {
     parser.pos += 1;
     atoms.quoted("");
     loop {
@@ -123,7 +124,7 @@ fn double(parser: &mut Parser<'_>, atoms: &mut Atoms) -> Result<()> {
 }
 
 /// Reads the character after a backtick.
-fn escape(parser: &mut Parser<'_>, atoms: &mut Atoms) {
+fn escape(parser: &mut WordReader<'_>, atoms: &mut Atoms) {
     let start = parser.pos;
     match parser.character() {
         "n" => atoms.quoted("\n"),
@@ -138,7 +139,7 @@ fn escape(parser: &mut Parser<'_>, atoms: &mut Atoms) {
     }
 }
 
-fn dollar(parser: &mut Parser<'_>, atoms: &mut Atoms, quoted: bool) -> Result<()> {
+fn dollar(parser: &mut WordReader<'_>, atoms: &mut Atoms, quoted: bool) -> Result<()> {
     let start = parser.pos;
     parser.pos += 1;
     let is_name = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b':';
@@ -153,7 +154,7 @@ fn dollar(parser: &mut Parser<'_>, atoms: &mut Atoms, quoted: bool) -> Result<()
         _ => parser.run(|b| !is_name(b)).to_owned(),
     };
     if name.is_empty() {
-        atoms.text("$", crate::dollar::Quoting::Bare);
+        atoms.text("$", Quoting::Bare);
         return Ok(());
     }
     atoms.piece(parser.parameter(name, start, quoted));
@@ -161,14 +162,15 @@ fn dollar(parser: &mut Parser<'_>, atoms: &mut Atoms, quoted: bool) -> Result<()
 }
 
 /// Reads `(…)` or `{…}`: whatever runs in there is found as a command.
-fn block(parser: &mut Parser<'_>, atoms: &mut Atoms, start: usize, quoted: bool) -> Result<()> {
+fn block(parser: &mut WordReader<'_>, atoms: &mut Atoms, start: usize, quoted: bool) -> Result<()> {
     let close = if parser.byte(parser.pos) == b'{' {
         b'}'
     } else {
         b')'
     };
     parser.pos += 1;
-    let body: List = parser.nested(|inner| inner.windows_list(&PowerShell))?;
+    let syntax = &PowerShell;
+    let body: List = parser.nested(|words| WindowsReader { words, syntax }.list())?;
     if parser.byte(parser.pos) != close {
         return Err(ParseStop("an unclosed block"));
     }

@@ -1,11 +1,12 @@
 //! Quotes: `'…'`, `"…"`, `$'…'`.
 
 use crate::Piece;
-use crate::cursor::{ParseStop, Parser, Result};
-use crate::dollar::Quoting;
-use crate::word::Atoms;
+use crate::atoms::Atoms;
+use crate::atoms::Quoting;
+use crate::cursor::{ParseStop, Result};
+use crate::reader::WordReader;
 
-impl Parser<'_> {
+impl WordReader<'_> {
     /// Reads `'…'`, in which nothing means anything.
     pub(crate) fn single(&mut self, atoms: &mut Atoms) -> Result<()> {
         self.pos += 1;

@@ -1,7 +1,8 @@
 //! Redirections.
 
-use crate::cursor::{ParseStop, Parser, REDIRECTION_NODES, Result, starts_name};
-use crate::word::WordRules;
+use crate::atoms::WordRules;
+use crate::cursor::{ParseStop, REDIRECTION_NODES, Result, starts_name};
+use crate::grammar::CommandReader;
 use crate::{Fd, Piece, Redirect, Redirection, Word};
 
 /// Longer ones first.
@@ -20,7 +21,7 @@ const OPERATORS: [(&str, Redirect); 12] = [
     (">", Redirect::Write),
 ];
 
-impl Parser<'_> {
+impl CommandReader<'_, '_> {
     /// Reads a redirection, if there is one.
     pub(crate) fn redirection(&mut self) -> Result<Option<Redirection>> {
         let first = self.peek();
@@ -87,7 +88,10 @@ impl Parser<'_> {
         let strip = sign == "<<-";
         let target = match op {
             Redirect::HereDocument => {
-                let target = self.here_document(at, strip)?;
+                self.blank();
+                let from = self.pos;
+                let delimiter = self.target(WordRules::SUBJECT)?;
+                let target = self.here_document(at, strip, from, &delimiter)?;
                 return Ok(Redirection {
                     fd,
                     op,

@@ -1,6 +1,18 @@
 //! Sequences in braces: `1..5`, `a..e`, `01..10..3`.
 
-use crate::brace::{MAX_WORDS, TooMany, Unit, Words, plain};
+/// Words that one may become. More are not enumerated but called unknown.
+pub(crate) const MAX_WORDS: usize = 1000;
+/// One character that may mean something, or an atom that means nothing here.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unit {
+    Plain(char),
+    Atom(usize),
+}
+
+/// It would become too many words.
+pub(crate) struct TooMany;
+
+pub(crate) type BraceWords = Result<Vec<Vec<Unit>>, TooMany>;
 
 /// Makes the words of `1..5`, `a..e` or `1..9..2`; none if it is none of them.
 pub(crate) fn sequence(inside: &[Unit]) -> Result<Option<Vec<Vec<Unit>>>, TooMany> {
@@ -46,7 +58,7 @@ fn width(text: &str) -> usize {
     }
 }
 
-fn letters(from: u8, to: u8, step: u64) -> Words {
+fn letters(from: u8, to: u8, step: u64) -> BraceWords {
     // Between the cases there are signs that bash treats in odd ways.
     if from.is_ascii_lowercase() != to.is_ascii_lowercase() {
         return Err(TooMany);
@@ -60,7 +72,7 @@ fn letters(from: u8, to: u8, step: u64) -> Words {
     Ok(all.iter().map(character).collect())
 }
 
-fn numbers(from: i64, to: i64, step: u64, width: usize) -> Words {
+fn numbers(from: i64, to: i64, step: u64, width: usize) -> BraceWords {
     let count = from.abs_diff(to) / step;
     if count >= MAX_WORDS as u64 || width > 32 {
         return Err(TooMany);
@@ -81,4 +93,11 @@ fn numbers(from: i64, to: i64, step: u64, width: usize) -> Words {
         );
     }
     Ok(words)
+}
+
+pub(crate) fn plain(unit: &Unit) -> Option<char> {
+    match unit {
+        Unit::Plain(c) => Some(*c),
+        Unit::Atom(_) => None,
+    }
 }

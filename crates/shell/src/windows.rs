@@ -1,7 +1,8 @@
 //! What the shells of Windows have in common: commands, pipes, redirections.
 
-use crate::cursor::{ParseStop, Parser, Result};
-use crate::word::{Atoms, WordRules};
+use crate::atoms::{Atoms, WordRules};
+use crate::cursor::{Cursor, ParseStop, Result};
+use crate::reader::WordReader;
 use crate::{
     Command, CommandKind, Fd, Item, Joint, List, MarkKind, Piece, Pipeline, Redirect, Redirection,
     Simple, Word,
@@ -24,41 +25,47 @@ pub(crate) enum Separator {
 /// What differs.
 pub(crate) trait WindowsSyntax {
     /// Tells what is at a place, outside of quotes.
-    fn split(&self, parser: &Parser<'_>, at: usize) -> Separator;
+    fn split(&self, parser: &Cursor<'_>, at: usize) -> Separator;
     /// Steps over what separates words.
-    fn blank(&self, parser: &mut Parser<'_>);
+    fn blank(&self, parser: &mut Cursor<'_>);
     /// Reads at least one character of a word.
-    fn atom(&self, parser: &mut Parser<'_>, atoms: &mut Atoms) -> Result<()>;
+    fn atom(&self, parser: &mut WordReader<'_>, atoms: &mut Atoms) -> Result<()>;
 }
 
-impl Parser<'_> {
+/// Reads the commands of a Windows shell.
+pub(crate) struct WindowsReader<'r, 'a> {
+    pub(crate) words: &'r mut WordReader<'a>,
+    pub(crate) syntax: &'static dyn WindowsSyntax,
+}
+
+impl WindowsReader<'_, '_> {
     /// Reads everything up to the end.
-    pub(crate) fn windows(&mut self, reader: &dyn WindowsSyntax) -> List {
-        let save = self.save();
-        let why = match self.windows_list(reader) {
-            Ok(list) if self.pos >= self.end => return list,
+    pub(crate) fn program(&mut self) -> List {
+        let save = self.words.save();
+        let why = match self.list() {
+            Ok(list) if self.words.pos >= self.words.end => return list,
             Ok(_) => "an unopened bracket",
             Err(ParseStop(why)) => why,
         };
-        self.restore(&save);
-        self.nothing(why)
+        self.words.restore(&save);
+        self.words.nothing(why)
     }
 
     /// Reads commands up to the end of a block.
-    pub(crate) fn windows_list(&mut self, reader: &dyn WindowsSyntax) -> Result<List> {
+    pub(crate) fn list(&mut self) -> Result<List> {
         let mut items: Vec<Item> = vec![];
         let (mut joint, mut piped) = (Joint::Sequence, false);
         loop {
-            reader.blank(self);
-            let start = self.pos;
-            let command = self.windows_command(reader)?;
+            self.syntax.blank(self.words);
+            let start = self.words.pos;
+            let command = self.command()?;
             let empty = command.is_none();
             if let Some(command) = command {
                 push(&mut items, command, joint, piped);
             }
-            self.unstuck(reader, start)?;
-            let (next, width) = match reader.split(self, self.pos) {
-                _ if self.pos >= self.end => return Ok(List { items }),
+            self.unstuck(start)?;
+            let (next, width) = match self.syntax.split(self.words, self.words.pos) {
+                _ if self.words.pos >= self.words.end => return Ok(List { items }),
                 Separator::Close => return Ok(List { items }),
                 Separator::And => (Some(Joint::And), 2),
                 Separator::Or => (Some(Joint::Or), 2),
@@ -66,10 +73,10 @@ impl Parser<'_> {
                 Separator::Sequence(width) => (Some(Joint::Sequence), width),
                 Separator::None => return Err(ParseStop("a syntax error")),
             };
-            let from = self.pos;
-            self.pos += width;
-            if self.byte(from) != b'\n' {
-                self.mark(from, MarkKind::Operator);
+            let from = self.words.pos;
+            self.words.pos += width;
+            if self.words.byte(from) != b'\n' {
+                self.words.mark(from, MarkKind::Operator);
             }
             // `a && (b` is still a condition for `b`.
             if !empty || next != Some(Joint::Sequence) {
@@ -80,27 +87,30 @@ impl Parser<'_> {
     }
 
     /// Makes sure that reading goes on.
-    fn unstuck(&mut self, reader: &dyn WindowsSyntax, start: usize) -> Result<()> {
-        let stuck = self.pos == start && reader.split(self, self.pos) == Separator::None;
-        if stuck && self.pos < self.end {
+    fn unstuck(&mut self, start: usize) -> Result<()> {
+        let stuck = self.words.pos == start
+            && self.syntax.split(self.words, self.words.pos) == Separator::None;
+        if stuck && self.words.pos < self.words.end {
             Err(ParseStop("a syntax error"))
         } else {
             Ok(())
         }
     }
 
-    fn windows_command(&mut self, reader: &dyn WindowsSyntax) -> Result<Option<Command>> {
-        let start = self.pos;
+    fn command(&mut self) -> Result<Option<Command>> {
+        let start = self.words.pos;
         let mut simple = Simple::default();
         let mut redirections = vec![];
-        let mut span = self.span(start);
-        while self.pos < self.end && reader.split(self, self.pos) == Separator::None {
-            match self.windows_redirection(reader)? {
+        let mut span = self.words.span(start);
+        while self.words.pos < self.words.end
+            && self.syntax.split(self.words, self.words.pos) == Separator::None
+        {
+            match self.redirection()? {
                 Some(redirection) => redirections.push(redirection),
-                None => simple.words.push(self.windows_word(reader)?),
+                None => simple.words.push(self.word()?),
             }
-            span = self.span(start);
-            reader.blank(self);
+            span = self.words.span(start);
+            self.syntax.blank(self.words);
         }
         let empty = simple.words.is_empty() && redirections.is_empty();
         let command = Command {
@@ -111,22 +121,22 @@ impl Parser<'_> {
         Ok((!empty).then_some(command))
     }
 
-    fn windows_word(&mut self, reader: &dyn WindowsSyntax) -> Result<Word> {
-        let start = self.pos;
+    fn word(&mut self) -> Result<Word> {
+        let start = self.words.pos;
         let mut atoms = Atoms::default();
-        while self.pos < self.end
+        while self.words.pos < self.words.end
             && !matches!(
-                self.byte(self.pos),
+                self.words.byte(self.words.pos),
                 b' ' | b'\t' | b'\r' | b'\n' | b'<' | b'>'
             )
-            && reader.split(self, self.pos) == Separator::None
+            && self.syntax.split(self.words, self.words.pos) == Separator::None
         {
-            reader.atom(self, &mut atoms)?;
+            self.syntax.atom(self.words, &mut atoms)?;
         }
-        if self.pos == start {
+        if self.words.pos == start {
             return Err(ParseStop("a missing word"));
         }
-        let span = self.span(start);
+        let span = self.words.span(start);
         Ok(Word {
             pieces: atoms.pieces(RULES),
             span,
@@ -134,66 +144,39 @@ impl Parser<'_> {
     }
 
     /// Reads `>`, `>>`, `<` or `2>&1`, if there is one.
-    fn windows_redirection(&mut self, reader: &dyn WindowsSyntax) -> Result<Option<Redirection>> {
-        let start = self.pos;
+    fn redirection(&mut self) -> Result<Option<Redirection>> {
+        let start = self.words.pos;
         let mut fd = None;
-        if matches!(self.byte(start), b'0'..=b'9' | b'*')
-            && matches!(self.byte(start + 1), b'<' | b'>')
+        if matches!(self.words.byte(start), b'0'..=b'9' | b'*')
+            && matches!(self.words.byte(start + 1), b'<' | b'>')
         {
-            fd = char::from(self.byte(start)).to_digit(10).map(Fd::Number);
-            self.pos += 1;
+            fd = char::from(self.words.byte(start))
+                .to_digit(10)
+                .map(Fd::Number);
+            self.words.pos += 1;
         }
-        let at = self.pos;
-        let op = if self.eat(">>") {
+        let at = self.words.pos;
+        let op = if self.words.eat(">>") {
             Redirect::Append
-        } else if self.eat(">&") {
+        } else if self.words.eat(">&") {
             Redirect::DuplicateOutput
-        } else if self.eat(">") {
+        } else if self.words.eat(">") {
             Redirect::Write
-        } else if self.eat("<") {
+        } else if self.words.eat("<") {
             Redirect::Read
         } else {
-            self.pos = start;
+            self.words.pos = start;
             return Ok(None);
         };
-        self.mark(at, MarkKind::Operator);
-        reader.blank(self);
-        let target = self.windows_word(reader)?;
+        self.words.mark(at, MarkKind::Operator);
+        self.syntax.blank(self.words);
+        let target = self.word()?;
         Ok(Some(Redirection {
             fd,
             op,
             target,
-            span: self.span(start),
+            span: self.words.span(start),
         }))
-    }
-
-    /// Reads a sign that stands for any characters.
-    pub(crate) fn wildcard(&mut self, atoms: &mut Atoms) {
-        let text = self.character();
-        atoms.piece(Piece::Glob(text.to_owned()));
-    }
-
-    /// Steps over what joins two lines.
-    pub(crate) fn joint(&mut self, length: usize) {
-        let start = self.pos;
-        self.pos += length;
-        self.mark(start, MarkKind::Operator);
-    }
-
-    /// Steps over a comment.
-    pub(crate) fn remark(&mut self, length: usize) {
-        let start = self.pos;
-        self.pos += length;
-        self.mark(start, MarkKind::Comment);
-    }
-
-    /// Steps over a sign that separates words but is no blank.
-    pub(crate) fn separator_sign(&mut self) {
-        let start = self.pos;
-        self.pos += 1;
-        if !matches!(self.byte(start), b' ' | b'\t' | b'\r') {
-            self.mark(start, MarkKind::Operator);
-        }
     }
 }
 
@@ -220,5 +203,34 @@ fn push(items: &mut Vec<Item>, command: Command, joint: Joint, piped: bool) {
                 background: false,
             });
         }
+    }
+}
+
+/// Reads a sign that stands for any characters.
+pub(crate) fn wildcard(cursor: &mut Cursor<'_>, atoms: &mut Atoms) {
+    let text = cursor.character();
+    atoms.piece(Piece::Glob(text.to_owned()));
+}
+
+/// Steps over what joins two lines.
+pub(crate) fn joint(cursor: &mut Cursor<'_>, length: usize) {
+    let start = cursor.pos;
+    cursor.pos += length;
+    cursor.mark(start, MarkKind::Operator);
+}
+
+/// Steps over a comment.
+pub(crate) fn remark(cursor: &mut Cursor<'_>, length: usize) {
+    let start = cursor.pos;
+    cursor.pos += length;
+    cursor.mark(start, MarkKind::Comment);
+}
+
+/// Steps over a sign that separates words but is no blank.
+pub(crate) fn separator_sign(cursor: &mut Cursor<'_>) {
+    let start = cursor.pos;
+    cursor.pos += 1;
+    if !matches!(cursor.byte(start), b' ' | b'\t' | b'\r') {
+        cursor.mark(start, MarkKind::Operator);
     }
 }

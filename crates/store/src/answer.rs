@@ -5,11 +5,14 @@
 
 use rusqlite::{Connection, Row, params};
 
-use crate::approval::{self, Approval, ApprovalState};
-use crate::audit::Entry;
+use crate::approval::ApprovalTable;
+use crate::approval::{self, Approval};
 use crate::command::{self, Command};
-use crate::open::{Error, Store, all};
+use crate::entry::Entry;
+use crate::error::Error;
 use crate::pending;
+use crate::sql::all;
+use weighlock_api::ApprovalState;
 
 /// What one person said.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,19 +61,20 @@ pub enum Answered {
     Missing,
 }
 
-impl Store {
+impl ApprovalTable<'_> {
     /// Answers a question. `detail` gives the detail of a command that is
     /// rejected; `entries` receives the question and the commands that waited,
     /// none while more answers are needed.
     pub async fn answer(
-        &self,
+        self,
         id: String,
         fingerprint: String,
         answer: Answer,
         detail: impl Fn(&Command) -> String + Send + 'static,
         entries: impl FnOnce(&Approval, &[Command]) -> Vec<Entry> + Send + 'static,
     ) -> Result<Answered, Error> {
-        self.writer
+        self.database
+            .writer
             .write(move |to| {
                 let mut approval = match open(to, &id, &fingerprint, &answer)? {
                     Ok(approval) => approval,
@@ -93,8 +97,8 @@ impl Store {
 
     /// Closes a pending question for another reason than an answer, and its
     /// commands with it; `None` when it is not pending any more.
-    pub async fn close_approval(
-        &self,
+    pub async fn close(
+        self,
         id: String,
         state: ApprovalState,
         by: String,
@@ -102,7 +106,8 @@ impl Store {
         detail: impl Fn(&Command) -> String + Send + 'static,
         entries: impl FnOnce(&Approval, &[Command]) -> Vec<Entry> + Send + 'static,
     ) -> Result<Option<(Approval, Vec<Command>)>, Error> {
-        self.writer
+        self.database
+            .writer
             .write(move |to| {
                 // A yes has an answer, and goes no way around it.
                 let pending =
@@ -120,10 +125,10 @@ impl Store {
     }
 
     /// Recalls the answers to a question as it is now, oldest first.
-    pub fn answers(&self, approval: &str) -> Result<Vec<Answer>, Error> {
+    pub fn answers(self, approval: &str) -> Result<Vec<Answer>, Error> {
         let sql = "SELECT by, approve, how, origin, reason, edited, at FROM answers \
                    WHERE approval_id = ?1 ORDER BY at, by";
-        all(&self.lock_reader(), sql, [approval], read)
+        all(&self.database.lock_reader(), sql, [approval], read)
     }
 }
 

@@ -3,9 +3,18 @@
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::Value;
 
-use crate::command::{Command, State, tail};
-use crate::open::Error;
-pub use weighlock_api::{ApprovalState, Risk};
+use weighlock_api::{ApprovalState, Risk, State};
+
+use crate::column::Column;
+use crate::command::{Command, tail};
+use crate::database::Database;
+use crate::error::Error;
+
+/// Questions, and the answers to them.
+#[derive(Clone, Copy)]
+pub struct ApprovalTable<'a> {
+    pub(crate) database: &'a Database,
+}
 
 /// A question that people are asked, for all commands that wait for the same
 /// answer.
@@ -56,6 +65,18 @@ pub(crate) fn end_of(state: ApprovalState) -> Option<State> {
 /// The columns in the order that `read` expects.
 pub(crate) const COLUMNS: &str = "approval_id, state, fingerprint, requested_by, sandbox_id, \
      rank, version, created_at, expires_at, decided_at, decided_by, count, needed, body";
+
+const fn column(name: &'static str, index: usize) -> Column {
+    Column {
+        table: "approvals",
+        name,
+        index,
+    }
+}
+
+const STATE: Column = column("state", 1);
+const RISK: Column = column("rank", 5);
+const BODY: Column = column("body", 13);
 
 pub(crate) fn insert(to: &Connection, approval: &Approval) -> Result<(), Error> {
     let sql = format!(
@@ -143,16 +164,13 @@ pub(crate) fn pending(from: &Connection, id: &str) -> Result<Option<Approval>, E
 }
 
 pub(crate) fn read(row: &Row<'_>) -> Result<Approval, rusqlite::Error> {
-    let state: String = row.get(1)?;
-    let body: String = row.get(13)?;
     Ok(Approval {
         id: row.get(0)?,
-        // A word that is not known is nothing to say yes to.
-        state: ApprovalState::from_word(&state).unwrap_or(ApprovalState::Blocked),
+        state: STATE.word(row, ApprovalState::from_word)?,
         fingerprint: row.get(2)?,
         requested_by: row.get(3)?,
         sandbox: row.get(4)?,
-        risk: Risk::from_rank(row.get(5)?),
+        risk: RISK.number(row, Risk::from_rank)?,
         version: row.get(6)?,
         created_at: row.get(7)?,
         expires_at: row.get(8)?,
@@ -160,6 +178,6 @@ pub(crate) fn read(row: &Row<'_>) -> Result<Approval, rusqlite::Error> {
         decided_by: row.get(10)?,
         count: row.get(11)?,
         needed: row.get(12)?,
-        body: serde_json::from_str(&body).unwrap_or_default(),
+        body: BODY.json(row)?,
     })
 }

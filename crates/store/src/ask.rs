@@ -3,13 +3,15 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use crate::approval::{self, Approval, ApprovalState, COLUMNS};
-use crate::audit::Entry;
-use crate::command::{self, Command, State};
-use crate::key::{self, Inserted, Key};
-use crate::open::{Error, Store};
-use crate::pending;
+use crate::approval::ApprovalTable;
+use crate::approval::{self, Approval, COLUMNS};
+use crate::command::{self, Command};
+use crate::entry::Entry;
+use crate::error::Error;
+use crate::key::{self, Key};
+use crate::pending::{self, Asked, refusal};
 use crate::writer::only_if;
+use weighlock_api::{ApprovalState, State};
 
 /// A command that needs somebody's answer.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,37 +28,18 @@ pub struct Ask {
     pub max_pending: u64,
 }
 
-/// What became of asking.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Asked {
-    /// It is a question of its own.
-    New,
-    /// The same was asked already; this is that question.
-    Joined(Box<Approval>),
-    /// Its key has been used, and nothing was done.
-    Before {
-        /// The command that came with the key.
-        command_id: String,
-        /// It was the same request.
-        same: bool,
-    },
-    /// The requester has too much pending; nothing was done.
-    TooMany,
-    /// It was held, and has ended or gone on meanwhile; nothing was done.
-    Over,
-}
-
-impl Store {
+impl ApprovalTable<'_> {
     /// Joins the pending question with the same fingerprint and requester, or
     /// makes one. `tell` is given the command together with the question that
     /// it will wait for, and whether that is new; it may still change what has
     /// no column.
     pub async fn ask(
-        &self,
+        self,
         ask: Ask,
         tell: impl FnOnce(&mut Command, &Approval, bool) -> Vec<Entry> + Send + 'static,
     ) -> Result<Asked, Error> {
-        self.writer
+        self.database
+            .writer
             .write(move |to| {
                 let refusal = refusal(to, &ask.command, ask.key.as_ref(), ask.max_pending)?;
                 if let Some(refusal) = refusal {
@@ -73,7 +56,7 @@ impl Store {
                 };
                 let entries = tell(&mut command, &question, joined.is_none());
                 pending::insert(to, &command, &ask.request)?;
-                key::keep(to, ask.key.as_ref(), &command)?;
+                key::keep(to, ask.key.as_ref(), &command.id, command.created_at)?;
                 Ok((
                     joined.map_or(Asked::New, |joined| Asked::Joined(Box::new(joined))),
                     entries,
@@ -86,13 +69,14 @@ impl Store {
     /// and the answers so far are deleted. Returns false when it was answered
     /// or changed meanwhile.
     pub async fn renew(
-        &self,
+        self,
         id: String,
         was: String,
         now: Approval,
         entries: Vec<Entry>,
     ) -> Result<bool, Error> {
-        self.writer
+        self.database
+            .writer
             .write(move |to| {
                 let changed = to.execute(
                     "UPDATE approvals SET fingerprint = ?3, rank = ?4, expires_at = ?5, \
@@ -118,12 +102,13 @@ impl Store {
 
     /// Gives a pending question another deadline, and returns it as it is now.
     pub async fn extend(
-        &self,
+        self,
         id: String,
         expires_at: i64,
         entries: Vec<Entry>,
     ) -> Result<Option<Approval>, Error> {
-        self.writer
+        self.database
+            .writer
             .write(move |to| {
                 let Some(mut approval) = approval::pending(to, &id)? else {
                     return Ok((None, vec![]));
@@ -140,12 +125,13 @@ impl Store {
     /// command was not waiting: it ended, began, or may begin. `entries`
     /// receives the closed question.
     pub async fn withdraw(
-        &self,
+        self,
         command: Command,
         by: String,
         entries: impl FnOnce(Option<&Approval>) -> Vec<Entry> + Send + 'static,
     ) -> Result<Option<Option<Approval>>, Error> {
-        self.writer
+        self.database
+            .writer
             .write(move |to| {
                 let Some(stored) = command::one(to, &command.id)?.filter(waits) else {
                     return Ok((None, vec![]));
@@ -162,31 +148,6 @@ impl Store {
 /// An approved command is not taken back: the answer came first.
 fn waits(command: &Command) -> bool {
     command.state == State::Waiting && command.approved_by.is_none()
-}
-
-/// Returns why a command cannot be one more that has not begun, if it cannot.
-pub(crate) fn refusal(
-    from: &Connection,
-    command: &Command,
-    key: Option<&Key>,
-    max_pending: u64,
-) -> Result<Option<Asked>, Error> {
-    if let Some(Inserted::Before { command_id, same }) = key::before(from, key)? {
-        return Ok(Some(Asked::Before { command_id, same }));
-    }
-    let on_record = command::one(from, &command.id)?;
-    if { on_record.as_ref() }.is_some_and(|stored| stored.state != State::Held) {
-        return Ok(Some(Asked::Over));
-    }
-    let pending: u64 = from
-        .prepare_cached(
-            "SELECT count(*) FROM terminal_commands INDEXED BY terminal_commands_pending \
-             WHERE requested_by = ?1 AND status = 'pending'",
-        )?
-        .query_row([&command.requested_by], |row| row.get(0))?;
-    // One that was held is among them, and is no more than before.
-    let others = pending - u64::from(on_record.is_some());
-    Ok((others >= max_pending).then_some(Asked::TooMany))
 }
 
 /// Adds one to the pending question that asks the same, if there is one.

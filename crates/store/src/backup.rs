@@ -6,10 +6,21 @@ use std::path::Path;
 use rusqlite::{Connection, OpenFlags, params};
 use serde_json::Value;
 
-use crate::audit::Entry;
-use crate::head::{HEAD, last_link, link_at, read_head, write_head};
-use crate::open::{Error, FILE, MIGRATIONS, Store, connect, read_only, version};
+use crate::chain::last_link;
+use crate::chain::link_at;
+use crate::database::FILE;
+use crate::entry::Entry;
+use crate::error::Error;
+use crate::head::HEAD;
+use crate::head::read_head;
+use crate::head::write_head;
+use crate::open::Store;
+use crate::schema::MIGRATIONS;
+use crate::schema::version;
+use crate::sql::connect;
+use crate::sql::read_only;
 use crate::verify::Verified;
+use weighlock_api::State;
 
 /// The oldest schema that copies were made of.
 const FIRST: usize = 6;
@@ -56,9 +67,9 @@ impl Store {
     /// audit. Writers are not blocked meanwhile.
     pub fn copy_to(&self, dir: &Path) -> Result<Copied, Error> {
         // Read first: the copy must have the entry that it names.
-        let head = read_head(&self.writer.dir.join(HEAD))?;
+        let head = read_head(&self.database.writer.dir.join(HEAD))?;
         let to = dir.join(FILE);
-        let reader = self.another_reader()?;
+        let reader = self.database.another_reader()?;
         // One read transaction; what was deleted does not come along.
         reader.execute("VACUUM INTO ?1", [to.to_string_lossy()])?;
         let copy = connect(&to, OpenFlags::default())?;
@@ -67,12 +78,12 @@ impl Store {
             && link_at(&copy, head.seq)?.as_ref() != Some(&head)
         {
             return Err(Error::Corrupt {
-                path: self.path.clone(),
+                path: self.database.path.clone(),
                 what: format!("audit entry {} is not the one that {HEAD} names", head.seq),
             });
         }
         let last = last.ok_or_else(|| Error::Missing {
-            path: self.path.clone(),
+            path: self.database.path.clone(),
         })?;
         write_head(&dir.join(HEAD), &last)?;
         let copied = Copied {
@@ -110,7 +121,7 @@ impl Store {
         if answer != "ok" {
             return Err(corrupt(answer));
         }
-        Self::of_reader(dir, reader).verify()
+        Self::of_reader(dir, reader).audit().verify()
     }
 
     /// Settles what a copy has unfinished, now that it takes the place of the
@@ -123,11 +134,12 @@ impl Store {
         because: Value,
         tell: impl FnOnce(Unfinished) -> Entry + Send + 'static,
     ) -> Result<Unfinished, Error> {
-        self.writer
+        self.database
+            .writer
             .write(move |to| {
                 let unfinished = Unfinished {
-                    running: end(to, "lost", "failed", RUNNING, now, &because)?,
-                    waiting: end(to, "withdrawn", "rejected", WAITING, now, &because)?,
+                    running: end(to, State::Lost, RUNNING, now, &because)?,
+                    waiting: end(to, State::Withdrawn, WAITING, now, &because)?,
                     held: discard(to, now)?,
                 };
                 to.execute(
@@ -150,8 +162,7 @@ const WAITING: &str = "state IN ('waiting', 'held')";
 
 fn end(
     to: &Connection,
-    state: &str,
-    status: &str,
+    state: State,
     which: &str,
     now: i64,
     because: &Value,
@@ -161,7 +172,15 @@ fn end(
          ended_at = coalesce(ended_at, ?3), \
          detail = json_set(detail, '$.reason', json(?4)) WHERE {which}"
     );
-    let ended = to.execute(&sql, params![state, status, now, because.to_string()])?;
+    let ended = to.execute(
+        &sql,
+        params![
+            state.word(),
+            state.status().word(),
+            now,
+            because.to_string()
+        ],
+    )?;
     Ok(ended as u64)
 }
 

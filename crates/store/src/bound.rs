@@ -9,12 +9,17 @@ use std::collections::HashMap;
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, params_from_iter};
-use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::audit::{Chain, Entry, EntryBody, Recorded, hex};
-use crate::open::{Error, Store, all};
-use crate::verify::Fault;
+use crate::chain::Chain;
+use crate::chain::Fault;
+use crate::entry::BoundRow;
+use crate::entry::Entry;
+use crate::entry::EntryBody;
+use crate::entry::Recorded;
+use crate::entry::hex;
+use crate::error::Error;
+use crate::sql::all;
 
 /// A table whose rows are tied to the chain.
 struct BoundTable {
@@ -179,16 +184,6 @@ pub(crate) const ADOPTED: &str = "record.adopted";
 
 /// How many rows of an older database one entry ties.
 const ADOPTED_AT_ONCE: usize = 500;
-
-/// A row as an entry ties it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct BoundRow {
-    table: String,
-    /// The values of its key, one or two.
-    key: Vec<String>,
-    /// Absent once the row was deleted.
-    hash: Option<String>,
-}
 
 impl BoundTable {
     /// The SQL of the two parts of a row's key in a trigger.
@@ -361,25 +356,18 @@ fn by_itself(kind: &'static str) -> Entry {
     }
 }
 
-impl Store {
-    /// Returns which of these commands differ from what the audit says of them.
-    /// Entries about the command itself are looked at, and not the whole chain:
-    /// that is what [`Store::verify`] does.
-    pub fn altered(&self, commands: &[&str]) -> Result<Vec<String>, Error> {
-        let table = &TABLES[0];
-        let reader = self.lock_reader();
-        // One look at both: what is written in between is no difference.
-        let reader = reader.unchecked_transaction()?;
-        let mut altered = vec![];
-        for id in commands {
-            let row = table.row(vec![(*id).to_owned()], &reader)?;
-            let differs = |bound: BoundRow| bound != row;
-            if newest(&row, &reader)?.is_some_and(differs) {
-                altered.push((*id).to_owned());
-            }
+/// Returns which of these commands differ from what their newest entries say.
+pub(crate) fn altered(commands: &[&str], from: &Connection) -> Result<Vec<String>, Error> {
+    let table = &TABLES[0];
+    let mut altered = vec![];
+    for id in commands {
+        let row = table.row(vec![(*id).to_owned()], from)?;
+        let differs = |bound: BoundRow| bound != row;
+        if newest(&row, from)?.is_some_and(differs) {
+            altered.push((*id).to_owned());
         }
-        Ok(altered)
     }
+    Ok(altered)
 }
 
 /// Returns what the newest entry about a command says of its row.

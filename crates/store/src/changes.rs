@@ -2,13 +2,17 @@
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use crate::approval::{self, Approval, ApprovalState};
-use crate::audit::Entry;
-use crate::command::{self, Command, State};
-use crate::open::{Error, Store, all};
+use crate::approval::{self, Approval};
+use crate::column::Column;
+use crate::command::{self, Command};
+use crate::database::Database;
+use crate::entry::Entry;
+use crate::error::Error;
 use crate::pending;
+use crate::sql::all;
 use crate::writer::only_if;
-pub use weighlock_api::ChangesState;
+use weighlock_api::ChangesState;
+use weighlock_api::{ApprovalState, State};
 
 /// The changes of one run.
 #[derive(Debug, Clone, PartialEq)]
@@ -53,10 +57,17 @@ pub struct HoldChanges {
     pub changes: ChangesRow,
 }
 
-impl Store {
+/// What runs changed on a copy.
+#[derive(Clone, Copy)]
+pub struct ChangesTable<'a> {
+    pub(crate) database: &'a Database,
+}
+
+impl ChangesTable<'_> {
     /// Lets a waiting command be tried; its question stays open meanwhile.
-    pub async fn try_out(&self, command: Command, entries: Vec<Entry>) -> Result<bool, Error> {
-        self.writer
+    pub async fn try_out(self, command: Command, entries: Vec<Entry>) -> Result<bool, Error> {
+        self.database
+            .writer
             .write(move |to| {
                 let stored = command::one(to, &command.id)?;
                 let waits = stored.is_some_and(|stored| {
@@ -72,12 +83,13 @@ impl Store {
 
     /// Asks about the changes of a command that has ended. The question that
     /// it was tried for becomes this one. `tell` is given the question.
-    pub async fn hold_changes(
-        &self,
+    pub async fn hold(
+        self,
         hold: HoldChanges,
         tell: impl FnOnce(&mut Command, &Approval) -> Vec<Entry> + Send + 'static,
     ) -> Result<Held, Error> {
-        self.writer
+        self.database
+            .writer
             .write(move |to| {
                 let before = match &hold.command.approval {
                     Some(id) => approval::one(to, id)?,
@@ -111,14 +123,15 @@ impl Store {
 
     /// Remembers what became of a command and of its changes; with `from`,
     /// only if it is still that. It waits for nothing any more.
-    pub async fn settle_changes(
-        &self,
+    pub async fn settle(
+        self,
         command: Command,
         from: Option<State>,
         changes: ChangesRow,
         entries: Vec<Entry>,
     ) -> Result<bool, Error> {
-        self.writer
+        self.database
+            .writer
             .write(move |to| {
                 let stored = command::one(to, &command.id)?;
                 let still =
@@ -133,12 +146,9 @@ impl Store {
     }
 
     /// Remembers what became of changes.
-    pub async fn update_changes(
-        &self,
-        changes: Vec<ChangesRow>,
-        entries: Vec<Entry>,
-    ) -> Result<(), Error> {
-        self.writer
+    pub async fn update(self, changes: Vec<ChangesRow>, entries: Vec<Entry>) -> Result<(), Error> {
+        self.database
+            .writer
             .write(move |to| {
                 changes.iter().try_for_each(|row| put(to, row))?;
                 Ok(((), entries))
@@ -147,8 +157,8 @@ impl Store {
     }
 
     /// Recalls the changes of a run.
-    pub fn changes(&self, run: &str) -> Result<Option<ChangesRow>, Error> {
-        let reader = self.lock_reader();
+    pub fn of_run(self, run: &str) -> Result<Option<ChangesRow>, Error> {
+        let reader = self.database.lock_reader();
         let sql = format!("SELECT {COLUMNS} FROM changes WHERE command_id = ?1");
         let mut query = reader.prepare_cached(&sql)?;
         Ok(query.query_row([run], read).optional()?)
@@ -156,7 +166,7 @@ impl Store {
 
     /// Lists the held changes of a session, the newest run first; of all
     /// sessions if none is named.
-    pub fn held_changes(&self, session: Option<&str>) -> Result<Vec<ChangesRow>, Error> {
+    pub fn held(self, session: Option<&str>) -> Result<Vec<ChangesRow>, Error> {
         let which = match session {
             Some(_) => "session_id = ?1",
             None => "?1 IS NULL",
@@ -165,25 +175,36 @@ impl Store {
             "SELECT {COLUMNS} FROM changes WHERE state = 'held' AND {which} \
              ORDER BY command_id DESC"
         );
-        all(&self.lock_reader(), &sql, [session], read)
+        all(&self.database.lock_reader(), &sql, [session], read)
     }
 
     /// Lists those with before-images on disk, the oldest first.
-    pub fn oldest_images(&self, limit: i64) -> Result<Vec<ChangesRow>, Error> {
+    pub fn oldest_images(self, limit: i64) -> Result<Vec<ChangesRow>, Error> {
         let sql = format!(
             "SELECT {COLUMNS} FROM changes WHERE bytes > 0 ORDER BY updated_at, command_id LIMIT ?1"
         );
-        all(&self.lock_reader(), &sql, [limit], read)
+        all(&self.database.lock_reader(), &sql, [limit], read)
     }
 
     /// Returns how many bytes of before-images there are.
-    pub fn image_bytes(&self) -> Result<u64, Error> {
+    pub fn image_bytes(self) -> Result<u64, Error> {
         let sql = "SELECT coalesce(sum(bytes), 0) FROM changes WHERE bytes > 0";
-        Ok(self.lock_reader().query_row(sql, [], |row| row.get(0))?)
+        Ok(self
+            .database
+            .lock_reader()
+            .query_row(sql, [], |row| row.get(0))?)
     }
 }
 
 const COLUMNS: &str = "command_id, session_id, state, hash, below, bytes, updated_at, body";
+
+fn column(name: &'static str, index: usize) -> Column {
+    Column {
+        table: "changes",
+        name,
+        index,
+    }
+}
 
 fn put(to: &Connection, row: &ChangesRow) -> Result<(), Error> {
     let sql = format!("REPLACE INTO changes ({COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)");
@@ -228,16 +249,14 @@ fn renew(to: &Connection, was: Approval, now: &Approval) -> Result<Approval, Err
 }
 
 fn read(row: &Row<'_>) -> Result<ChangesRow, rusqlite::Error> {
-    let (state, below, body): (String, String, String) = (row.get(2)?, row.get(4)?, row.get(7)?);
     Ok(ChangesRow {
         run: row.get(0)?,
         session: row.get(1)?,
-        // A word that is not known is nothing to apply.
-        state: serde_json::from_value(state.into()).unwrap_or(ChangesState::Discarded),
+        state: column("state", 2).word(row, ChangesState::from_word)?,
         hash: row.get(3)?,
-        below: serde_json::from_str(&below).unwrap_or_default(),
+        below: column("below", 4).json(row)?,
         bytes: row.get(5)?,
         updated_at: row.get(6)?,
-        body: serde_json::from_str(&body).unwrap_or_default(),
+        body: column("body", 7).json(row)?,
     })
 }

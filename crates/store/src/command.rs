@@ -2,11 +2,14 @@
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use crate::audit::Entry;
+use crate::column::Column;
+use crate::database::Database;
+use crate::entry::Entry;
+use crate::error::Error;
 use crate::key::{self, Inserted, Key};
-use crate::open::{Error, Store, all};
 use crate::session;
-pub use weighlock_api::State;
+use crate::sql::all;
+use weighlock_api::State;
 
 /// One command as it is remembered.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,6 +54,12 @@ pub struct Command {
     pub detail: String,
 }
 
+pub(crate) const STATE: Column = Column {
+    table: "terminal_commands",
+    name: "state",
+    index: 4,
+};
+
 /// Random characters at the end of an id; what comes before is its time.
 pub(crate) const ID_TAIL: usize = 10;
 
@@ -59,30 +68,38 @@ pub(crate) const COLUMNS: &str = "command_id, session_id, command, cwd, state, e
      signal, requested_by, approved_by, created_at, updated_at, started_at, ended_at, detail, \
      open, kept_bytes, sandbox_id, approval_id, external";
 
-impl Store {
+/// Commands, and the keys that they came with.
+#[derive(Clone, Copy)]
+pub struct CommandTable<'a> {
+    pub(crate) database: &'a Database,
+}
+
+impl CommandTable<'_> {
     /// Remembers a new command together with its entries, unless its key was
     /// used before.
     pub async fn insert(
-        &self,
+        self,
         command: Command,
         key: Option<Key>,
         entries: Vec<Entry>,
     ) -> Result<Inserted, Error> {
-        self.writer
+        self.database
+            .writer
             .write(move |to| {
                 if let Some(before) = key::before(to, key.as_ref())? {
                     return Ok((before, vec![]));
                 }
                 insert(to, &command)?;
-                key::keep(to, key.as_ref(), &command)?;
+                key::keep(to, key.as_ref(), &command.id, command.created_at)?;
                 Ok((Inserted::New, entries))
             })
             .await
     }
 
     /// Remembers what became of a command together with its entries.
-    pub async fn update(&self, command: Command, entries: Vec<Entry>) -> Result<(), Error> {
-        self.writer
+    pub async fn update(self, command: Command, entries: Vec<Entry>) -> Result<(), Error> {
+        self.database
+            .writer
             .write(move |to| Ok((update(to, &command)?, entries)))
             .await
     }
@@ -91,12 +108,13 @@ impl Store {
     /// looked; together with entries. Returns what `change` gives beside them,
     /// or nothing when there is no such command.
     pub async fn amend<T: Send + 'static>(
-        &self,
+        self,
         id: &str,
         change: impl FnOnce(&mut Command) -> (T, Vec<Entry>) + Send + 'static,
     ) -> Result<Option<T>, Error> {
         let id = id.to_owned();
-        self.writer
+        self.database
+            .writer
             .write(move |to| {
                 let Some(mut command) = one(to, &id)? else {
                     return Ok((None, vec![]));
@@ -110,7 +128,7 @@ impl Store {
 
     /// Recalls the commands that an id names: a whole one, or the beginning of
     /// its short form. At most two, which is one too many.
-    pub fn named(&self, id: &str) -> Result<Vec<Command>, Error> {
+    pub fn named(self, id: &str) -> Result<Vec<Command>, Error> {
         let short = id.strip_prefix("r_").unwrap_or(id);
         let (column, from) = if short.len() > ID_TAIL {
             ("command_id", format!("r_{short}"))
@@ -123,16 +141,16 @@ impl Store {
             "SELECT {COLUMNS} FROM terminal_commands \
              WHERE {column} >= ?1 AND {column} < ?2 ORDER BY {column} LIMIT 2"
         );
-        all(&self.lock_reader(), &sql, params![from, to], read)
+        all(&self.database.lock_reader(), &sql, params![from, to], read)
     }
 
     /// Lists the commands whose keepers may still be alive.
-    pub fn open_commands(&self) -> Result<Vec<Command>, Error> {
+    pub fn open(self) -> Result<Vec<Command>, Error> {
         self.all("WHERE open = 1 ORDER BY command_id", i64::MAX)
     }
 
     /// Lists the oldest commands that have output on disk.
-    pub fn oldest_kept(&self, limit: i64) -> Result<Vec<Command>, Error> {
+    pub fn oldest_kept(self, limit: i64) -> Result<Vec<Command>, Error> {
         self.all(
             "WHERE kept_bytes > 0 AND open = 0 ORDER BY command_id",
             limit,
@@ -141,25 +159,39 @@ impl Store {
 
     /// Lists when each command was made whose output is on disk, and how much of
     /// it there is; oldest first.
-    pub fn kept_sizes(&self) -> Result<Vec<(i64, u64)>, Error> {
+    pub fn kept_sizes(self) -> Result<Vec<(i64, u64)>, Error> {
         let sql = "SELECT created_at, kept_bytes FROM terminal_commands \
                    WHERE kept_bytes > 0 AND open = 0 ORDER BY command_id";
-        all(&self.another_reader()?, sql, [], |row| {
+        all(&self.database.another_reader()?, sql, [], |row| {
             Ok((row.get(0)?, row.get(1)?))
         })
     }
 
     /// Returns how much output is on disk, of all commands together of which
     /// nothing runs any more.
-    pub fn kept_bytes(&self) -> Result<u64, Error> {
+    pub fn kept_bytes(self) -> Result<u64, Error> {
         let sql = "SELECT coalesce(sum(kept_bytes), 0) FROM terminal_commands \
                    WHERE kept_bytes > 0 AND open = 0";
-        Ok(self.lock_reader().query_row(sql, [], |row| row.get(0))?)
+        Ok(self
+            .database
+            .lock_reader()
+            .query_row(sql, [], |row| row.get(0))?)
     }
 
-    fn all(&self, which: &str, limit: i64) -> Result<Vec<Command>, Error> {
+    /// Returns the hash and the command that came with a key.
+    pub fn keyed(self, principal: &str, key: &str) -> Result<Option<(String, String)>, Error> {
+        key::find(&self.database.lock_reader(), principal, key)
+    }
+
+    /// Forgets the keys from before a time.
+    pub async fn forget_keys(self, before: i64) -> Result<(), Error> {
+        let sql = "DELETE FROM idempotency WHERE created_at < ?1";
+        self.database.writer.execute(sql, [before]).await
+    }
+
+    fn all(self, which: &str, limit: i64) -> Result<Vec<Command>, Error> {
         let sql = format!("SELECT {COLUMNS} FROM terminal_commands {which} LIMIT ?1");
-        all(&self.lock_reader(), &sql, [limit], read)
+        all(&self.database.lock_reader(), &sql, [limit], read)
     }
 }
 
@@ -186,7 +218,7 @@ pub(crate) fn insert(to: &Connection, command: &Command) -> Result<(), Error> {
         command.started_at,
         command.ended_at,
         command.detail,
-        command.state.status(),
+        command.state.status().word(),
         tail(&command.id),
         command.open,
         command.kept_bytes,
@@ -194,7 +226,7 @@ pub(crate) fn insert(to: &Connection, command: &Command) -> Result<(), Error> {
         command.approval,
         command.external,
     ])?;
-    session::follow(to, command)
+    follow(to, command)
 }
 
 /// An approver and an approval, once there, stay: the store puts them there,
@@ -209,7 +241,7 @@ pub(crate) fn update(to: &Connection, command: &Command) -> Result<(), Error> {
     .execute(params![
         command.id,
         command.state.word(),
-        command.state.status(),
+        command.state.status().word(),
         command.exit_code,
         command.signal,
         command.updated_at,
@@ -222,7 +254,15 @@ pub(crate) fn update(to: &Connection, command: &Command) -> Result<(), Error> {
         command.approved_by,
         command.approval,
     ])?;
-    session::follow(to, command)
+    follow(to, command)
+}
+
+/// Lets a command's session, where there is one, say what the command does.
+fn follow(to: &Connection, command: &Command) -> Result<(), Error> {
+    match &command.session {
+        Some(session) => session::follow(to, session, command.state.status(), command.updated_at),
+        None => Ok(()),
+    }
 }
 
 pub(crate) fn one(from: &Connection, id: &str) -> Result<Option<Command>, Error> {
@@ -232,13 +272,12 @@ pub(crate) fn one(from: &Connection, id: &str) -> Result<Option<Command>, Error>
 }
 
 pub(crate) fn read(row: &Row<'_>) -> Result<Command, rusqlite::Error> {
-    let state: String = row.get(4)?;
     Ok(Command {
         id: row.get(0)?,
         session: row.get(1)?,
         command: row.get(2)?,
         cwd: row.get(3)?,
-        state: State::from_word(&state).unwrap_or(State::Lost),
+        state: STATE.word(row, State::from_word)?,
         exit_code: row.get(5)?,
         signal: row.get(6)?,
         requested_by: row.get(7)?,

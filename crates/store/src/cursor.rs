@@ -4,8 +4,8 @@
 //! was cut off or mistyped is refused instead of showing some other page. It
 //! is no secret, and gives nobody more to see than the list itself does.
 
-use crate::audit::hash;
-use crate::open::Error;
+use crate::entry::hash;
+use crate::error::Error;
 
 /// Digits of the checksum: enough against accidents.
 const CHECK: usize = 8;

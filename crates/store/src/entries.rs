@@ -1,13 +1,18 @@
 //! Finding audit entries again.
 
 use rusqlite::types::Value as Sql;
-use rusqlite::{OptionalExtension, params_from_iter};
-use serde_json::Value;
+use rusqlite::{OptionalExtension, Row, params_from_iter};
+use serde_json::{Map, Value};
 
-use crate::audit::{EntryBody, Recorded, hash};
+use crate::audit::AuditLog;
+use crate::column::Column;
 use crate::cursor::rows;
-use crate::open::{Error, Store, all};
+use crate::entry::EntryBody;
+use crate::entry::Recorded;
+use crate::entry::hash;
+use crate::error::Error;
 use crate::span::{IdRange, TimeColumns, TimeWindow};
+use crate::sql::all;
 
 /// Which entries to recall, oldest first.
 #[derive(Debug, Clone, Default)]
@@ -33,6 +38,12 @@ pub struct EntryFilter {
     pub limit: usize,
 }
 
+const BODY: Column = Column {
+    table: "audit",
+    name: "body",
+    index: 1,
+};
+
 /// When entries were made.
 pub(crate) const TIMES: TimeColumns = TimeColumns {
     ids: "SELECT seq AS id FROM audit INDEXED BY audit_time \
@@ -40,21 +51,20 @@ pub(crate) const TIMES: TimeColumns = TimeColumns {
     newest_first: false,
 };
 
-impl Store {
+impl AuditLog<'_> {
     /// Recalls entries as JSON, oldest first, each with the hash that the next
     /// one names as `prev`.
-    pub fn entries(&self, filter: &EntryFilter) -> Result<Vec<Value>, Error> {
-        let with_hash = |body: &String| {
-            let mut entry: Value = serde_json::from_str(body).ok()?;
-            let fields = entry.as_object_mut()?;
-            fields.insert("hash".into(), hash(body.as_bytes()).into());
-            Some(entry)
-        };
-        Ok(self.bodies(filter)?.iter().filter_map(with_hash).collect())
+    pub fn entries(self, filter: &EntryFilter) -> Result<Vec<Value>, Error> {
+        self.select(filter, |row| {
+            let mut entry: Map<String, Value> = BODY.json(row)?;
+            let body: String = row.get(BODY.index)?;
+            entry.insert("hash".into(), hash(body.as_bytes()).into());
+            Ok(entry.into())
+        })
     }
 
     /// Recalls what was appended after an entry, oldest first.
-    pub fn recorded_after(&self, seq: u64, limit: usize) -> Result<Vec<Recorded>, Error> {
+    pub fn recorded_after(self, seq: u64, limit: usize) -> Result<Vec<Recorded>, Error> {
         let filter = EntryFilter {
             after: seq,
             limit,
@@ -66,7 +76,7 @@ impl Store {
     /// Recalls what was appended after an entry, of these kinds, oldest first,
     /// and the number up to which that is all of them.
     pub fn recorded_like(
-        &self,
+        self,
         after: u64,
         kinds: &[&str],
         limit: usize,
@@ -91,43 +101,51 @@ impl Store {
         Ok((found, seen))
     }
 
-    fn recorded(&self, filter: &EntryFilter) -> Result<Vec<Recorded>, Error> {
-        let bodies = self.bodies(filter)?;
-        let bodies = { bodies.iter() }.flat_map(|body| serde_json::from_str::<EntryBody>(body));
-        Ok(bodies.map(Recorded::from).collect())
+    fn recorded(self, filter: &EntryFilter) -> Result<Vec<Recorded>, Error> {
+        self.select(filter, |row| Ok(BODY.json::<EntryBody>(row)?.into()))
     }
 
     /// Returns the number of the newest entry, or zero.
-    pub fn newest_seq(&self) -> Result<u64, Error> {
+    pub fn newest_seq(self) -> Result<u64, Error> {
         let sql = "SELECT coalesce(max(seq), 0) FROM audit";
-        Ok(self.lock_reader().query_row(sql, [], |row| row.get(0))?)
+        Ok(self
+            .database
+            .lock_reader()
+            .query_row(sql, [], |row| row.get(0))?)
     }
 
     /// Returns when something of a kind was last recorded, in microseconds
     /// since 1970.
-    pub fn newest_time(&self, kind: &str) -> Result<Option<i64>, Error> {
+    pub fn newest_time(self, kind: &str) -> Result<Option<i64>, Error> {
         let sql = "SELECT time FROM audit WHERE seq = (SELECT seq FROM audit \
                    INDEXED BY audit_kind WHERE kind = ?1 ORDER BY seq DESC LIMIT 1)";
-        let reader = self.another_reader()?;
+        let reader = self.database.another_reader()?;
         let found = reader.query_row(sql, [kind], |row| row.get(0)).optional()?;
         Ok(found.flatten())
     }
 
     /// Returns when the first entry was recorded.
-    pub fn oldest_time(&self) -> Result<Option<i64>, Error> {
+    pub fn oldest_time(self) -> Result<Option<i64>, Error> {
         let sql = "SELECT time FROM audit ORDER BY seq LIMIT 1";
-        let found = self.lock_reader().query_row(sql, [], |row| row.get(0));
+        let found = self
+            .database
+            .lock_reader()
+            .query_row(sql, [], |row| row.get(0));
         Ok(found.optional()?.flatten())
     }
 
-    fn bodies(&self, filter: &EntryFilter) -> Result<Vec<String>, Error> {
-        let reader = self.lock_reader();
+    fn select<T>(
+        self,
+        filter: &EntryFilter,
+        read: impl FnMut(&Row<'_>) -> Result<T, rusqlite::Error>,
+    ) -> Result<Vec<T>, Error> {
+        let reader = self.database.lock_reader();
         let span = TIMES.span(&reader, filter.window())?;
         if span == IdRange::Nothing {
             return Ok(vec![]);
         }
         let (sql, values) = filter.query(&span);
-        all(&reader, &sql, params_from_iter(values), |row| row.get(0))
+        all(&reader, &sql, params_from_iter(values), read)
     }
 }
 
@@ -179,7 +197,7 @@ impl EntryFilter {
             add("+time < ?", to.into());
         }
         let sql = format!(
-            "SELECT body FROM audit {} WHERE seq > ?2{wanted} ORDER BY seq LIMIT ?1",
+            "SELECT seq, body FROM audit {} WHERE seq > ?2{wanted} ORDER BY seq LIMIT ?1",
             self.index(),
         );
         (sql, values)

@@ -2,34 +2,17 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use rusqlite::{Connection, OptionalExtension};
-use serde::{Deserialize, Serialize};
+use rusqlite::Connection;
 
-use crate::audit::{Chain, GENESIS};
-use crate::open::Error;
+use crate::chain::Chain;
+use crate::chain::{Link, last_link, link_at};
+use crate::error::Error;
+use crate::platform;
 
 /// The name of the file with the newest hash.
 pub(crate) const HEAD: &str = "audit.head";
-
-/// An entry's number and hash.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Link {
-    pub(crate) seq: u64,
-    pub(crate) hash: String,
-}
-
-impl Link {
-    /// What comes before the first entry.
-    pub(crate) fn none() -> Self {
-        Self {
-            seq: 0,
-            hash: GENESIS.into(),
-        }
-    }
-}
 
 /// The file beside the database that remembers the end of the chain.
 pub(crate) struct ChainHead {
@@ -42,11 +25,9 @@ impl ChainHead {
     pub(crate) fn open(dir: &Path) -> Result<Self, Error> {
         let path = dir.join(HEAD);
         let link = read_head(&path)?;
-        let file = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(false);
+        let file = platform::keep_private(&mut options)
             .open(&path)
             .map_err(|source| Error::File {
                 path: path.clone(),
@@ -72,7 +53,7 @@ impl ChainHead {
     pub(crate) fn advance(&mut self, chain: Chain) {
         self.link = chain.0;
         if let Some(file) = &self.file {
-            let _ = file.write_all_at(line(&self.link).as_bytes(), 0);
+            let _ = platform::overwrite(file, line(&self.link).as_bytes());
         }
     }
 
@@ -107,20 +88,6 @@ impl ChainHead {
     }
 }
 
-pub(crate) fn last_link(from: &Connection) -> Result<Option<Link>, Error> {
-    let seq: Option<u64> = from.query_row("SELECT max(seq) FROM audit", [], |row| row.get(0))?;
-    seq.map_or(Ok(None), |seq| link_at(from, seq))
-}
-
-pub(crate) fn link_at(from: &Connection, seq: u64) -> Result<Option<Link>, Error> {
-    let hash = from
-        .query_row("SELECT hash FROM audit WHERE seq = ?1", [seq], |row| {
-            row.get(0)
-        })
-        .optional()?;
-    Ok(hash.map(|hash| Link { seq, hash }))
-}
-
 /// Fixed width, so that it is overwritten in place and a full disk does not
 /// matter.
 fn line(link: &Link) -> String {
@@ -130,9 +97,10 @@ fn line(link: &Link) -> String {
 /// Writes the head of a copy.
 pub(crate) fn write_head(path: &Path, link: &Link) -> Result<(), Error> {
     let write = || {
-        let mut how = OpenOptions::new();
-        let file = how.write(true).create_new(true).mode(0o600).open(path)?;
-        file.write_all_at(line(link).as_bytes(), 0)?;
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        let file = platform::keep_private(&mut options).open(path)?;
+        platform::overwrite(&file, line(link).as_bytes())?;
         file.sync_all()
     };
     write().map_err(|source| Error::File {

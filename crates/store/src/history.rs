@@ -3,11 +3,14 @@
 use rusqlite::types::Value as Sql;
 use rusqlite::{Connection, params_from_iter};
 
-use crate::command::{COLUMNS, Command, State, read};
+use crate::command::CommandTable;
+use crate::command::{COLUMNS, Command, read};
 use crate::cursor::rows;
-use crate::open::{Error, Store, all};
+use crate::error::Error;
 use crate::span::{IdRange, TimeColumns, TimeWindow};
+use crate::sql::all;
 use crate::visible::{Lane, Visible};
+use weighlock_api::{RunStatus, State};
 
 /// Which commands to list, newest first.
 #[derive(Debug, Clone, Default)]
@@ -15,7 +18,7 @@ pub struct Filter {
     /// Only those in this state.
     pub state: Option<State>,
     /// Only those with this coarse status.
-    pub status: Option<String>,
+    pub status: Option<RunStatus>,
     /// Only those whose text contains each of these, whatever its case.
     pub text: Vec<String>,
     /// Only those older than this id.
@@ -89,20 +92,20 @@ pub(crate) const TIMES: TimeColumns = TimeColumns {
     newest_first: true,
 };
 
-impl Store {
+impl CommandTable<'_> {
     /// Lists commands, newest first.
-    pub fn list(&self, filter: &Filter) -> Result<Vec<Command>, Error> {
+    pub fn list(self, filter: &Filter) -> Result<Vec<Command>, Error> {
         if filter.is_slow() {
             // It may read everything, and others should not wait for that.
-            list(&self.another_reader()?, filter)
+            list(&self.database.another_reader()?, filter)
         } else {
-            list(&self.lock_reader(), filter)
+            list(&self.database.lock_reader(), filter)
         }
     }
 
     /// Counts commands, up to the limit.
-    pub fn count(&self, filter: &Filter) -> Result<Count, Error> {
-        let reader = self.another_reader()?;
+    pub fn count(self, filter: &Filter) -> Result<Count, Error> {
+        let reader = self.database.another_reader()?;
         let span = TIMES.span(&reader, filter.window())?;
         let lanes = filter.visible.lanes(filter.asked());
         if span == IdRange::Nothing || lanes.is_empty() {
@@ -263,7 +266,7 @@ impl HistoryQuery {
     fn columns(&mut self, filter: &Filter, lane: Lane<'_>, span: &IdRange<String>) {
         let texts = [
             ("state = ?", filter.state.map(State::word)),
-            ("status = ?", filter.status.as_deref()),
+            ("status = ?", filter.status.map(RunStatus::word)),
             below(filter, span),
             ("requested_by = ?", lane.who),
             ("sandbox_id = ?", lane.sandbox),
@@ -371,7 +374,7 @@ fn below<'a>(filter: &'a Filter, span: &'a IdRange<String>) -> (&'static str, Op
 /// ended yet is little, however much there is of everything else.
 fn index(filter: &Filter, lane: Lane<'_>) -> &'static str {
     let live = |state| matches!(state, State::Waiting | State::Held | State::Running);
-    let live_status = |status| matches!(status, "pending" | "approved");
+    let live_status = |status| matches!(status, RunStatus::Pending | RunStatus::Approved);
     if filter.id.is_some() {
         "INDEXED BY terminal_commands_tail"
     } else if filter.terminal.is_some() {
@@ -383,7 +386,7 @@ fn index(filter: &Filter, lane: Lane<'_>) -> &'static str {
         "INDEXED BY terminal_commands_open"
     } else if filter.state.is_some_and(live) {
         "INDEXED BY terminal_commands_state"
-    } else if filter.status.as_deref().is_some_and(live_status) {
+    } else if filter.status.is_some_and(live_status) {
         "INDEXED BY terminal_commands_status"
     } else if filter.approved_by.is_some() {
         "INDEXED BY terminal_commands_approved_by"

@@ -3,11 +3,16 @@
 use rusqlite::types::Value as Sql;
 use rusqlite::{Connection, params, params_from_iter};
 
-use crate::approval::{Approval, ApprovalState, COLUMNS, read};
-use crate::command::{ID_TAIL, State};
+use crate::approval::ApprovalTable;
+use crate::approval::{Approval, COLUMNS, read};
+use crate::column::Column;
+use crate::command::ID_TAIL;
+use crate::command::STATE;
 use crate::cursor::{PageCursor, rows};
-use crate::open::{Error, Store, all};
+use crate::error::Error;
+use crate::sql::all;
 use crate::visible::{Lane, Visible};
+use weighlock_api::{ApprovalState, State};
 
 /// Which approvals to list. Pending ones come with high risk first, then the
 /// longest waiting; all others, and all together, newest first.
@@ -40,14 +45,14 @@ pub struct Unanswered {
     pub undecided: u64,
 }
 
-impl Store {
+impl ApprovalTable<'_> {
     /// Counts what waits for people, of everybody.
-    pub fn unanswered(&self) -> Result<Unanswered, Error> {
+    pub fn unanswered(self) -> Result<Unanswered, Error> {
         let sql = "SELECT (SELECT count(*) FROM approvals WHERE state = 'pending'), \
                    (SELECT min(created_at) FROM approvals WHERE state = 'pending'), \
                    (SELECT count(*) FROM terminal_commands WHERE state = 'held'), \
                    (SELECT count(*) FROM changes WHERE state = 'held')";
-        Ok(self.lock_reader().query_row(sql, [], |row| {
+        Ok(self.database.lock_reader().query_row(sql, [], |row| {
             Ok(Unanswered {
                 questions: row.get(0)?,
                 oldest: row.get(1)?,
@@ -58,16 +63,13 @@ impl Store {
     }
 
     /// Lists approvals, with the cursor of the next page.
-    pub fn approvals(
-        &self,
-        filter: &ApprovalFilter,
-    ) -> Result<(Vec<Approval>, Option<String>), Error> {
+    pub fn list(self, filter: &ApprovalFilter) -> Result<(Vec<Approval>, Option<String>), Error> {
         let order = ListOrder::of(filter);
         let cursor = filter.cursor.as_deref();
         let after = cursor
             .map(|text| PageCursor::parse(text, order.list()))
             .transpose()?;
-        let reader = self.lock_reader();
+        let reader = self.database.lock_reader();
         let mut found = vec![];
         for lane in filter.visible.lanes(filter.asked()) {
             found.extend(walk(&reader, filter, lane, after.as_ref())?);
@@ -82,12 +84,12 @@ impl Store {
     }
 
     /// Counts the pending ones that a reader may see.
-    pub fn count_pending(&self, visible: &Visible) -> Result<u64, Error> {
+    pub fn count_pending(self, visible: &Visible) -> Result<u64, Error> {
         let own = match visible {
             Visible::Within { name, .. } => Some(name.as_str()),
             _ => None,
         };
-        let reader = self.lock_reader();
+        let reader = self.database.lock_reader();
         let mut count = 0;
         for lane in visible.lanes(Lane::default()) {
             // Own ones in a sandbox are counted as own ones.
@@ -99,7 +101,7 @@ impl Store {
 
     /// Recalls the approvals that an id names: a whole one, or the beginning
     /// of its short form. At most two, which is one too many.
-    pub fn approvals_named(&self, id: &str) -> Result<Vec<Approval>, Error> {
+    pub fn named(self, id: &str) -> Result<Vec<Approval>, Error> {
         let short = id.strip_prefix("ap_").unwrap_or(id);
         let (column, from) = if short.len() > ID_TAIL {
             ("approval_id", format!("ap_{short}"))
@@ -111,27 +113,27 @@ impl Store {
         let sql = format!(
             "SELECT {COLUMNS} FROM approvals WHERE {column} >= ?1 AND {column} < ?2 LIMIT 2"
         );
-        all(&self.lock_reader(), &sql, params![from, to], read)
+        all(&self.database.lock_reader(), &sql, params![from, to], read)
     }
 
     /// Lists the ids and states of the commands that wait or waited for an
     /// approval, oldest first.
-    pub fn runs_of(&self, approval: &str) -> Result<Vec<(String, State)>, Error> {
+    pub fn runs_of(self, approval: &str) -> Result<Vec<(String, State)>, Error> {
         let sql = "SELECT command_id, state FROM terminal_commands WHERE approval_id = ?1 \
                    ORDER BY command_id";
-        all(&self.lock_reader(), sql, [approval], |row| {
-            let state: String = row.get(1)?;
-            Ok((row.get(0)?, State::from_word(&state).unwrap_or(State::Lost)))
+        all(&self.database.lock_reader(), sql, [approval], |row| {
+            let state = Column { index: 1, ..STATE };
+            Ok((row.get(0)?, state.word(row, State::from_word)?))
         })
     }
 
     /// Lists since when and until when each pending approval may be answered,
     /// soonest first.
-    pub fn pending_deadlines(&self) -> Result<Vec<(String, i64, i64)>, Error> {
+    pub fn deadlines(self) -> Result<Vec<(String, i64, i64)>, Error> {
         let sql = "SELECT approval_id, created_at, expires_at FROM approvals \
                    INDEXED BY pending_deadline \
                    WHERE state = 'pending' ORDER BY expires_at, approval_id";
-        all(&self.lock_reader(), sql, [], |row| {
+        all(&self.database.lock_reader(), sql, [], |row| {
             Ok((row.get(0)?, row.get(1)?, row.get(2)?))
         })
     }

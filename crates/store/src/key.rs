@@ -2,8 +2,7 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use crate::command::Command;
-use crate::open::{Error, Store};
+use crate::error::Error;
 
 /// What a client names a request with, so that it is done once.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,19 +29,6 @@ pub enum Inserted {
     },
 }
 
-impl Store {
-    /// Returns the hash and the command that came with a key.
-    pub fn keyed(&self, principal: &str, key: &str) -> Result<Option<(String, String)>, Error> {
-        find(&self.lock_reader(), principal, key)
-    }
-
-    /// Forgets the keys from before a time.
-    pub async fn forget_keys(&self, before: i64) -> Result<(), Error> {
-        let sql = "DELETE FROM idempotency WHERE created_at < ?1";
-        self.writer.execute(sql, [before]).await
-    }
-}
-
 /// Returns what came with this key before, if anything did.
 pub(crate) fn before(from: &Connection, key: Option<&Key>) -> Result<Option<Inserted>, Error> {
     let Some(key) = key else {
@@ -55,24 +41,24 @@ pub(crate) fn before(from: &Connection, key: Option<&Key>) -> Result<Option<Inse
     }))
 }
 
-pub(crate) fn keep(to: &Connection, key: Option<&Key>, command: &Command) -> Result<(), Error> {
+/// Remembers that a key came with a command that was made at a time.
+pub(crate) fn keep(to: &Connection, key: Option<&Key>, id: &str, at: i64) -> Result<(), Error> {
     if let Some(key) = key {
         to.prepare_cached(
             "INSERT INTO idempotency (principal, key, hash, command_id, created_at) \
              VALUES (?1, ?2, ?3, ?4, ?5)",
         )?
-        .execute(params![
-            key.principal,
-            key.key,
-            key.hash,
-            command.id,
-            command.created_at
-        ])?;
+        .execute(params![key.principal, key.key, key.hash, id, at,])?;
     }
     Ok(())
 }
 
-fn find(from: &Connection, principal: &str, key: &str) -> Result<Option<(String, String)>, Error> {
+/// Returns the hash and the command that came with a key.
+pub(crate) fn find(
+    from: &Connection,
+    principal: &str,
+    key: &str,
+) -> Result<Option<(String, String)>, Error> {
     Ok(from
         .prepare_cached(
             "SELECT hash, command_id FROM idempotency WHERE principal = ?1 AND key = ?2",

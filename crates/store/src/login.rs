@@ -2,8 +2,9 @@
 
 use rusqlite::{OptionalExtension, params};
 
-use crate::audit::Entry;
-use crate::open::{Error, Store};
+use crate::database::Database;
+use crate::entry::Entry;
+use crate::error::Error;
 use crate::writer::only_if;
 
 /// A login as it is remembered.
@@ -19,10 +20,17 @@ pub struct LoginRow {
     pub expires_at: i64,
 }
 
-impl Store {
+/// Logins of people in a browser.
+#[derive(Clone, Copy)]
+pub struct LoginTable<'a> {
+    pub(crate) database: &'a Database,
+}
+
+impl LoginTable<'_> {
     /// Remembers a login of a principal that is known.
-    pub async fn add_login(&self, row: LoginRow, entries: Vec<Entry>) -> Result<(), Error> {
-        self.writer
+    pub async fn add(self, row: LoginRow, entries: Vec<Entry>) -> Result<(), Error> {
+        self.database
+            .writer
             .write(move |to| {
                 to.execute(
                     "INSERT INTO logins (hash, principal_id, created_at, expires_at) \
@@ -35,8 +43,8 @@ impl Store {
     }
 
     /// Recalls the login whose cookie has this hash.
-    pub fn login(&self, hash: &str) -> Result<Option<LoginRow>, Error> {
-        let reader = self.lock_reader();
+    pub fn by_hash(self, hash: &str) -> Result<Option<LoginRow>, Error> {
+        let reader = self.database.lock_reader();
         let mut query = reader.prepare_cached(
             "SELECT hash, principal_id, created_at, expires_at FROM logins WHERE hash = ?1",
         )?;
@@ -52,8 +60,9 @@ impl Store {
     }
 
     /// Ends a login; false when there is none.
-    pub async fn end_login(&self, hash: String, entries: Vec<Entry>) -> Result<bool, Error> {
-        self.writer
+    pub async fn end(self, hash: String, entries: Vec<Entry>) -> Result<bool, Error> {
+        self.database
+            .writer
             .write(move |to| {
                 let gone = to.execute("DELETE FROM logins WHERE hash = ?1", [hash])?;
                 Ok(only_if(gone == 1, entries))
@@ -62,8 +71,9 @@ impl Store {
     }
 
     /// Ends all logins of a principal.
-    pub async fn end_logins_of(&self, principal: String, entries: Vec<Entry>) -> Result<(), Error> {
-        self.writer
+    pub async fn end_all_of(self, principal: String, entries: Vec<Entry>) -> Result<(), Error> {
+        self.database
+            .writer
             .write(move |to| {
                 to.execute("DELETE FROM logins WHERE principal_id = ?1", [principal])?;
                 Ok(((), entries))
@@ -72,8 +82,8 @@ impl Store {
     }
 
     /// Forgets the logins that expired before a time.
-    pub async fn forget_logins(&self, before: i64) -> Result<(), Error> {
+    pub async fn forget(self, before: i64) -> Result<(), Error> {
         let sql = "DELETE FROM logins WHERE expires_at < ?1";
-        self.writer.execute(sql, [before]).await
+        self.database.writer.execute(sql, [before]).await
     }
 }

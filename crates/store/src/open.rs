@@ -2,78 +2,39 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::sync::Mutex;
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, ErrorCode, OpenFlags, Params, Row, TransactionBehavior};
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
+use crate::approval::ApprovalTable;
+use crate::audit::AuditLog;
 use crate::bound;
+use crate::changes::ChangesTable;
+use crate::command::CommandTable;
+use crate::database::{Database, FILE};
+use crate::error::Error;
+use crate::grant::GrantTable;
 use crate::head::ChainHead;
 use crate::histogram::Histogram;
+use crate::login::LoginTable;
+use crate::outbox::Outbox;
+use crate::pause::PauseTable;
+use crate::pending::PendingTable;
+use crate::principal::PrincipalTable;
+use crate::rules::RulesTable;
+use crate::sandbox::SandboxTable;
+use crate::schema::{MIGRATIONS, version};
+use crate::session::SessionTable;
+use crate::settings::SettingsTable;
+use crate::sql::{connect, read_only};
+use crate::token::TokenTable;
+use crate::webhook::WebhookTable;
 use crate::writer::Writer;
-
-/// The database's name in the state directory.
-pub(crate) const FILE: &str = "weighlock.db";
-
-/// Every change of the schema, in order. The version is how many were made.
-pub(crate) const MIGRATIONS: &[&str] = &[
-    include_str!("schema/1.sql"),
-    include_str!("schema/2.sql"),
-    include_str!("schema/3.sql"),
-    include_str!("schema/4.sql"),
-    include_str!("schema/5.sql"),
-    include_str!("schema/6.sql"),
-    include_str!("schema/7.sql"),
-];
-
-/// How long another process may hold the database before we say so.
-const BUSY: Duration = Duration::from_secs(5);
 
 /// A database up to this size is checked at every start, which takes well
 /// under a second; larger ones by `doctor`.
 const CHECK_UP_TO_BYTES: u64 = 64 * 1024 * 1024;
-
-/// Why something could not be remembered or recalled.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The file is damaged.
-    #[error("the database {} is damaged: {what}", .path.display())]
-    Corrupt { path: PathBuf, what: String },
-    /// The file is gone, but the audit's head says that there was one.
-    #[error("the database {} is gone, but the audit had {entries} entries", .path.display())]
-    Vanished { path: PathBuf, entries: u64 },
-    /// A newer program has changed the schema.
-    #[error("the database {} was made by a newer version", .path.display())]
-    Newer { path: PathBuf },
-    /// An older program made it, and nobody has opened it for writing since.
-    #[error("the database {} was made by an older version; start the server once", .path.display())]
-    Older { path: PathBuf },
-    /// There is no room to write.
-    #[error("the disk is full")]
-    Full,
-    /// Another process holds the database.
-    #[error("the database is locked by another process")]
-    Busy,
-    /// There is none yet, and this call may not make one.
-    #[error("there is no database {} yet", .path.display())]
-    Missing { path: PathBuf },
-    /// Anything else the database says.
-    #[error("the database failed")]
-    Database(#[source] Arc<rusqlite::Error>),
-    /// A file beside the database could not be used.
-    #[error("cannot use {}", .path.display())]
-    File { path: PathBuf, source: io::Error },
-    /// A place in a list that this store has not given out.
-    #[error("the cursor does not belong to this list")]
-    Cursor,
-    /// The oldest entries went while they were read.
-    #[error("the oldest entries were removed by retention while they were read")]
-    Removed,
-    /// The store is shutting down.
-    #[error("the store is closed")]
-    Closed,
-}
 
 /// What a crash may cost.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -86,11 +47,9 @@ pub enum Durability {
     Power,
 }
 
-/// The open database.
+/// The open database, table by table.
 pub struct Store {
-    pub(crate) path: PathBuf,
-    pub(crate) writer: Writer,
-    pub(crate) reader: Mutex<Connection>,
+    pub(crate) database: Database,
 }
 
 impl Store {
@@ -111,10 +70,13 @@ impl Store {
         bound::watch(&connection)?;
         checkpoint_on_close(&connection, true)?;
         let reader = Mutex::new(connect(&path, read_only())?);
+        let writer = Writer::start(connection, head, dir);
         Ok(Self {
-            writer: Writer::start(connection, head, dir),
-            reader,
-            path,
+            database: Database {
+                path,
+                writer,
+                reader,
+            },
         })
     }
 
@@ -133,16 +95,17 @@ impl Store {
 
     pub(crate) fn of_reader(dir: &Path, reader: Connection) -> Self {
         Self {
-            writer: Writer::none(dir),
-            reader: Mutex::new(reader),
-            path: dir.join(FILE),
+            database: Database {
+                path: dir.join(FILE),
+                writer: Writer::none(dir),
+                reader: Mutex::new(reader),
+            },
         }
     }
 
     /// Closes it, and returns once all of it is in the one file.
     pub fn close(self) {
-        drop(self.reader);
-        self.writer.close();
+        self.database.close();
     }
 
     /// Moves a damaged database aside, so that the next start makes a new one.
@@ -168,53 +131,113 @@ impl Store {
 
     /// Returns the database's size on disk and what an integrity check says.
     pub fn check(&self) -> Result<(u64, Option<String>), Error> {
-        let log = PathBuf::from(format!("{}-wal", self.path.display()));
+        let log = PathBuf::from(format!("{}-wal", self.database.path.display()));
         let size = |path: &Path| std::fs::metadata(path).map_or(0, |file| file.len());
-        let size = size(&self.path) + size(&log);
-        let reader = self.lock_reader();
+        let size = size(&self.database.path) + size(&log);
+        let reader = self.database.lock_reader();
         Ok((size, quick_check(&reader)?))
     }
 
     /// Returns how long commits take.
     pub fn commits(&self) -> &Histogram {
-        &self.writer.commits
+        &self.database.writer.commits
     }
 
-    /// Opens a connection for what may take long.
-    pub(crate) fn another_reader(&self) -> Result<Connection, Error> {
-        connect(&self.path, read_only())
+    /// Returns questions and the answers to them.
+    pub fn approvals(&self) -> ApprovalTable<'_> {
+        let database = &self.database;
+        ApprovalTable { database }
     }
 
-    pub(crate) fn lock_reader(&self) -> std::sync::MutexGuard<'_, Connection> {
-        // A reader that panicked has left no half-written state behind.
-        self.reader.lock().unwrap_or_else(|lock| lock.into_inner())
+    /// Returns the chain of entries.
+    pub fn audit(&self) -> AuditLog<'_> {
+        let database = &self.database;
+        AuditLog { database }
     }
-}
 
-pub(crate) fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, Error> {
-    let open = || {
-        let connection = Connection::open_with_flags(path, flags)?;
-        connection.busy_timeout(BUSY)?;
-        connection.set_prepared_statement_cache_capacity(64);
-        Ok(connection)
-    };
-    open().map_err(|error: rusqlite::Error| Error::from(error).at(path))
-}
+    /// Returns what runs changed on a copy.
+    pub fn changes(&self) -> ChangesTable<'_> {
+        let database = &self.database;
+        ChangesTable { database }
+    }
 
-/// Reads all that a statement finds.
-pub(crate) fn all<T>(
-    from: &Connection,
-    sql: &str,
-    values: impl Params,
-    read: impl FnMut(&Row<'_>) -> Result<T, rusqlite::Error>,
-) -> Result<Vec<T>, Error> {
-    let mut query = from.prepare_cached(sql)?;
-    let rows = query.query_map(values, read)?;
-    Ok(rows.collect::<Result<_, _>>()?)
-}
+    /// Returns commands.
+    pub fn commands(&self) -> CommandTable<'_> {
+        let database = &self.database;
+        CommandTable { database }
+    }
 
-pub(crate) fn read_only() -> OpenFlags {
-    OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX
+    /// Returns what people have allowed beforehand.
+    pub fn grants(&self) -> GrantTable<'_> {
+        let database = &self.database;
+        GrantTable { database }
+    }
+
+    /// Returns logins of people in a browser.
+    pub fn logins(&self) -> LoginTable<'_> {
+        let database = &self.database;
+        LoginTable { database }
+    }
+
+    /// Returns the notices of webhooks.
+    pub fn outbox(&self) -> Outbox<'_> {
+        let database = &self.database;
+        Outbox { database }
+    }
+
+    /// Returns pauses.
+    pub fn pauses(&self) -> PauseTable<'_> {
+        let database = &self.database;
+        PauseTable { database }
+    }
+
+    /// Returns commands that have not begun.
+    pub fn pending(&self) -> PendingTable<'_> {
+        let database = &self.database;
+        PendingTable { database }
+    }
+
+    /// Returns people and agents.
+    pub fn principals(&self) -> PrincipalTable<'_> {
+        let database = &self.database;
+        PrincipalTable { database }
+    }
+
+    /// Returns the texts of rule files.
+    pub fn rules(&self) -> RulesTable<'_> {
+        let database = &self.database;
+        RulesTable { database }
+    }
+
+    /// Returns sandboxes.
+    pub fn sandboxes(&self) -> SandboxTable<'_> {
+        let database = &self.database;
+        SandboxTable { database }
+    }
+
+    /// Returns sessions.
+    pub fn sessions(&self) -> SessionTable<'_> {
+        let database = &self.database;
+        SessionTable { database }
+    }
+
+    /// Returns what people have set for themselves.
+    pub fn settings(&self) -> SettingsTable<'_> {
+        let database = &self.database;
+        SettingsTable { database }
+    }
+
+    /// Returns tokens.
+    pub fn tokens(&self) -> TokenTable<'_> {
+        let database = &self.database;
+        TokenTable { database }
+    }
+
+    /// Returns webhooks.
+    pub fn webhooks(&self) -> WebhookTable<'_> {
+        let database = &self.database;
+        WebhookTable { database }
+    }
 }
 
 fn prepare(connection: &mut Connection, path: &Path, durability: Durability) -> Result<(), Error> {
@@ -259,11 +282,6 @@ fn quick_check(connection: &Connection) -> Result<Option<String>, Error> {
     Ok((answer != "ok").then_some(answer))
 }
 
-/// Returns how many migrations were made.
-pub(crate) fn version(connection: &Connection) -> Result<usize, Error> {
-    Ok(connection.pragma_query_value(None, "user_version", |row| row.get(0))?)
-}
-
 /// Brings the schema up to date. Nothing is written before the audit's head was
 /// compared.
 fn migrate(connection: &mut Connection, head: ChainHead, path: &Path) -> Result<ChainHead, Error> {
@@ -290,31 +308,4 @@ fn migrate(connection: &mut Connection, head: ChainHead, path: &Path) -> Result<
         head.advance(chain);
     }
     head.agrees(connection, path)
-}
-
-impl From<rusqlite::Error> for Error {
-    fn from(error: rusqlite::Error) -> Self {
-        match error.sqlite_error_code() {
-            Some(ErrorCode::DiskFull) => Self::Full,
-            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy,
-            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Self::Corrupt {
-                path: PathBuf::new(),
-                what: error.to_string(),
-            },
-            _ => Self::Database(Arc::new(error)),
-        }
-    }
-}
-
-impl Error {
-    /// Names the file where the database itself could not.
-    pub(crate) fn at(self, file: &Path) -> Self {
-        match self {
-            Self::Corrupt { path, what } if path.as_os_str().is_empty() => Self::Corrupt {
-                path: file.to_owned(),
-                what,
-            },
-            other => other,
-        }
-    }
 }

@@ -7,7 +7,10 @@
 use rusqlite::{Connection, Params, Row, params};
 use serde_json::Value;
 
-use crate::open::{Error, Store, all};
+use crate::column::Column;
+use crate::database::Database;
+use crate::error::Error;
+use crate::sql::all;
 
 /// Something that a webhook is to be notified of.
 #[derive(Debug, Clone, PartialEq)]
@@ -63,19 +66,47 @@ pub enum NoticeOutcome {
     Failed,
 }
 
+/// Where a notice is on its way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoticeState {
+    /// It waits for its delivery.
+    Due,
+    /// It has ended.
+    Ended(NoticeOutcome),
+}
+
+const BODY: Column = column("body", 9);
+/// Read beside the others.
+const STATE: Column = column("state", 10);
+
+const fn column(name: &'static str, index: usize) -> Column {
+    Column {
+        table: "outbox",
+        name,
+        index,
+    }
+}
+
 const COLUMNS: &str =
     "webhook_id, event, kind, subject, agent, message, created_at, due_at, tried_at, body";
 
-impl Store {
+/// Notices of webhooks that are delivered, dropped or due.
+#[derive(Clone, Copy)]
+pub struct Outbox<'a> {
+    pub(crate) database: &'a Database,
+}
+
+impl Outbox<'_> {
     /// Puts what follows from the entries up to `seen` into the outbox. A
     /// question that closes before anybody was told of it is not told at all.
-    pub async fn put_notices(
-        &self,
+    pub async fn put(
+        self,
         notices: Vec<Notice>,
         closings: Vec<ClosedApproval>,
         seen: u64,
     ) -> Result<(), Error> {
-        self.writer
+        self.database
+            .writer
             .write(move |to| {
                 for notice in &notices {
                     put(to, notice)?;
@@ -95,8 +126,8 @@ impl Store {
     /// Lists a webhook's notices that are due now, the longest due first. What was
     /// made in a time that has not come yet was made by a clock that has been
     /// set back, and must not wait for it.
-    pub fn due_notices(&self, webhook: &str, now: i64, most: usize) -> Result<Vec<Notice>, Error> {
-        self.notices_where(
+    pub fn due(self, webhook: &str, now: i64, most: usize) -> Result<Vec<Notice>, Error> {
+        self.select(
             "INDEXED BY outbox_due WHERE webhook_id = ?1 AND state = 'due' \
              AND (due_at <= ?2 OR created_at > ?2) ORDER BY due_at, event LIMIT ?3",
             params![webhook, now, crate::cursor::rows(most)],
@@ -105,8 +136,8 @@ impl Store {
 
     /// Lists the notices of one kind about one agent that wait to be told to a
     /// webhook.
-    pub fn notices_like(&self, one: &Notice) -> Result<Vec<Notice>, Error> {
-        self.notices_where(
+    pub fn like(self, one: &Notice) -> Result<Vec<Notice>, Error> {
+        self.select(
             "WHERE webhook_id = ?1 AND kind = ?2 AND agent = ?3 AND state = 'due' \
              ORDER BY due_at, event",
             params![one.webhook, one.kind, one.agent],
@@ -114,45 +145,54 @@ impl Store {
     }
 
     /// Lists a webhook's newest notices.
-    pub fn notices_of(&self, webhook: &str, most: usize) -> Result<Vec<(Notice, String)>, Error> {
+    pub fn newest_of(
+        self,
+        webhook: &str,
+        most: usize,
+    ) -> Result<Vec<(Notice, NoticeState)>, Error> {
         let sql = format!(
             "SELECT {COLUMNS}, state FROM outbox WHERE webhook_id = ?1 \
              ORDER BY created_at DESC, event DESC LIMIT ?2"
         );
         let values = params![webhook, crate::cursor::rows(most)];
-        all(&self.lock_reader(), &sql, values, |row| {
-            Ok((read(row)?, row.get(10)?))
+        all(&self.database.lock_reader(), &sql, values, |row| {
+            Ok((read(row)?, STATE.word(row, NoticeState::from_word)?))
         })
     }
 
     /// Returns when something of this kind about this agent was last tried.
-    pub fn last_tried(&self, one: &Notice) -> Result<Option<i64>, Error> {
+    pub fn last_tried(self, one: &Notice) -> Result<Option<i64>, Error> {
         let sql = "SELECT max(tried_at) FROM outbox INDEXED BY outbox_tried \
              WHERE webhook_id = ?1 AND kind = ?2 AND agent = ?3";
         let of = [&one.webhook, &one.kind, &one.agent];
-        Ok(self.lock_reader().query_row(sql, of, |row| row.get(0))?)
+        Ok(self
+            .database
+            .lock_reader()
+            .query_row(sql, of, |row| row.get(0))?)
     }
 
     /// Returns when the next notice is due, and when the next webhook may be
     /// tried again.
-    pub fn next_due(&self, after: i64) -> Result<Option<i64>, Error> {
+    pub fn next_due(self, after: i64) -> Result<Option<i64>, Error> {
         let sql = "SELECT min(max(due_at, retry_at)) FROM outbox INDEXED BY outbox_due \
              JOIN webhooks USING (webhook_id) WHERE state = 'due' AND is_active \
              AND max(due_at, retry_at) > ?1";
         Ok(self
+            .database
             .lock_reader()
             .query_row(sql, [after], |row| row.get(0))?)
     }
 
     /// Notes that notices are about to be told in one message. What is not due
     /// any more is left out; returns what is left.
-    pub async fn try_notices(
-        &self,
+    pub async fn mark_tried(
+        self,
         notices: Vec<Notice>,
         message: String,
         now: i64,
     ) -> Result<Vec<Notice>, Error> {
-        self.writer
+        self.database
+            .writer
             .write(move |to| {
                 let mut left = vec![];
                 for mut notice in notices {
@@ -173,12 +213,9 @@ impl Store {
     }
 
     /// Settles notices; those that were dropped meanwhile stay so.
-    pub async fn settle_notices(
-        &self,
-        notices: Vec<Notice>,
-        outcome: NoticeOutcome,
-    ) -> Result<(), Error> {
-        self.writer
+    pub async fn settle(self, notices: Vec<Notice>, outcome: NoticeOutcome) -> Result<(), Error> {
+        self.database
+            .writer
             .write(move |to| {
                 for notice in &notices {
                     to.prepare_cached(
@@ -197,8 +234,9 @@ impl Store {
     }
 
     /// Puts notices off.
-    pub async fn put_off_notices(&self, notices: Vec<Notice>, until: i64) -> Result<(), Error> {
-        self.writer
+    pub async fn put_off(self, notices: Vec<Notice>, until: i64) -> Result<(), Error> {
+        self.database
+            .writer
             .write(move |to| {
                 for notice in &notices {
                     to.prepare_cached(
@@ -213,14 +251,35 @@ impl Store {
     }
 
     /// Forgets what was settled before a time.
-    pub async fn forget_notices(&self, before: i64) -> Result<(), Error> {
+    pub async fn forget(self, before: i64) -> Result<(), Error> {
         let sql = "DELETE FROM outbox WHERE state <> 'due' AND created_at < ?1";
-        self.writer.execute(sql, [before]).await
+        self.database.writer.execute(sql, [before]).await
     }
 
-    fn notices_where(&self, which: &str, values: impl Params) -> Result<Vec<Notice>, Error> {
+    fn select(self, which: &str, values: impl Params) -> Result<Vec<Notice>, Error> {
         let sql = format!("SELECT {COLUMNS} FROM outbox {which}");
-        all(&self.lock_reader(), &sql, values, read)
+        all(&self.database.lock_reader(), &sql, values, read)
+    }
+}
+
+impl NoticeState {
+    /// Returns the state's word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Due => "due",
+            Self::Ended(outcome) => outcome.word(),
+        }
+    }
+
+    fn from_word(word: &str) -> Option<Self> {
+        [
+            Self::Due,
+            Self::Ended(NoticeOutcome::Sent),
+            Self::Ended(NoticeOutcome::Dropped),
+            Self::Ended(NoticeOutcome::Failed),
+        ]
+        .into_iter()
+        .find(|state| state.word() == word)
     }
 }
 
@@ -280,7 +339,6 @@ fn close(to: &Connection, closing: &ClosedApproval) -> Result<(), Error> {
 }
 
 fn read(row: &Row<'_>) -> Result<Notice, rusqlite::Error> {
-    let body: String = row.get(9)?;
     Ok(Notice {
         webhook: row.get(0)?,
         event: row.get(1)?,
@@ -291,6 +349,6 @@ fn read(row: &Row<'_>) -> Result<Notice, rusqlite::Error> {
         created_at: row.get(6)?,
         due_at: row.get(7)?,
         tried_at: row.get(8)?,
-        body: serde_json::from_str(&body).unwrap_or_default(),
+        body: BODY.json(row)?,
     })
 }

@@ -2,8 +2,9 @@
 
 use rusqlite::params;
 
-use crate::audit::Entry;
-use crate::open::{Error, Store};
+use crate::database::Database;
+use crate::entry::Entry;
+use crate::error::Error;
 use crate::writer::only_if;
 
 /// A pause as it is remembered.
@@ -19,10 +20,17 @@ pub struct PauseRow {
     pub reason: Option<String>,
 }
 
-impl Store {
+/// Pauses.
+#[derive(Clone, Copy)]
+pub struct PauseTable<'a> {
+    pub(crate) database: &'a Database,
+}
+
+impl PauseTable<'_> {
     /// Begins a pause; false when there is one already.
-    pub async fn pause(&self, row: PauseRow, entries: Vec<Entry>) -> Result<bool, Error> {
-        self.writer
+    pub async fn begin(self, row: PauseRow, entries: Vec<Entry>) -> Result<bool, Error> {
+        self.database
+            .writer
             .write(move |to| {
                 let new = to.execute(
                     "INSERT INTO pauses (principal, by, since, reason) VALUES (?1, ?2, ?3, ?4) \
@@ -35,8 +43,9 @@ impl Store {
     }
 
     /// Ends a pause; false when there is none.
-    pub async fn resume(&self, principal: String, entries: Vec<Entry>) -> Result<bool, Error> {
-        self.writer
+    pub async fn end(self, principal: String, entries: Vec<Entry>) -> Result<bool, Error> {
+        self.database
+            .writer
             .write(move |to| {
                 let gone = to.execute("DELETE FROM pauses WHERE principal = ?1", [principal])?;
                 Ok(only_if(gone == 1, entries))
@@ -45,8 +54,8 @@ impl Store {
     }
 
     /// Lists the pauses.
-    pub fn pauses(&self) -> Result<Vec<PauseRow>, Error> {
-        let reader = self.lock_reader();
+    pub fn all(self) -> Result<Vec<PauseRow>, Error> {
+        let reader = self.database.lock_reader();
         let mut query = reader
             .prepare_cached("SELECT principal, by, since, reason FROM pauses ORDER BY principal")?;
         let rows = query.query_map([], |row| {

@@ -3,13 +3,15 @@
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use crate::approval;
-use crate::ask::{Asked, refusal};
-use crate::audit::Entry;
-use crate::command::{self, COLUMNS, Command, State};
-use crate::key::{self, Key};
-use crate::open::{Error, Store, all};
+use crate::approval::{self, Approval};
+use crate::command::{self, COLUMNS, Command};
+use crate::database::Database;
+use crate::entry::Entry;
+use crate::error::Error;
+use crate::key::{self, Inserted, Key};
+use crate::sql::all;
 use crate::writer::only_if;
+use weighlock_api::State;
 
 /// A command that cannot begin while work is paused.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,18 +26,45 @@ pub struct Hold {
     pub max_pending: u64,
 }
 
-impl Store {
+/// What became of asking.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Asked {
+    /// It is a question of its own.
+    New,
+    /// The same was asked already; this is that question.
+    Joined(Box<Approval>),
+    /// Its key has been used, and nothing was done.
+    Before {
+        /// The command that came with the key.
+        command_id: String,
+        /// It was the same request.
+        same: bool,
+    },
+    /// The requester has too much pending; nothing was done.
+    TooMany,
+    /// It was held, and has ended or gone on meanwhile; nothing was done.
+    Over,
+}
+
+/// Commands that have not begun, with their requests.
+#[derive(Clone, Copy)]
+pub struct PendingTable<'a> {
+    pub(crate) database: &'a Database,
+}
+
+impl PendingTable<'_> {
     /// Remembers a new command that is held, with the request to start it
     /// from, unless its key was used before or too much is pending.
-    pub async fn hold(&self, hold: Hold, entries: Vec<Entry>) -> Result<Asked, Error> {
-        self.writer
+    pub async fn hold(self, hold: Hold, entries: Vec<Entry>) -> Result<Asked, Error> {
+        self.database
+            .writer
             .write(move |to| {
                 let key = hold.key.as_ref();
                 if let Some(refusal) = refusal(to, &hold.command, key, hold.max_pending)? {
                     return Ok((refusal, vec![]));
                 }
                 insert(to, &hold.command, &hold.request)?;
-                key::keep(to, key, &hold.command)?;
+                key::keep(to, key, &hold.command.id, hold.command.created_at)?;
                 Ok((Asked::New, entries))
             })
             .await
@@ -44,7 +73,7 @@ impl Store {
     /// Remembers the start of something that waited, only if it is still
     /// `from`; takes its stored request away.
     pub async fn begin(
-        &self,
+        self,
         command: Command,
         from: State,
         entries: Vec<Entry>,
@@ -54,8 +83,8 @@ impl Store {
 
     /// Remembers the end of something that has not begun, only if it is still
     /// `from`; takes its stored request away.
-    pub async fn end_unbegun(
-        &self,
+    pub async fn end(
+        self,
         command: Command,
         from: State,
         entries: Vec<Entry>,
@@ -65,7 +94,7 @@ impl Store {
 
     /// Lists those that could begin, oldest first, with their requests: held
     /// ones, and approved ones that never began.
-    pub fn unbegun(&self) -> Result<Vec<(Command, String)>, Error> {
+    pub fn ready(self) -> Result<Vec<(Command, String)>, Error> {
         // The few requests lead, which are in the order of their ids.
         let sql = format!(
             "SELECT {COLUMNS}, body FROM pending_requests CROSS JOIN terminal_commands \
@@ -73,35 +102,36 @@ impl Store {
              OR state = 'waiting' AND approved_by IS NOT NULL \
              ORDER BY pending_requests.command_id"
         );
-        all(&self.lock_reader(), &sql, [], read)
+        all(&self.database.lock_reader(), &sql, [], read)
     }
 
     /// Lists all that may begin some day, oldest first: held ones, and those
     /// that wait for an answer.
-    pub fn pending_commands(&self) -> Result<Vec<Command>, Error> {
+    pub fn all(self) -> Result<Vec<Command>, Error> {
         let sql = format!(
             "SELECT {COLUMNS} FROM pending_requests CROSS JOIN terminal_commands \
              USING (command_id) WHERE state IN ('held', 'waiting') \
              ORDER BY pending_requests.command_id"
         );
-        all(&self.lock_reader(), &sql, [], command::read)
+        all(&self.database.lock_reader(), &sql, [], command::read)
     }
 
     /// Recalls the request that a command would be started from.
-    pub fn pending_request(&self, command_id: &str) -> Result<Option<String>, Error> {
-        let reader = self.lock_reader();
+    pub fn request(self, command_id: &str) -> Result<Option<String>, Error> {
+        let reader = self.database.lock_reader();
         let sql = "SELECT body FROM pending_requests WHERE command_id = ?1";
         let mut query = reader.prepare_cached(sql)?;
         Ok(query.query_row([command_id], |row| row.get(0)).optional()?)
     }
 
     async fn leave(
-        &self,
+        self,
         command: Command,
         from: State,
         entries: Vec<Entry>,
     ) -> Result<bool, Error> {
-        self.writer
+        self.database
+            .writer
             .write(move |to| {
                 let stored = command::one(to, &command.id)?;
                 let Some(stored) = stored.filter(|stored| stored.state == from) else {
@@ -113,6 +143,31 @@ impl Store {
             })
             .await
     }
+}
+
+/// Returns why a command cannot be one more that has not begun, if it cannot.
+pub(crate) fn refusal(
+    from: &Connection,
+    command: &Command,
+    key: Option<&Key>,
+    max_pending: u64,
+) -> Result<Option<Asked>, Error> {
+    if let Some(Inserted::Before { command_id, same }) = key::before(from, key)? {
+        return Ok(Some(Asked::Before { command_id, same }));
+    }
+    let on_record = command::one(from, &command.id)?;
+    if { on_record.as_ref() }.is_some_and(|stored| stored.state != State::Held) {
+        return Ok(Some(Asked::Over));
+    }
+    let pending: u64 = from
+        .prepare_cached(
+            "SELECT count(*) FROM terminal_commands INDEXED BY terminal_commands_pending \
+             WHERE requested_by = ?1 AND status = 'pending'",
+        )?
+        .query_row([&command.requested_by], |row| row.get(0))?;
+    // One that was held is among them, and is no more than before.
+    let others = pending - u64::from(on_record.is_some());
+    Ok((others >= max_pending).then_some(Asked::TooMany))
 }
 
 /// Remembers a command that does not begin yet; one that was held may have to

@@ -7,7 +7,6 @@ use rusqlite::types::Value as Sql;
 use rusqlite::{Connection, StatementStatus, params_from_iter};
 
 use crate::approval::ApprovalState;
-use crate::command::State;
 use crate::cursor::PageCursor;
 use crate::entries::{self, EntryFilter};
 use crate::history::{self, Filter};
@@ -16,6 +15,7 @@ use crate::open::{Durability, Store};
 use crate::session;
 use crate::span::{IdRange, TimeWindow};
 use crate::visible::Lane;
+use weighlock_api::{ApprovalState, RunStatus, State};
 
 /// Steps that a page of ten may take: a row takes about thirty. Reading over
 /// the ten thousand rows of each table takes some fifty thousand.
@@ -78,7 +78,7 @@ fn commands_are_walked_along_an_index() {
     check(ALL, failed.clone(), "state (state=?)");
     check(OWN, failed, "requested_by (requested_by=?)");
     let pending = Filter {
-        status: Some("pending".into()),
+        status: Some(RunStatus::Pending),
         ..filter()
     };
     check(OWN, pending, "status (status=?)");
@@ -327,7 +327,7 @@ impl Full {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open(dir.path(), Durability::Process).unwrap();
-        let connection = Connection::open(&store.path).unwrap();
+        let connection = Connection::open(&store.database.path).unwrap();
         connection.execute_batch(FILL).unwrap();
         Self {
             _dir: dir,

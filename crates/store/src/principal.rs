@@ -3,8 +3,11 @@
 use rusqlite::{Params, Row, params};
 use serde_json::Value;
 
-use crate::audit::Entry;
-use crate::open::{Error, Store, all};
+use crate::column::Column;
+use crate::database::Database;
+use crate::entry::Entry;
+use crate::error::Error;
+use crate::sql::all;
 use crate::writer::only_if;
 
 /// A principal as it is remembered.
@@ -30,18 +33,27 @@ pub struct PrincipalRow {
     pub updated_at: i64,
 }
 
+const BODY: Column = Column {
+    table: "principals",
+    name: "body",
+    index: 5,
+};
+
 /// The columns in the order that `read` expects.
 const COLUMNS: &str = "principal_id, agent, role, uid, is_active, body, version, created_at, \
      updated_at";
 
-impl Store {
+/// People and agents.
+#[derive(Clone, Copy)]
+pub struct PrincipalTable<'a> {
+    pub(crate) database: &'a Database,
+}
+
+impl PrincipalTable<'_> {
     /// Remembers a principal; false when the name or the uid is taken.
-    pub async fn add_principal(
-        &self,
-        row: PrincipalRow,
-        entries: Vec<Entry>,
-    ) -> Result<bool, Error> {
-        self.writer
+    pub async fn add(self, row: PrincipalRow, entries: Vec<Entry>) -> Result<bool, Error> {
+        self.database
+            .writer
             .write(move |to| {
                 let sql = format!(
                     "INSERT INTO principals ({COLUMNS}) \
@@ -68,12 +80,9 @@ impl Store {
 
     /// Changes a principal that is still as it was read; its version goes up
     /// by one. False when it was changed meanwhile, or the uid is taken.
-    pub async fn change_principal(
-        &self,
-        row: PrincipalRow,
-        entries: Vec<Entry>,
-    ) -> Result<bool, Error> {
-        self.writer
+    pub async fn change(self, row: PrincipalRow, entries: Vec<Entry>) -> Result<bool, Error> {
+        self.database
+            .writer
             .write(move |to| {
                 let changed = to.execute(
                     "UPDATE OR IGNORE principals SET agent = ?3, role = ?4, uid = ?5, \
@@ -96,41 +105,34 @@ impl Store {
     }
 
     /// Recalls a principal by its name.
-    pub fn principal(&self, name: &str) -> Result<Option<PrincipalRow>, Error> {
-        Ok(self
-            .principals_where("WHERE principal_id = ?1", [name])?
-            .pop())
+    pub fn named(self, name: &str) -> Result<Option<PrincipalRow>, Error> {
+        Ok(self.select("WHERE principal_id = ?1", [name])?.pop())
     }
 
     /// Recalls the principal that an account is.
-    pub fn principal_of_uid(&self, uid: u32) -> Result<Option<PrincipalRow>, Error> {
-        Ok(self.principals_where("WHERE uid = ?1", [uid])?.pop())
+    pub fn of_uid(self, uid: u32) -> Result<Option<PrincipalRow>, Error> {
+        Ok(self.select("WHERE uid = ?1", [uid])?.pop())
     }
 
     /// Lists all principals by name.
-    pub fn principals(&self) -> Result<Vec<PrincipalRow>, Error> {
-        self.principals_where("ORDER BY principal_id", [])
+    pub fn all(self) -> Result<Vec<PrincipalRow>, Error> {
+        self.select("ORDER BY principal_id", [])
     }
 
-    fn principals_where(
-        &self,
-        which: &str,
-        values: impl Params,
-    ) -> Result<Vec<PrincipalRow>, Error> {
+    fn select(self, which: &str, values: impl Params) -> Result<Vec<PrincipalRow>, Error> {
         let sql = format!("SELECT {COLUMNS} FROM principals {which}");
-        all(&self.lock_reader(), &sql, values, read)
+        all(&self.database.lock_reader(), &sql, values, read)
     }
 }
 
 fn read(row: &Row<'_>) -> Result<PrincipalRow, rusqlite::Error> {
-    let body: String = row.get(5)?;
     Ok(PrincipalRow {
         name: row.get(0)?,
         agent: row.get(1)?,
         role: row.get(2)?,
         uid: row.get(3)?,
         active: row.get(4)?,
-        body: serde_json::from_str(&body).unwrap_or_default(),
+        body: BODY.json(row)?,
         version: row.get(6)?,
         created_at: row.get(7)?,
         updated_at: row.get(8)?,

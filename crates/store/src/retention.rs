@@ -6,46 +6,16 @@
 //! verifies.
 
 use rusqlite::{Connection, OptionalExtension, params};
-use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::audit::{Entry, EntryBody};
+use crate::audit::AuditLog;
 use crate::bound::{self, BoundRows};
-use crate::head::Link;
-use crate::open::{Error, Store, all};
+use crate::chain::{CHECKPOINT, Checkpoint, Link};
+use crate::entry::Entry;
+use crate::entry::EntryBody;
+use crate::error::Error;
+use crate::sql::all;
 use crate::verify::{ChainCheck, page};
-
-/// The kind of the entry that tells of a removal.
-pub(crate) const CHECKPOINT: &str = "audit.checkpoint";
-
-/// The oldest part of the record, which was removed.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Checkpoint {
-    /// The entries up to this one are gone.
-    pub removed_to: u64,
-    /// The hash of that entry, which the next one names as the one before.
-    pub hash: String,
-    /// When it was recorded.
-    pub newest: String,
-    /// How many entries were removed with this checkpoint.
-    pub entries: u64,
-    /// How many commands went with them.
-    pub commands: u64,
-    /// Why.
-    pub reason: String,
-    /// When they were removed.
-    #[serde(default)]
-    pub time: String,
-}
-
-impl Checkpoint {
-    /// Says what is not there any more.
-    pub fn told(&self) -> String {
-        let day = self.time.split('T').next().unwrap_or_default();
-        let (last, why) = (self.removed_to, &self.reason);
-        format!("entries 1 to {last} were removed on {day} by {why}")
-    }
-}
 
 /// What one removal did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -63,13 +33,14 @@ const IN_USE: &str = "(c.open = 1 OR c.kept_bytes > 0 \
      OR EXISTS (SELECT 1 FROM changes h WHERE h.command_id = c.command_id \
                 AND (h.state = 'held' OR h.bytes > 0)))";
 
-impl Store {
+impl AuditLog<'_> {
     /// Removes the oldest entries from before a time, and the commands all of
     /// whose entries are gone then. Stops at the first entry about something
     /// that is still in use, and at a thousand entries. Removes nothing where
     /// they are not what was written: that is evidence.
-    pub async fn forget(&self, before: i64, now: i64) -> Result<Forgotten, Error> {
-        self.writer
+    pub async fn forget(self, before: i64, now: i64) -> Result<Forgotten, Error> {
+        self.database
+            .writer
             .write(move |to| {
                 let Some(cut) = cut(to, before)? else {
                     return Ok((Forgotten::default(), vec![]));

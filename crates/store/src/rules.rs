@@ -2,9 +2,11 @@
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use crate::audit::Entry;
 use crate::cursor::rows;
-use crate::open::{Error, Store, all};
+use crate::database::Database;
+use crate::entry::Entry;
+use crate::error::Error;
+use crate::sql::all;
 
 /// One text of a rule file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,15 +25,22 @@ pub struct RulesVersion {
     pub at: i64,
 }
 
-impl Store {
+/// Texts of rule files.
+#[derive(Clone, Copy)]
+pub struct RulesTable<'a> {
+    pub(crate) database: &'a Database,
+}
+
+impl RulesTable<'_> {
     /// Remembers texts of one file together with their entry, and returns the
     /// number of the last. The numbers given with them do not count.
-    pub async fn save_rules(
-        &self,
+    pub async fn save(
+        self,
         versions: Vec<RulesVersion>,
         entry: impl FnOnce(i64) -> Entry + Send + 'static,
     ) -> Result<i64, Error> {
-        self.writer
+        self.database
+            .writer
             .write(move |to| {
                 let mut last = 0;
                 for version in &versions {
@@ -44,8 +53,8 @@ impl Store {
     }
 
     /// Lists the texts of a file, newest first, those before a version.
-    pub fn rules_versions(
-        &self,
+    pub fn versions(
+        self,
         policy: &str,
         before: Option<i64>,
         limit: usize,
@@ -54,14 +63,14 @@ impl Store {
                    WHERE policy_id = ?1 AND version < ?2 ORDER BY version DESC LIMIT ?3";
         let before = before.unwrap_or(i64::MAX);
         let values = params![policy, before, rows(limit)];
-        all(&self.lock_reader(), sql, values, read)
+        all(&self.database.lock_reader(), sql, values, read)
     }
 
     /// Returns one text of a file.
-    pub fn rules_version(&self, policy: &str, version: i64) -> Result<Option<RulesVersion>, Error> {
+    pub fn version(self, policy: &str, version: i64) -> Result<Option<RulesVersion>, Error> {
         let sql = "SELECT policy_id, version, author, note, text, created_at FROM rules_versions \
                    WHERE policy_id = ?1 AND version = ?2";
-        let reader = self.lock_reader();
+        let reader = self.database.lock_reader();
         let found = reader.query_row(sql, params![policy, version], read);
         Ok(found.optional()?)
     }

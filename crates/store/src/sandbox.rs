@@ -3,8 +3,11 @@
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::Value;
 
-use crate::audit::Entry;
-use crate::open::{Error, Store, all};
+use crate::column::Column;
+use crate::database::Database;
+use crate::entry::Entry;
+use crate::error::Error;
+use crate::sql::all;
 use crate::writer::only_if;
 
 /// A sandbox as it is remembered.
@@ -41,14 +44,27 @@ pub enum Changed {
     Taken,
 }
 
+const BODY: Column = Column {
+    table: "terminal_sandboxes",
+    name: "body",
+    index: 5,
+};
+
 /// The columns in the order that `read` expects.
 const COLUMNS: &str = "sandbox_id, owner_principal_id, label, path, is_active, body, version, \
      created_at, updated_at";
 
-impl Store {
+/// Sandboxes.
+#[derive(Clone, Copy)]
+pub struct SandboxTable<'a> {
+    pub(crate) database: &'a Database,
+}
+
+impl SandboxTable<'_> {
     /// Remembers a sandbox; false when another one has the label.
-    pub async fn add_sandbox(&self, row: SandboxRow, entries: Vec<Entry>) -> Result<bool, Error> {
-        self.writer
+    pub async fn add(self, row: SandboxRow, entries: Vec<Entry>) -> Result<bool, Error> {
+        self.database
+            .writer
             .write(move |to| {
                 let free = labelled(to, &row.label)?.is_none();
                 if free {
@@ -61,12 +77,9 @@ impl Store {
 
     /// Changes a sandbox that is still as it was read; its version goes up by
     /// one.
-    pub async fn change_sandbox(
-        &self,
-        row: SandboxRow,
-        entries: Vec<Entry>,
-    ) -> Result<Changed, Error> {
-        self.writer
+    pub async fn change(self, row: SandboxRow, entries: Vec<Entry>) -> Result<Changed, Error> {
+        self.database
+            .writer
             .write(move |to| {
                 if labelled(to, &row.label)?.is_some_and(|id| id != row.id) {
                     return Ok((Changed::Taken, vec![]));
@@ -78,14 +91,15 @@ impl Store {
 
     /// Deletes a sandbox, if it is still as it was read when a version is
     /// given. What is known of it stays, for what ran there.
-    pub async fn delete_sandbox(
-        &self,
+    pub async fn delete(
+        self,
         id: String,
         version: Option<i64>,
         at: i64,
         entries: Vec<Entry>,
     ) -> Result<Changed, Error> {
-        self.writer
+        self.database
+            .writer
             .write(move |to| {
                 let gone = to.execute(
                     "UPDATE terminal_sandboxes \
@@ -100,11 +114,11 @@ impl Store {
     }
 
     /// Lists the sandboxes that were not deleted, by label.
-    pub fn sandboxes(&self) -> Result<Vec<SandboxRow>, Error> {
+    pub fn all(self) -> Result<Vec<SandboxRow>, Error> {
         let sql = format!(
             "SELECT {COLUMNS} FROM terminal_sandboxes WHERE deleted_at IS NULL ORDER BY label"
         );
-        all(&self.lock_reader(), &sql, [], read)
+        all(&self.database.lock_reader(), &sql, [], read)
     }
 }
 
@@ -162,14 +176,13 @@ fn update(to: &Connection, row: &SandboxRow) -> Result<bool, Error> {
 }
 
 fn read(row: &Row<'_>) -> Result<SandboxRow, rusqlite::Error> {
-    let body: String = row.get(5)?;
     Ok(SandboxRow {
         id: row.get(0)?,
         owner: row.get(1)?,
         label: row.get(2)?,
         path: row.get(3)?,
         active: row.get(4)?,
-        body: serde_json::from_str(&body).unwrap_or_default(),
+        body: BODY.json(row)?,
         version: row.get(6)?,
         created_at: row.get(7)?,
         updated_at: row.get(8)?,

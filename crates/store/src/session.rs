@@ -5,12 +5,15 @@ use std::cmp::Reverse;
 use rusqlite::types::Value as Sql;
 use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 
-use crate::audit::Entry;
-use crate::command::Command;
+use crate::column::Column;
 use crate::cursor::{PageCursor, rows};
-use crate::open::{Error, Store, all};
+use crate::database::Database;
+use crate::entry::Entry;
+use crate::error::Error;
+use crate::sql::all;
 use crate::visible::{Lane, Visible};
 use crate::writer::only_if;
+use weighlock_api::RunStatus;
 
 /// A session as it is remembered.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,7 +27,7 @@ pub struct SessionRow {
     /// The client's name, may be empty.
     pub label: String,
     /// The coarse status of the command that changed last.
-    pub status: String,
+    pub status: RunStatus,
     /// Microseconds since 1970.
     pub created_at: i64,
     /// See `created_at`.
@@ -36,19 +39,28 @@ pub struct SessionRow {
 /// The name of the list, for its cursors.
 const LIST: &str = "sessions";
 
+const STATUS: Column = Column {
+    table: "terminal_sessions",
+    name: "status",
+    index: 4,
+};
+
 /// The columns in the order that `read` expects.
 const COLUMNS: &str = "session_id, principal_id, sandbox_id, label, status, created_at, \
      updated_at, closed_at";
 
-impl Store {
+/// Sessions.
+#[derive(Clone, Copy)]
+pub struct SessionTable<'a> {
+    pub(crate) database: &'a Database,
+}
+
+impl SessionTable<'_> {
     /// Returns the open session of this principal, sandbox and label, or
     /// remembers this new one.
-    pub async fn open_session(
-        &self,
-        row: SessionRow,
-        entries: Vec<Entry>,
-    ) -> Result<SessionRow, Error> {
-        self.writer
+    pub async fn open(self, row: SessionRow, entries: Vec<Entry>) -> Result<SessionRow, Error> {
+        self.database
+            .writer
             .write(move |to| {
                 if let Some(open) = called(to, &row.principal, &row.sandbox, &row.label)? {
                     return Ok((open, vec![]));
@@ -60,26 +72,26 @@ impl Store {
     }
 
     /// Recalls a session.
-    pub fn session(&self, id: &str) -> Result<Option<SessionRow>, Error> {
-        let reader = self.lock_reader();
+    pub fn get(self, id: &str) -> Result<Option<SessionRow>, Error> {
+        let reader = self.database.lock_reader();
         let sql = format!("SELECT {COLUMNS} FROM terminal_sessions WHERE session_id = ?1");
         let mut query = reader.prepare_cached(&sql)?;
         Ok(query.query_row([id], read).optional()?)
     }
 
     /// Recalls the open session that a principal calls so in a sandbox.
-    pub fn session_called(
-        &self,
+    pub fn called(
+        self,
         principal: &str,
         sandbox: &str,
         label: &str,
     ) -> Result<Option<SessionRow>, Error> {
-        called(&self.lock_reader(), principal, sandbox, label)
+        called(&self.database.lock_reader(), principal, sandbox, label)
     }
 
     /// Lists sessions, newest first, with the cursor of the next page.
-    pub fn sessions(
-        &self,
+    pub fn list(
+        self,
         visible: &Visible,
         cursor: Option<&str>,
         limit: usize,
@@ -87,7 +99,7 @@ impl Store {
         let after = cursor
             .map(|text| PageCursor::parse(text, LIST))
             .transpose()?;
-        let reader = self.lock_reader();
+        let reader = self.database.lock_reader();
         let mut found = vec![];
         for lane in visible.lanes(Lane::default()) {
             let (sql, values) = query(lane, after.as_ref(), limit);
@@ -103,13 +115,9 @@ impl Store {
     }
 
     /// Closes an open session.
-    pub async fn close_session(
-        &self,
-        id: String,
-        at: i64,
-        entries: Vec<Entry>,
-    ) -> Result<bool, Error> {
-        self.writer
+    pub async fn close(self, id: String, at: i64, entries: Vec<Entry>) -> Result<bool, Error> {
+        self.database
+            .writer
             .write(move |to| {
                 let mut query = to.prepare_cached(
                     "UPDATE terminal_sessions SET closed_at = ?2, updated_at = ?2 \
@@ -121,14 +129,12 @@ impl Store {
     }
 }
 
-/// Lets a command's session, where there is one, say what the command does.
-pub(crate) fn follow(to: &Connection, command: &Command) -> Result<(), Error> {
-    if let Some(session) = &command.session {
-        to.prepare_cached(
-            "UPDATE terminal_sessions SET status = ?2, updated_at = ?3 WHERE session_id = ?1",
-        )?
-        .execute(params![session, command.state.status(), command.updated_at])?;
-    }
+/// Lets a session say what its command that changed last does.
+pub(crate) fn follow(to: &Connection, id: &str, status: RunStatus, at: i64) -> Result<(), Error> {
+    to.prepare_cached(
+        "UPDATE terminal_sessions SET status = ?2, updated_at = ?3 WHERE session_id = ?1",
+    )?
+    .execute(params![id, status.word(), at])?;
     Ok(())
 }
 
@@ -158,7 +164,7 @@ fn insert(to: &Connection, row: &SessionRow) -> Result<(), Error> {
         row.principal,
         row.sandbox,
         row.label,
-        row.status,
+        row.status.word(),
         row.created_at,
         row.updated_at,
         row.closed_at,
@@ -205,7 +211,7 @@ fn read(row: &Row<'_>) -> Result<SessionRow, rusqlite::Error> {
         principal: row.get(1)?,
         sandbox: row.get(2)?,
         label: row.get(3)?,
-        status: row.get(4)?,
+        status: STATUS.word(row, RunStatus::from_word)?,
         created_at: row.get(5)?,
         updated_at: row.get(6)?,
         closed_at: row.get(7)?,

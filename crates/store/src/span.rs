@@ -8,7 +8,7 @@
 use rusqlite::Connection;
 use rusqlite::types::FromSql;
 
-use crate::open::Error;
+use crate::error::Error;
 
 /// Where more than so many match, a walk meets enough of them without help.
 const MANY: i64 = 10_000;

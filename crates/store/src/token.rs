@@ -2,8 +2,10 @@
 
 use rusqlite::{Params, Row, params};
 
-use crate::audit::Entry;
-use crate::open::{Error, Store, all};
+use crate::database::Database;
+use crate::entry::Entry;
+use crate::error::Error;
+use crate::sql::all;
 use crate::writer::only_if;
 
 /// A token as it is remembered.
@@ -35,10 +37,17 @@ pub struct TokenRow {
 const COLUMNS: &str = "token_id, hash, prefix, label, principal_id, created_by, created_at, \
      expires_at, last_used_at, revoked_at";
 
-impl Store {
+/// Tokens.
+#[derive(Clone, Copy)]
+pub struct TokenTable<'a> {
+    pub(crate) database: &'a Database,
+}
+
+impl TokenTable<'_> {
     /// Remembers a token of a principal that is known.
-    pub async fn add_token(&self, row: TokenRow, entries: Vec<Entry>) -> Result<(), Error> {
-        self.writer
+    pub async fn add(self, row: TokenRow, entries: Vec<Entry>) -> Result<(), Error> {
+        self.database
+            .writer
             .write(move |to| {
                 let sql = format!(
                     "INSERT INTO tokens ({COLUMNS}) \
@@ -65,60 +74,51 @@ impl Store {
     }
 
     /// Lists a principal's tokens, newest first.
-    pub fn tokens_of(&self, principal: &str) -> Result<Vec<TokenRow>, Error> {
+    pub fn of(self, principal: &str) -> Result<Vec<TokenRow>, Error> {
         let which = "WHERE principal_id = ?1 ORDER BY created_at DESC, token_id DESC";
-        self.tokens_where(which, [principal])
+        self.select(which, [principal])
     }
 
     /// Recalls the token whose secret has this hash.
-    pub fn token_by_hash(&self, hash: &str) -> Result<Option<TokenRow>, Error> {
-        Ok(self.tokens_where("WHERE hash = ?1", [hash])?.pop())
+    pub fn by_hash(self, hash: &str) -> Result<Option<TokenRow>, Error> {
+        Ok(self.select("WHERE hash = ?1", [hash])?.pop())
     }
 
     /// Recalls a token.
-    pub fn token(&self, id: &str) -> Result<Option<TokenRow>, Error> {
-        Ok(self.tokens_where("WHERE token_id = ?1", [id])?.pop())
+    pub fn get(self, id: &str) -> Result<Option<TokenRow>, Error> {
+        Ok(self.select("WHERE token_id = ?1", [id])?.pop())
     }
 
     /// Lets a token end at a time, or when it would have anyway; false when
     /// there is none that could.
-    pub async fn expire_token(
-        &self,
-        id: String,
-        at: i64,
-        entries: Vec<Entry>,
-    ) -> Result<bool, Error> {
+    pub async fn expire(self, id: String, at: i64, entries: Vec<Entry>) -> Result<bool, Error> {
         let sql = "UPDATE tokens SET expires_at = min(coalesce(expires_at, ?2), ?2) \
                    WHERE token_id = ?1 AND revoked_at IS NULL";
-        self.change_token(sql, id, at, entries).await
+        self.change(sql, id, at, entries).await
     }
 
     /// Revokes a token; false when there is none, or none any more.
-    pub async fn revoke_token(
-        &self,
-        id: String,
-        at: i64,
-        entries: Vec<Entry>,
-    ) -> Result<bool, Error> {
+    pub async fn revoke(self, id: String, at: i64, entries: Vec<Entry>) -> Result<bool, Error> {
         let sql = "UPDATE tokens SET revoked_at = ?2 WHERE token_id = ?1 AND revoked_at IS NULL";
-        self.change_token(sql, id, at, entries).await
+        self.change(sql, id, at, entries).await
     }
 
     /// Remembers when a token was used last.
-    pub async fn used_token(&self, id: String, at: i64) -> Result<(), Error> {
+    pub async fn used(self, id: String, at: i64) -> Result<(), Error> {
         let sql = "UPDATE tokens SET last_used_at = max(coalesce(last_used_at, ?2), ?2) \
                    WHERE token_id = ?1";
-        self.writer.execute(sql, (id, at)).await
+        self.database.writer.execute(sql, (id, at)).await
     }
 
-    async fn change_token(
-        &self,
+    async fn change(
+        self,
         sql: &'static str,
         id: String,
         at: i64,
         entries: Vec<Entry>,
     ) -> Result<bool, Error> {
-        self.writer
+        self.database
+            .writer
             .write(move |to| {
                 let changed = to.execute(sql, params![id, at])?;
                 Ok(only_if(changed == 1, entries))
@@ -126,9 +126,9 @@ impl Store {
             .await
     }
 
-    fn tokens_where(&self, which: &str, values: impl Params) -> Result<Vec<TokenRow>, Error> {
+    fn select(self, which: &str, values: impl Params) -> Result<Vec<TokenRow>, Error> {
         let sql = format!("SELECT {COLUMNS} FROM tokens {which}");
-        all(&self.lock_reader(), &sql, values, read)
+        all(&self.database.lock_reader(), &sql, values, read)
     }
 }
 

@@ -6,11 +6,18 @@ use rusqlite::{Connection, params};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::audit::{EntryBody, GENESIS, hash};
+use crate::audit::AuditLog;
 use crate::bound::{self, BoundRows};
-use crate::head::{HEAD, Link, read_head};
-use crate::open::{Error, Store, all, version};
-use crate::retention::{CHECKPOINT, Checkpoint};
+use crate::chain::GENESIS;
+use crate::chain::Link;
+use crate::chain::{CHECKPOINT, Checkpoint, Fault};
+use crate::entry::EntryBody;
+use crate::entry::hash;
+use crate::error::Error;
+use crate::head::HEAD;
+use crate::head::read_head;
+use crate::schema::version;
+use crate::sql::all;
 
 /// How many entries are read at a time.
 const PAGE: i64 = 1000;
@@ -28,19 +35,6 @@ pub struct Verified {
     pub fault: Option<Fault>,
 }
 
-/// The first thing that is wrong.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Fault {
-    /// The number of the entry.
-    pub seq: u64,
-    /// What is wrong with it, or with the row.
-    pub what: String,
-    /// The entries are right, and this row is not what they say: its table and
-    /// its key.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub row: Option<String>,
-}
-
 /// One line of an export.
 #[derive(Serialize, Deserialize)]
 struct Exported {
@@ -54,13 +48,13 @@ struct ExportedHead {
     head: Link,
 }
 
-impl Store {
+impl AuditLog<'_> {
     /// Checks the whole chain, and its end against the head file.
-    pub fn verify(&self) -> Result<Verified, Error> {
+    pub fn verify(self) -> Result<Verified, Error> {
         // Read first: the chain may grow while it is checked, the head file
         // names an entry that must be there by then.
-        let head = read_head(&self.writer.dir.join(HEAD))?;
-        let reader = self.another_reader()?;
+        let head = read_head(&self.database.writer.dir.join(HEAD))?;
+        let reader = self.database.another_reader()?;
         // One look at everything: a row that is written meanwhile must not
         // differ from an entry that was read before, nor may the beginning go.
         let reader = reader.unchecked_transaction()?;
@@ -80,14 +74,23 @@ impl Store {
         Ok(check.into())
     }
 
+    /// Returns which of these commands differ from what the audit says of them.
+    /// Entries about the command itself are looked at, and not the whole chain:
+    /// that is what [`AuditLog::verify`] does.
+    pub fn altered(self, commands: &[&str]) -> Result<Vec<String>, Error> {
+        let reader = self.database.lock_reader();
+        // One look at both: what is written in between is no difference.
+        bound::altered(commands, &*reader.unchecked_transaction()?)
+    }
+
     /// Writes the whole chain as JSON Lines.
-    pub fn export(&self, to: &mut impl io::Write) -> Result<u64, Error> {
+    pub fn export(self, to: &mut impl io::Write) -> Result<u64, Error> {
         let (mut last, mut count) = (None, 0);
         let mut written = Ok(());
         // On a connection of its own, and with nothing held meanwhile: whoever
         // takes the entries may take long.
         each_entry(
-            &self.another_reader()?,
+            &self.database.another_reader()?,
             |StoredEntry {
                  seq, body, hash, ..
              }| {

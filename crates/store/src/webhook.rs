@@ -3,8 +3,11 @@
 use rusqlite::{Connection, Params, Row, params};
 use serde_json::Value;
 
-use crate::audit::Entry;
-use crate::open::{Error, Store, all};
+use crate::column::Column;
+use crate::database::Database;
+use crate::entry::Entry;
+use crate::error::Error;
+use crate::sql::all;
 use crate::writer::only_if;
 
 /// A webhook as it is remembered.
@@ -57,19 +60,32 @@ impl std::fmt::Debug for WebhookRow {
     }
 }
 
+const BODY: Column = Column {
+    table: "webhooks",
+    name: "body",
+    index: 5,
+};
+
 const COLUMNS: &str = "webhook_id, owner, url, secret, is_active, body, version, created_at, \
      updated_at, since, failures, retry_at, told_at, trouble";
 
-impl Store {
+/// Webhooks.
+#[derive(Clone, Copy)]
+pub struct WebhookTable<'a> {
+    pub(crate) database: &'a Database,
+}
+
+impl WebhookTable<'_> {
     /// Adds a webhook, which gets notices of entries from now on. Returns false
     /// if its owner has `most` already.
-    pub async fn add_webhook(
-        &self,
+    pub async fn add(
+        self,
         row: WebhookRow,
         most: usize,
         entries: Vec<Entry>,
     ) -> Result<bool, Error> {
-        self.writer
+        self.database
+            .writer
             .write(move |to| {
                 let count = "SELECT count(*) FROM webhooks WHERE owner = ?1";
                 let there: usize = to.query_row(count, [&row.owner], |row| row.get(0))?;
@@ -101,12 +117,9 @@ impl Store {
     /// Changes a webhook; returns false if its version is no longer the one that
     /// was read. One that becomes active again gets notices of entries from now
     /// on, and its failures are cleared.
-    pub async fn change_webhook(
-        &self,
-        row: WebhookRow,
-        entries: Vec<Entry>,
-    ) -> Result<bool, Error> {
-        self.writer
+    pub async fn change(self, row: WebhookRow, entries: Vec<Entry>) -> Result<bool, Error> {
+        self.database
+            .writer
             .write(move |to| {
                 let newest = newest(to)?;
                 let changed = to.execute(
@@ -136,11 +149,12 @@ impl Store {
 
     /// Records the result of an attempt.
     pub async fn set_delivery_status(
-        &self,
+        self,
         id: String,
         status: DeliveryStatus,
     ) -> Result<(), Error> {
-        self.writer
+        self.database
+            .writer
             .write(move |to| {
                 to.execute(
                     "UPDATE webhooks SET failures = ?2, retry_at = ?3, \
@@ -160,13 +174,14 @@ impl Store {
 
     /// Deactivates a webhook whose receiver is gone; returns false if it was
     /// inactive.
-    pub async fn switch_off_webhook(
-        &self,
+    pub async fn switch_off(
+        self,
         id: String,
         why: String,
         entries: Vec<Entry>,
     ) -> Result<bool, Error> {
-        self.writer
+        self.database
+            .writer
             .write(move |to| {
                 let off = to.execute(
                     "UPDATE webhooks SET is_active = 0, version = version + 1, trouble = ?2 \
@@ -180,8 +195,9 @@ impl Store {
     }
 
     /// Deletes a webhook and its notices.
-    pub async fn remove_webhook(&self, id: String, entries: Vec<Entry>) -> Result<bool, Error> {
-        self.writer
+    pub async fn remove(self, id: String, entries: Vec<Entry>) -> Result<bool, Error> {
+        self.database
+            .writer
             .write(move |to| {
                 let gone = to.execute("DELETE FROM webhooks WHERE webhook_id = ?1", [id])?;
                 Ok(only_if(gone == 1, entries))
@@ -190,18 +206,18 @@ impl Store {
     }
 
     /// Returns a webhook.
-    pub fn webhook(&self, id: &str) -> Result<Option<WebhookRow>, Error> {
-        Ok(self.webhooks_where("WHERE webhook_id = ?1", [id])?.pop())
+    pub fn get(self, id: &str) -> Result<Option<WebhookRow>, Error> {
+        Ok(self.select("WHERE webhook_id = ?1", [id])?.pop())
     }
 
     /// Lists all webhooks, oldest first.
-    pub fn webhooks(&self) -> Result<Vec<WebhookRow>, Error> {
-        self.webhooks_where("ORDER BY webhook_id", [])
+    pub fn all(self) -> Result<Vec<WebhookRow>, Error> {
+        self.select("ORDER BY webhook_id", [])
     }
 
-    fn webhooks_where(&self, which: &str, values: impl Params) -> Result<Vec<WebhookRow>, Error> {
+    fn select(self, which: &str, values: impl Params) -> Result<Vec<WebhookRow>, Error> {
         let sql = format!("SELECT {COLUMNS} FROM webhooks {which}");
-        all(&self.lock_reader(), &sql, values, read)
+        all(&self.database.lock_reader(), &sql, values, read)
     }
 }
 
@@ -220,14 +236,13 @@ fn drop_all(to: &Connection, id: &str) -> Result<(), Error> {
 }
 
 fn read(row: &Row<'_>) -> Result<WebhookRow, rusqlite::Error> {
-    let body: String = row.get(5)?;
     Ok(WebhookRow {
         id: row.get(0)?,
         owner: row.get(1)?,
         url: row.get(2)?,
         secret: row.get(3)?,
         active: row.get(4)?,
-        body: serde_json::from_str(&body).unwrap_or_default(),
+        body: BODY.json(row)?,
         version: row.get(6)?,
         created_at: row.get(7)?,
         updated_at: row.get(8)?,

@@ -9,11 +9,13 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::{broadcast, oneshot};
 
-use crate::audit::{Chain, Entry, Recorded};
 use crate::bound;
+use crate::chain::Chain;
+use crate::entry::Entry;
+use crate::entry::Recorded;
+use crate::error::Error;
 use crate::head::ChainHead;
 use crate::histogram::Histogram;
-use crate::open::Error;
 
 /// At most this many writes share a transaction, so that the first does not
 /// wait for an endless row of others.
@@ -171,7 +173,7 @@ impl Scribe {
             // A caller that went away does not need to know.
             let _ = answer.send(match &written {
                 Ok(()) => result,
-                Err(error) => Err(again(error)),
+                Err(error) => Err(error.again()),
             });
         }
     }
@@ -236,20 +238,6 @@ fn write(to: &Connection, chain: &mut Chain, deed: Deed) -> Result<Vec<Recorded>
     let entries = deed(to)?;
     let rows = bound::touched(to)?;
     bound::append(to, chain, entries, rows)
-}
-
-/// The same failure for each caller of a batch.
-fn again(error: &Error) -> Error {
-    match error {
-        Error::Full => Error::Full,
-        Error::Busy => Error::Busy,
-        Error::Corrupt { path, what } => Error::Corrupt {
-            path: path.clone(),
-            what: what.clone(),
-        },
-        Error::Database(error) => Error::Database(error.clone()),
-        _ => Error::Closed,
-    }
 }
 
 /// Pushes the write-ahead log to the disk, at most once a second.

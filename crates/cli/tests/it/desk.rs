@@ -248,7 +248,7 @@ impl Desk {
     pub(crate) fn assert_agrees(&self) {
         Records::read(&self.state).check();
         let store = Store::open_read_only(&self.state).unwrap();
-        let verified = store.verify().unwrap();
+        let verified = store.audit().verify().unwrap();
         assert_eq!(verified.fault, None);
     }
 }

@@ -58,7 +58,7 @@ impl Engine {
 
     /// Returns whether a command waits for an answer about its changes.
     pub(crate) fn holds_changes(&self, run: &str) -> Result<bool, Error> {
-        let row = self.core.store.changes(run)?;
+        let row = self.core.store.changes().of_run(run)?;
         Ok(row.is_some_and(|row| row.state == ChangesState::Held))
     }
 
@@ -89,7 +89,7 @@ impl Engine {
         let (since, run) = (self.core.clock.micros(), command.id.clone());
         let undo = self.undo_dir(&command.id);
         let applied = apart(move || applied_before(&undo)).await?;
-        let row = self.core.store.changes(&command.id)?;
+        let row = self.core.store.changes().of_run(&command.id)?;
         let row = row.filter(|row| row.state == ChangesState::Held);
         let row = row.ok_or_else(|| Error::NoChanges {
             id: id::short(&command.id),
@@ -118,7 +118,7 @@ impl Engine {
                 tracing::error!(%error, "cannot bring to an end what was being applied");
             }
         }
-        for row in self.core.store.held_changes(None)? {
+        for row in self.core.store.changes().held(None)? {
             let dir = self.undo_dir(&row.run);
             if !dir.exists() || is_unfinished(&dir) {
                 continue;
@@ -212,7 +212,8 @@ impl Engine {
         let settled = self
             .core
             .store
-            .settle_changes(command, Some(was), row, vec![entry]);
+            .changes()
+            .settle(command, Some(was), row, vec![entry]);
         settled.await?;
         if let Some(copied) = self.unseen_copy(&id) {
             self.part_from_copy(&copied).await;
@@ -231,7 +232,7 @@ impl Engine {
         state: State,
         reason: Reason,
     ) -> Result<(), Error> {
-        let Some(row) = self.core.store.changes(&command.id)? else {
+        let Some(row) = self.core.store.changes().of_run(&command.id)? else {
             return Ok(());
         };
         let was = command.state;
@@ -247,7 +248,8 @@ impl Engine {
         let id = command.id.clone();
         self.core
             .store
-            .settle_changes(command, Some(was), row, vec![entry])
+            .changes()
+            .settle(command, Some(was), row, vec![entry])
             .await?;
         self.waiters.tell(&id);
         Ok(())
@@ -262,7 +264,7 @@ impl Engine {
         who: &Principal,
     ) -> Result<Run, Error> {
         let (run, command) = self.held_by(id, who).await?;
-        let row = self.core.store.changes(&run.command_id)?;
+        let row = self.core.store.changes().of_run(&run.command_id)?;
         let shown = hash.is_none_or(|hash| row.as_ref().is_some_and(|row| row.hash == hash));
         if !shown {
             return Err(Error::PayloadChanged { approval: None });
@@ -309,7 +311,7 @@ impl Engine {
     async fn note_applied(&self, row: ChangesRow) -> Result<bool, Error> {
         let dir = self.undo_dir(&row.run);
         let applied = apart(move || applied_before(&dir)).await?;
-        let command = self.core.store.named(&row.run)?.pop();
+        let command = self.core.store.commands().named(&row.run)?.pop();
         let (Some(applied), Some(command)) = (applied, command) else {
             return Ok(false);
         };
@@ -372,7 +374,7 @@ impl Engine {
             return Err(self.core.refuse_agent("decide", Some(id), who).await);
         }
         who.check(Right::Decide)?;
-        let command = self.core.store.named(&run.command_id)?.pop();
+        let command = self.core.store.commands().named(&run.command_id)?.pop();
         match command.filter(|command| self.holds_changes(&command.id).unwrap_or(false)) {
             Some(command) => Ok((run, command)),
             None => Err(Error::NoChanges { id: run.short_id }),
@@ -383,14 +385,14 @@ impl Engine {
         let Some(id) = &command.approval else {
             return Ok(None);
         };
-        let found = self.core.store.approvals_named(id)?.pop();
+        let found = self.core.store.approvals().named(id)?.pop();
         Ok(found.filter(|approval| approval.state == ApprovalState::Pending))
     }
 
     /// Returns the runs whose held changes were built on one's, and which
     /// would go with them; the newest first.
     pub(crate) fn built_on(&self, run: &str) -> Result<Vec<ChangesRow>, Error> {
-        let mut held = self.core.store.held_changes(None)?;
+        let mut held = self.core.store.changes().held(None)?;
         held.retain(|row| row.below.iter().any(|below| below == run));
         Ok(held)
     }
@@ -399,7 +401,7 @@ impl Engine {
     /// still asked about those is answered. Says no if they are decided about.
     pub(crate) async fn throw_away(&self, run: &str, by: &str) -> Result<bool, Error> {
         let _one = self.committing.lock().await;
-        let held = self.core.store.changes(run)?;
+        let held = self.core.store.changes().of_run(run)?;
         let Some(row) = held.filter(|row| row.state == ChangesState::Held) else {
             return Ok(false);
         };
@@ -420,7 +422,7 @@ impl Engine {
         by: &str,
         with: Option<&str>,
     ) -> Result<(), Error> {
-        let Some(mut command) = self.core.store.named(&row.run)?.pop() else {
+        let Some(mut command) = self.core.store.commands().named(&row.run)?.pop() else {
             return Ok(());
         };
         if let Some(open) = self.open_question(&command)? {
@@ -435,7 +437,13 @@ impl Engine {
             let reason = Reason::new("rejected", text);
             self.close_question(&open.id, ApprovalState::Rejected, by, reason)
                 .await?;
-            command = self.core.store.named(&row.run)?.pop().unwrap_or(command);
+            command = self
+                .core
+                .store
+                .commands()
+                .named(&row.run)?
+                .pop()
+                .unwrap_or(command);
         }
         let mut detail = Run::from_command(command.clone()).detail;
         if let Some(view) = &mut detail.changes {
@@ -450,7 +458,8 @@ impl Engine {
         let row = self.row(&command, ChangesState::Discarded, &body, &row.below, 0);
         self.core
             .store
-            .settle_changes(command, None, row, vec![entry])
+            .changes()
+            .settle(command, None, row, vec![entry])
             .await?;
         self.drop_copy(&id).await;
         Ok(())

@@ -239,7 +239,7 @@ impl Engine {
     /// Returns the undecided changes of a session that a run sees, the newest
     /// first. A run that is tried again sees those that it saw before.
     fn copies_below(&self, session: &str, run: &str) -> Result<Vec<LowerCopy>, Error> {
-        let held = self.core.store.held_changes(Some(session))?;
+        let held = self.core.store.changes().held(Some(session))?;
         let older = held.into_iter().filter(|row| *row.run < *run);
         let copies = older.filter_map(|row| {
             let copied = Copied::load(&self.copy_dir(&row.run)).ok().flatten()?;

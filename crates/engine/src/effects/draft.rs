@@ -30,7 +30,7 @@ use crate::view::RunRecord;
 /// that has changes to it.
 pub(crate) fn held_layers(core: &Core, session: &str) -> Result<Vec<(PathBuf, PathBuf)>, Error> {
     let mut layers = vec![];
-    for row in core.store.held_changes(Some(session))? {
+    for row in core.store.changes().held(Some(session))? {
         let dir = copy_dir(core, &row.run);
         let copied = Copied::load(&dir).map_err(Error::file(&dir))?;
         layers.extend(copied.iter().flat_map(Copied::uppers));
@@ -42,8 +42,8 @@ impl Engine {
     /// Lists the undecided changes that somebody may see, by session.
     pub fn drafts(&self, session: Option<&str>, who: &Principal) -> Result<Vec<Draft>, Error> {
         let mut drafts: BTreeMap<String, Draft> = BTreeMap::new();
-        for row in self.core.store.held_changes(session)?.into_iter().rev() {
-            let Some(command) = self.core.store.named(&row.run)?.pop() else {
+        for row in self.core.store.changes().held(session)?.into_iter().rev() {
+            let Some(command) = self.core.store.commands().named(&row.run)?.pop() else {
                 continue;
             };
             if !who.sees(&command.requested_by, command.sandbox.as_deref()) {
@@ -87,7 +87,7 @@ impl Engine {
         if !path.starts_with(whole) || path.to_str().is_none() {
             return Ok(None);
         }
-        for row in self.core.store.held_changes(Some(session))? {
+        for row in self.core.store.changes().held(Some(session))? {
             let copied = Copied::load(&self.copy_dir(&row.run)).ok().flatten();
             let roots = copied.map_or(vec![], |copied| copied.roots);
             let found = roots.iter().find_map(|root| open_upper(root, &path));

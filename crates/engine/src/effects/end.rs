@@ -281,7 +281,7 @@ impl Engine {
     fn depends(&self, found: &Found) -> bool {
         let mut held: BTreeSet<PathBuf> = BTreeSet::new();
         for run in &found.copied.below {
-            let row = self.core.store.changes(run).ok().flatten();
+            let row = self.core.store.changes().of_run(run).ok().flatten();
             if row.is_some_and(|row| row.state == ChangesState::Held)
                 && let Ok(changes) = Changes::load(&self.copy_dir(run).join(CHANGES))
             {

@@ -109,13 +109,14 @@ impl Engine {
 
     /// Held changes, and runs that have not been settled.
     fn is_needed(&self, run: &str) -> bool {
-        let Ok(row) = self.core.store.changes(run) else {
+        let Ok(row) = self.core.store.changes().of_run(run) else {
             return true;
         };
         let held = row.is_some_and(|row| row.state == ChangesState::Held);
         let command = self
             .core
             .store
+            .commands()
             .named(run)
             .ok()
             .and_then(|mut found| found.pop());
@@ -132,7 +133,7 @@ impl Engine {
             }
             used.extend(self.lives.below(&run));
         }
-        for row in self.core.store.held_changes(None).unwrap_or_default() {
+        for row in self.core.store.changes().held(None).unwrap_or_default() {
             used.extend(row.below);
         }
         used
@@ -143,8 +144,8 @@ impl Engine {
     pub(crate) async fn tidy_effects(&self) -> Result<(), Error> {
         self.looked_at.tidy();
         let oldest = self.core.steady_now() - self.limits.undo_age().as_micros() as i64;
-        let mut kept = self.core.store.image_bytes()?;
-        for row in self.core.store.oldest_images(BATCH)? {
+        let mut kept = self.core.store.changes().image_bytes()?;
+        for row in self.core.store.changes().oldest_images(BATCH)? {
             if kept <= self.limits.undo_bytes() && row.updated_at >= oldest {
                 break;
             }
@@ -164,10 +165,11 @@ impl Engine {
                 body: serde_json::to_value(&view).expect("a view is plain data"),
                 ..row
             };
-            let Some(mut command) = self.core.store.named(&row.run)?.pop() else {
+            let Some(mut command) = self.core.store.commands().named(&row.run)?.pop() else {
                 self.core
                     .store
-                    .update_changes(vec![row], vec![entry])
+                    .changes()
+                    .update(vec![row], vec![entry])
                     .await?;
                 continue;
             };
@@ -176,12 +178,13 @@ impl Engine {
             command.detail = stored(&detail);
             self.core
                 .store
-                .settle_changes(command, None, row, vec![entry])
+                .changes()
+                .settle(command, None, row, vec![entry])
                 .await?;
         }
         let oldest = self.core.steady_now() - self.limits.draft_age().as_micros() as i64;
-        for row in self.core.store.held_changes(None)? {
-            let command = self.core.store.named(&row.run)?.pop();
+        for row in self.core.store.changes().held(None)? {
+            let command = self.core.store.commands().named(&row.run)?.pop();
             let asked = command.is_some_and(|command| command.state == State::Waiting);
             if row.updated_at < oldest && !asked {
                 self.throw_away(&row.run, "clock").await?;

@@ -101,7 +101,7 @@ impl Engine {
         info.needed_by = needed_by.iter().map(|row| id::short(&row.run)).collect();
         info.command_id = Some(run.command_id.clone());
         let approval = run.approval_id.as_deref().unwrap_or_default();
-        if let Some(question) = self.core.store.approvals_named(approval)?.pop() {
+        if let Some(question) = self.core.store.approvals().named(approval)?.pop() {
             let header = question.body["effect"]["header"].as_str();
             info.header = header.unwrap_or_default().into();
         }
@@ -216,7 +216,12 @@ impl Engine {
         let none = || Error::NoChanges {
             id: run.short_id.clone(),
         };
-        let row = self.core.store.changes(&run.command_id)?.ok_or_else(none)?;
+        let row = self
+            .core
+            .store
+            .changes()
+            .of_run(&run.command_id)?
+            .ok_or_else(none)?;
         let name = format!("{} {} {:?}", row.run, row.updated_at, row.state);
         self.looked_at.get(name, || self.read_changes(row, &none))
     }

@@ -124,7 +124,8 @@ impl Engine {
             let held = self
                 .core
                 .store
-                .hold_changes(hold.clone(), move |command, question| {
+                .changes()
+                .hold(hold.clone(), move |command, question| {
                     let mut told = told;
                     told.reason = Some(waiting(question, command, &told));
                     command.detail = stored(&told);
@@ -251,15 +252,21 @@ impl Engine {
     /// Looks at the changes behind a question once more.
     pub(crate) async fn look_at_changes(&self, of: &Approval) -> Result<Looked, Error> {
         let gone = || Error::NoSuchApproval { id: of.id.clone() };
-        let runs = self.core.store.runs_of(&of.id)?;
+        let runs = self.core.store.approvals().runs_of(&of.id)?;
         let (run, _) = runs.first().ok_or_else(gone)?;
-        let command = self.core.store.named(run)?.pop().ok_or_else(gone)?;
+        let command = self
+            .core
+            .store
+            .commands()
+            .named(run)?
+            .pop()
+            .ok_or_else(gone)?;
         self.look_at_held(&command).await
     }
 
     /// Looks at the changes that a run holds.
     pub(super) async fn look_at_held(&self, command: &Command) -> Result<Looked, Error> {
-        let row = self.core.store.changes(&command.id)?;
+        let row = self.core.store.changes().of_run(&command.id)?;
         let row = row.filter(|row| row.state == ChangesState::Held);
         let row = row.ok_or_else(|| Error::NoChanges {
             id: id::short(&command.id),

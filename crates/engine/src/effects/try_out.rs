@@ -28,14 +28,20 @@ impl Engine {
             return Err(self.how_it_ended(&approval.id, who)?);
         }
         self.check_not_tried_now(&approval)?;
-        let runs = self.core.store.runs_of(&approval.id)?;
+        let runs = self.core.store.approvals().runs_of(&approval.id)?;
         let waiting = { runs.iter() }.find(|(_, state)| *state == State::Waiting);
         let gone = || Error::NoSuchApproval {
             id: approval.id.clone(),
         };
         let (run, _) = waiting.ok_or_else(gone)?;
-        let command = self.core.store.named(run)?.pop().ok_or_else(gone)?;
-        let kept = self.core.store.pending_request(run)?.ok_or_else(gone)?;
+        let command = self
+            .core
+            .store
+            .commands()
+            .named(run)?
+            .pop()
+            .ok_or_else(gone)?;
+        let kept = self.core.store.pending().request(run)?.ok_or_else(gone)?;
         let mut case = self.case(self.revive(&kept)?).await?;
         if case.request.external {
             return Err(Error::invalid(
@@ -71,10 +77,10 @@ impl Engine {
 
     /// Refuses to decide while what is decided about is being found out.
     pub(crate) fn check_not_tried_now(&self, approval: &Approval) -> Result<(), Error> {
-        let runs = self.core.store.runs_of(&approval.id)?;
+        let runs = self.core.store.approvals().runs_of(&approval.id)?;
         let runs = runs.iter().any(|(_, state)| *state == State::Running);
         // What was approved meanwhile runs, too.
-        let now = self.core.store.approvals_named(&approval.id)?.pop();
+        let now = self.core.store.approvals().named(&approval.id)?.pop();
         let open = now.is_some_and(|now| now.state == ApprovalState::Pending);
         match runs && open {
             true => Err(Error::Trying),
@@ -91,7 +97,7 @@ impl Engine {
         for row in self.built_on(&command.id)? {
             self.throw_one(row, by, Some(&command.id)).await?;
         }
-        if let Some(row) = self.core.store.changes(&command.id)? {
+        if let Some(row) = self.core.store.changes().of_run(&command.id)? {
             let mut view = ChangesView::from_row(&row);
             view.state = "discarded".into();
             let told = json!({ "hash": row.hash, "summary": view.summary, "by": by });
@@ -99,7 +105,8 @@ impl Engine {
             let row = self.row(command, ChangesState::Discarded, &view, &row.below, 0);
             self.core
                 .store
-                .update_changes(vec![row], vec![entry])
+                .changes()
+                .update(vec![row], vec![entry])
                 .await?;
         }
         self.forget_try(&command.id).await?;

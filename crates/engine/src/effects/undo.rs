@@ -46,7 +46,7 @@ impl Engine {
                 return Err(self.core.refuse_agent("undo", Some(id), who).await);
             }
             who.check(Right::Decide)?;
-            let row = self.core.store.changes(&run.command_id)?;
+            let row = self.core.store.changes().of_run(&run.command_id)?;
             match row.filter(|row| row.state == ChangesState::Applied) {
                 Some(row) => rows.push(row),
                 None => return Err(Error::NotApplied { id: run.short_id }),
@@ -118,7 +118,7 @@ impl Engine {
     /// Writes down that something is to be undone: whatever happens, what
     /// became of it is then found at the next start.
     async fn record_undo(&self, row: &ChangesRow, who: &Principal) -> Result<Command, Error> {
-        let undone = self.core.store.named(&row.run)?.pop();
+        let undone = self.core.store.commands().named(&row.run)?.pop();
         let undone = undone.ok_or_else(|| Error::NoSuchRun {
             id: row.run.clone(),
         })?;
@@ -159,9 +159,14 @@ impl Engine {
             .core
             .entry_of("changes.undo", who.name(), &command, told);
         let recorded = match written {
-            Ok(()) => { self.core.store.insert(command.clone(), None, vec![entry]) }
-                .await
-                .map_err(Error::from),
+            Ok(()) => {
+                self.core
+                    .store
+                    .commands()
+                    .insert(command.clone(), None, vec![entry])
+            }
+            .await
+            .map_err(Error::from),
             Err(error) => Err(error),
         };
         if let Err(error) = recorded {
@@ -184,6 +189,7 @@ impl Engine {
                 && self
                     .core
                     .store
+                    .commands()
                     .named(&id)
                     .is_ok_and(|found| found.is_empty())
             {
@@ -227,14 +233,15 @@ impl Engine {
         }
         self.core
             .store
-            .settle_changes(command.clone(), None, own, vec![entry])
+            .changes()
+            .settle(command.clone(), None, own, vec![entry])
             .await?;
         Ok(Run::from_command(command))
     }
 
     /// Says with the run that its changes are no more.
     async fn mark_undone(&self, row: ChangesRow, by: &str, entry: Entry) -> Result<(), Error> {
-        let Some(mut undone) = self.core.store.named(&row.run)?.pop() else {
+        let Some(mut undone) = self.core.store.commands().named(&row.run)?.pop() else {
             return Ok(());
         };
         let mut detail = Run::from_command(undone.clone()).detail;
@@ -255,7 +262,8 @@ impl Engine {
         };
         self.core
             .store
-            .settle_changes(undone, None, row, vec![entry])
+            .changes()
+            .settle(undone, None, row, vec![entry])
             .await?;
         Ok(())
     }
@@ -302,7 +310,7 @@ impl Engine {
         of: &Of,
         applied: &Applied,
     ) -> Result<Run, Error> {
-        let row = self.core.store.changes(&of.run)?;
+        let row = self.core.store.changes().of_run(&of.run)?;
         let row = row.ok_or_else(|| Error::NoSuchRun {
             id: id::short(&of.run),
         })?;

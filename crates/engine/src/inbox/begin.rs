@@ -51,10 +51,10 @@ impl Engine {
         kept: String,
     ) -> Result<(), Error> {
         let id = command.approval.clone().unwrap_or_default();
-        let Some(approval) = self.core.store.approvals_named(&id)?.pop() else {
+        let Some(approval) = self.core.store.approvals().named(&id)?.pop() else {
             return Ok(());
         };
-        let answers = self.core.store.answers(&approval.id)?;
+        let answers = self.core.store.approvals().answers(&approval.id)?;
         let edited = answers
             .into_iter()
             .filter_map(|answer| answer.edited)
@@ -190,7 +190,8 @@ impl Engine {
         let command = self.ended_unbegun(command, State::Failed, reason);
         self.core
             .store
-            .end_unbegun(command, was, vec![entry])
+            .pending()
+            .end(command, was, vec![entry])
             .await?;
         Ok(())
     }

@@ -287,7 +287,7 @@ fn is_high(part: &Part) -> bool {
 impl Engine {
     /// Makes an approval what doors show of it.
     pub(super) fn card(&self, approval: Approval) -> Result<ApprovalView, Error> {
-        let runs = self.core.store.runs_of(&approval.id)?;
+        let runs = self.core.store.approvals().runs_of(&approval.id)?;
         let body: Body = serde_json::from_value(approval.body).unwrap_or_default();
         let pending = approval.state == ApprovalState::Pending;
         let left = self.deadlines.left(&approval.id).unwrap_or_default();

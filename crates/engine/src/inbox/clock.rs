@@ -105,7 +105,7 @@ impl Engine {
     /// Takes over the questions of an earlier server.
     pub(crate) fn read_deadlines(&self) -> Result<(), Error> {
         let now = self.core.clock.micros();
-        for (id, created_at, expires_at) in self.core.store.pending_deadlines()? {
+        for (id, created_at, expires_at) in self.core.store.approvals().deadlines()? {
             // Never more than was given, should the clock have been set back.
             let left = expires_at.saturating_sub(now.max(created_at));
             let left = Duration::from_micros(u64::try_from(left).unwrap_or(0));
@@ -164,7 +164,7 @@ impl Engine {
     /// Ends a question that nobody answered.
     pub(super) async fn expire(&self, id: &str) -> Result<(), Error> {
         let time = in_words(self.limits.answer_time());
-        let about_changes = self.core.store.approvals_named(id)?;
+        let about_changes = self.core.store.approvals().named(id)?;
         let text = match about_changes.iter().any(super::is_about_changes) {
             true => format!(
                 "Nobody answered within {time}. This is not a refusal. Nothing was applied; the \
@@ -218,7 +218,8 @@ impl Engine {
         let closed = self
             .core
             .store
-            .close_approval(id.to_owned(), state, by.to_owned(), now, detail, entries)
+            .approvals()
+            .close(id.to_owned(), state, by.to_owned(), now, detail, entries)
             .await?;
         self.deadlines.clear(id);
         for command in closed.into_iter().flat_map(|(_, commands)| commands) {

@@ -357,6 +357,7 @@ impl Engine {
         let answered = self
             .core
             .store
+            .approvals()
             .answer(id, fingerprint, answer, detail, entries)
             .await?;
         match answered {

@@ -107,7 +107,7 @@ impl Engine {
         let principal = match kept.known {
             false => Principal::library(kept.who.clone()),
             true => {
-                let row = self.core.store.principal(&kept.who)?;
+                let row = self.core.store.principals().named(&kept.who)?;
                 let who = row.and_then(|row| Principal::from_row(&row, Via::Record));
                 who.filter(|who| who.role() != Role::Viewer)
                     .ok_or(Error::NoSuchPerson { name: kept.who })?

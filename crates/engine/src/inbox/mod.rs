@@ -104,10 +104,14 @@ impl Engine {
     /// Puts a question, or joins one that is asked already, and its clock.
     async fn put(&self, ask: Ask, entry: Entry) -> Result<Asked, Error> {
         let id = ask.approval.id.clone();
-        let asked = self.core.store.ask(ask, move |command, question, new| {
-            command.detail = explained(command, waiting(&question.id, question.expires_at));
-            entries(entry, question, new)
-        });
+        let asked = self
+            .core
+            .store
+            .approvals()
+            .ask(ask, move |command, question, new| {
+                command.detail = explained(command, waiting(&question.id, question.expires_at));
+                entries(entry, question, new)
+            });
         let asked = asked.await?;
         if asked == Asked::New {
             self.deadlines.set(&id, self.limits.answer_time());
@@ -165,7 +169,7 @@ impl Engine {
         filter: InboxFilter,
         who: &Principal,
     ) -> Result<(Vec<ApprovalView>, Option<String>), Error> {
-        let (found, cursor) = self.core.store.approvals(&ApprovalFilter {
+        let (found, cursor) = self.core.store.approvals().list(&ApprovalFilter {
             state: filter.state,
             visible: who.visible(),
             sandbox: filter.sandbox,
@@ -179,7 +183,7 @@ impl Engine {
 
     /// Returns how many questions wait that somebody may see.
     pub fn waiting(&self, who: &Principal) -> Result<u64, Error> {
-        Ok(self.core.store.count_pending(&who.visible())?)
+        Ok(self.core.store.approvals().count_pending(&who.visible())?)
     }
 
     /// Returns one approval with everything that led to it, as it would be
@@ -212,9 +216,15 @@ impl Engine {
         }
         let mut view = self.card(approval)?;
         view.explanation = explanation.map(Box::new);
-        view.answers = { self.core.store.answers(&view.approval_id)?.into_iter() }
-            .map(answer_view)
-            .collect();
+        view.answers = {
+            self.core
+                .store
+                .approvals()
+                .answers(&view.approval_id)?
+                .into_iter()
+        }
+        .map(answer_view)
+        .collect();
         Ok(view)
     }
 
@@ -253,9 +263,15 @@ impl Engine {
             let needed_by = needed_by.iter().map(|row| crate::id::short(&row.run));
             effect.needed_by = needed_by.collect();
         }
-        view.answers = { self.core.store.answers(&view.approval_id)?.into_iter() }
-            .map(answer_view)
-            .collect();
+        view.answers = {
+            self.core
+                .store
+                .approvals()
+                .answers(&view.approval_id)?
+                .into_iter()
+        }
+        .map(answer_view)
+        .collect();
         Ok(view)
     }
 
@@ -263,7 +279,7 @@ impl Engine {
         let mut found = match id.strip_prefix("ap_") {
             // Every id begins like that.
             Some("") => vec![],
-            _ => self.core.store.approvals_named(id)?,
+            _ => self.core.store.approvals().named(id)?,
         };
         found.retain(|approval| who.sees(&approval.requested_by, Some(&approval.sandbox)));
         match (found.pop(), found.pop()) {
@@ -275,11 +291,11 @@ impl Engine {
 
     /// Judges the request behind a question once more.
     pub(crate) async fn look_again(self: &Arc<Self>, of: &Approval) -> Result<Case, Error> {
-        let runs = self.core.store.runs_of(&of.id)?;
+        let runs = self.core.store.approvals().runs_of(&of.id)?;
         let waiting = { runs.iter() }.find(|(_, state)| *state == State::Waiting);
         let gone = || Error::NoSuchApproval { id: of.id.clone() };
         let (id, _) = waiting.ok_or_else(gone)?;
-        let kept = self.core.store.pending_request(id)?.ok_or_else(gone)?;
+        let kept = self.core.store.pending().request(id)?.ok_or_else(gone)?;
         self.case(self.revive(&kept)?).await
     }
 
@@ -304,6 +320,7 @@ impl Engine {
         let was = (was.id.clone(), was.fingerprint.clone());
         self.core
             .store
+            .approvals()
             .renew(was.0, was.1, renewed, vec![entry])
             .await?;
         Ok(())
@@ -330,7 +347,13 @@ impl Engine {
             .core
             .entry_about("approval.extended", who.name(), &approval, detail);
         let id = approval.id.clone();
-        match self.core.store.extend(id, until, vec![entry]).await? {
+        match self
+            .core
+            .store
+            .approvals()
+            .extend(id, until, vec![entry])
+            .await?
+        {
             Some(extended) => self.card(extended),
             None => {
                 self.deadlines.clear(&approval.id);
@@ -341,7 +364,7 @@ impl Engine {
 
     /// Takes a request back that has not begun.
     pub async fn withdraw(self: &Arc<Self>, run: &Run, who: &Principal) -> Result<Run, Error> {
-        let found = self.core.store.named(&run.command_id)?;
+        let found = self.core.store.commands().named(&run.command_id)?;
         let command = { found.into_iter() }.next();
         let command =
             command.filter(|command| who.sees(&command.requested_by, command.sandbox.as_deref()));
@@ -395,6 +418,7 @@ impl Engine {
                 let closed = self
                     .core
                     .store
+                    .approvals()
                     .withdraw(command, who.name().into(), entries)
                     .await?;
                 if let Some(Some(approval)) = &closed {
@@ -405,7 +429,8 @@ impl Engine {
             _ => {
                 self.core
                     .store
-                    .end_unbegun(command, was, vec![entry])
+                    .pending()
+                    .end(command, was, vec![entry])
                     .await?
             }
         };

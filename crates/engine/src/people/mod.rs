@@ -57,7 +57,7 @@ impl People {
     /// they were not added. Root is somebody everywhere.
     pub fn find_user(&self, uid: u32, pid: Option<u32>) -> Result<Option<Principal>, Error> {
         let via = Via::Socket { uid, pid };
-        match self.core.store.principal_of_uid(uid)? {
+        match self.core.store.principals().of_uid(uid)? {
             Some(row) => Ok(Principal::from_row(&row, via)),
             None if uid == 0 => Ok(Some(Principal::root(via))),
             None => Ok(None),
@@ -83,7 +83,7 @@ impl People {
     /// Lists people and agents.
     pub fn list(&self, who: &Principal) -> Result<Vec<PersonView>, Error> {
         who.check(Right::Look)?;
-        let rows = self.core.store.principals()?;
+        let rows = self.core.store.principals().all()?;
         let seen = rows.into_iter().filter(|row| {
             who.is_administrator() || who.sandboxes().is_none() || row.name == who.name()
         });
@@ -100,7 +100,7 @@ impl People {
         let extra: Extra = serde_json::from_value(row.body).unwrap_or_default();
         // Tokens are for those who make them, and for their owners.
         let tokens = match who.is_administrator() || who.name() == row.name {
-            true => self.core.store.tokens_of(&row.name)?,
+            true => self.core.store.tokens().of(&row.name)?,
             false => vec![],
         };
         Ok(PersonView {
@@ -151,7 +151,7 @@ impl People {
         };
         let detail = json!({ "name": name, "role": new.role, "uid": new.uid, "about": inside });
         let entry = self.core.entry("person.added", who.name(), None, detail);
-        match self.core.store.add_principal(row, vec![entry]).await? {
+        match self.core.store.principals().add(row, vec![entry]).await? {
             true => self.find(&name, who),
             false => Err(Error::NameTaken {
                 what: "person or agent",
@@ -211,13 +211,18 @@ impl People {
         if !self
             .core
             .store
-            .change_principal(row, std::mem::take(&mut entries))
+            .principals()
+            .change(row, std::mem::take(&mut entries))
             .await?
         {
             return Err(Error::Stale);
         }
         if !active {
-            self.core.store.end_logins_of(name.clone(), vec![]).await?;
+            self.core
+                .store
+                .logins()
+                .end_all_of(name.clone(), vec![])
+                .await?;
         }
         self.find(&name, who)
     }
@@ -226,7 +231,7 @@ impl People {
 /// Returns the name of the server's owner, who is added at the first start.
 async fn know_owner(core: &Core) -> Result<String, Error> {
     let uid = rustix::process::geteuid().as_raw();
-    if let Some(row) = core.store.principal_of_uid(uid)? {
+    if let Some(row) = core.store.principals().of_uid(uid)? {
         return Ok(row.name);
     }
     let user = PasswdEntry::find_user(|user| user.uid == uid);
@@ -235,7 +240,8 @@ async fn know_owner(core: &Core) -> Result<String, Error> {
         .filter(|name| check_name(name).is_ok());
     let is_free = |name: &String| {
         core.store
-            .principal(name)
+            .principals()
+            .named(name)
             .is_ok_and(|found| found.is_none())
     };
     let name = named.filter(is_free);
@@ -243,7 +249,7 @@ async fn know_owner(core: &Core) -> Result<String, Error> {
     let detail = json!({ "name": name, "uid": uid });
     let entry = core.entry("person.added", "weighlock", None, detail);
     let row = owner_row(name.clone(), uid, core.clock.micros());
-    core.store.add_principal(row, vec![entry]).await?;
+    core.store.principals().add(row, vec![entry]).await?;
     Ok(name)
 }
 

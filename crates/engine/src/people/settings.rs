@@ -12,7 +12,7 @@ const MOST_BYTES: usize = 64 * 1024;
 impl People {
     /// Returns what somebody has set for themselves; nothing at first.
     pub fn settings(&self, who: &Principal) -> Result<Value, Error> {
-        let text = self.core.store.settings(who.name())?;
+        let text = self.core.store.settings().of(who.name())?;
         let kept = text.and_then(|text| serde_json::from_str(&text).ok());
         Ok(kept.unwrap_or_else(|| serde_json::json!({})))
     }
@@ -34,7 +34,8 @@ impl People {
         let now = self.core.clock.micros();
         self.core
             .store
-            .save_settings(who.name().to_owned(), text, now)
+            .settings()
+            .save(who.name().to_owned(), text, now)
             .await?;
         Ok(settings)
     }

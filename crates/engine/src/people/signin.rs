@@ -40,14 +40,14 @@ pub(super) struct Doorbell {
 impl People {
     /// Returns who has signed in with this cookie.
     pub fn find_signed_in(&self, cookie: &str) -> Result<Option<Principal>, Error> {
-        let Some(row) = self.core.store.login(&hash(cookie))? else {
+        let Some(row) = self.core.store.logins().by_hash(&hash(cookie))? else {
             return Ok(None);
         };
         let now = self.core.clock.micros();
         if row.expires_at <= now || !self.token_counts(cookie, now)? {
             return Ok(None);
         }
-        let who = self.core.store.principal(&row.principal)?;
+        let who = self.core.store.principals().named(&row.principal)?;
         Ok(who.and_then(|who| Principal::from_row(&who, Via::SignIn)))
     }
 
@@ -63,7 +63,7 @@ impl People {
             None,
             json!({ "origin": who.origin() }),
         );
-        self.core.store.record(vec![entry]).await?;
+        self.core.store.audit().record(vec![entry]).await?;
         let mut links = lock(&self.doorbell.links);
         let now = Instant::now();
         links.retain(|(_, _, until)| *until > now);
@@ -124,7 +124,7 @@ impl People {
             created_at: now,
             expires_at: now + SIGNED_IN_FOR,
         };
-        self.core.store.add_login(row, vec![entry]).await?;
+        self.core.store.logins().add(row, vec![entry]).await?;
         Ok((cookie, (SIGNED_IN_FOR / 1_000_000).cast_unsigned()))
     }
 
@@ -133,7 +133,7 @@ impl People {
         let Some((_, id)) = cookie.split_once(TOKEN) else {
             return Ok(true);
         };
-        let token = self.core.store.token(id)?;
+        let token = self.core.store.tokens().get(id)?;
         Ok(token.is_some_and(|token| counts(&token, now)))
     }
 
@@ -142,7 +142,11 @@ impl People {
         let entry = self
             .core
             .entry("person.signed_out", who.name(), None, json!({}));
-        self.core.store.end_login(hash(cookie), vec![entry]).await?;
+        self.core
+            .store
+            .logins()
+            .end(hash(cookie), vec![entry])
+            .await?;
         Ok(())
     }
 }

@@ -32,12 +32,12 @@ impl People {
         token: &str,
     ) -> Result<Option<(Principal, TokenRow)>, Error> {
         let now = self.core.clock.micros();
-        let row = self.core.store.token_by_hash(&hash(token))?;
+        let row = self.core.store.tokens().by_hash(&hash(token))?;
         let Some(row) = row.filter(|row| counts(row, now)) else {
             return Ok(None);
         };
         self.note_use(&row, now).await;
-        let who = self.core.store.principal(&row.principal)?;
+        let who = self.core.store.principals().named(&row.principal)?;
         let via = Via::Token {
             prefix: row.prefix.clone(),
             label: row.label.clone(),
@@ -55,7 +55,7 @@ impl People {
             }
             due
         };
-        if due && let Err(error) = self.core.store.used_token(row.id.clone(), now).await {
+        if due && let Err(error) = self.core.store.tokens().used(row.id.clone(), now).await {
             // It is only for people to look at.
             tracing::warn!(%error, "the use of a token was not written down");
         }
@@ -90,7 +90,7 @@ impl People {
                              "label": row.label, "seconds": seconds });
         let entry = self.core.entry("token.created", who.name(), None, detail);
         let info = token_info(row.clone());
-        self.core.store.add_token(row, vec![entry]).await?;
+        self.core.store.tokens().add(row, vec![entry]).await?;
         Ok(NewToken { token, info })
     }
 
@@ -118,7 +118,8 @@ impl People {
         let until = after(now, overlap_seconds);
         self.core
             .store
-            .expire_token(old.id, until, vec![entry])
+            .tokens()
+            .expire(old.id, until, vec![entry])
             .await?;
         Ok(new)
     }
@@ -132,7 +133,8 @@ impl People {
         let now = self.core.clock.micros();
         self.core
             .store
-            .revoke_token(token.id, now, vec![entry])
+            .tokens()
+            .revoke(token.id, now, vec![entry])
             .await?;
         Ok(())
     }
@@ -141,7 +143,7 @@ impl People {
         let owner = self.core.find_person(name, who)?;
         let seen = who.is_administrator() || owner.name == who.name();
         let tokens = match seen {
-            true => self.core.store.tokens_of(&owner.name)?,
+            true => self.core.store.tokens().of(&owner.name)?,
             false => vec![],
         };
         { tokens.into_iter() }

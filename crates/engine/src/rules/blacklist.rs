@@ -44,6 +44,7 @@ impl Rules {
         let detail = json!({ "commandBlacklist": list.entries() });
         self.core
             .store
+            .audit()
             .record(vec![self.core.entry(
                 "blacklist.saved",
                 by.name(),
@@ -61,7 +62,7 @@ impl Rules {
         let entry = self
             .core
             .entry("blacklist.reset", by.name(), None, json!({}));
-        self.core.store.record(vec![entry]).await?;
+        self.core.store.audit().record(vec![entry]).await?;
         self.trust(None)?;
         BlacklistFile::reset(&self.core.config.base)
     }

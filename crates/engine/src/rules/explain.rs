@@ -110,7 +110,7 @@ impl Rules {
             };
             let detail = json!({ "files": news.files, "broken": news.broken });
             let entry = self.core.entry(kind, "weighlock", None, detail);
-            self.core.store.record(vec![entry]).await?;
+            self.core.store.audit().record(vec![entry]).await?;
         }
         Ok(())
     }
@@ -188,7 +188,8 @@ impl Rules {
             .entry("grant.given", by.name(), None, json!({ "grant": grant }));
         self.core
             .store
-            .add_grant(grant.id.clone(), body, entry)
+            .grants()
+            .add(grant.id.clone(), body, entry)
             .await?;
         self.reload_grants()?;
         Ok(grant_view(grant))
@@ -216,7 +217,11 @@ impl Rules {
         let entry = self
             .core
             .entry("grant.taken_back", by, None, json!({ "id": id }));
-        self.core.store.remove_grant(id.to_owned(), entry).await?;
+        self.core
+            .store
+            .grants()
+            .remove(id.to_owned(), entry)
+            .await?;
         self.reload_grants()
     }
 
@@ -237,7 +242,7 @@ impl Rules {
     }
 
     fn read_grants(&self) -> Result<Vec<Grant>, Error> {
-        let bodies = self.core.store.grants()?;
+        let bodies = self.core.store.grants().all()?;
         let grants = bodies.iter().map(|body| serde_json::from_str(body));
         Ok(grants.filter_map(Result::ok).collect())
     }

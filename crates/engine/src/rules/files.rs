@@ -37,7 +37,7 @@ impl Rules {
         who.check(Right::Look)?;
         let file = self.rule_file(id)?;
         let text = self.text_of(&file)?;
-        let newest = self.core.store.rules_versions(&file.id, None, 1)?.pop();
+        let newest = self.core.store.rules().versions(&file.id, None, 1)?.pop();
         let version = newest.filter(|newest| newest.text == text);
         let (mut rules, errors) = match file.layer(&text) {
             Ok(layer) => (infos(&layer, &text), vec![]),
@@ -111,7 +111,7 @@ impl Rules {
         who.check(Right::Look)?;
         let file = self.rule_file(id)?;
         let text = self.text_of(&file)?;
-        let versions = self.core.store.rules_versions(&file.id, before, limit)?;
+        let versions = self.core.store.rules().versions(&file.id, before, limit)?;
         let mut views: Vec<VersionView> = versions.into_iter().map(version_view).collect();
         if before.is_none()
             && let Some(newest) = views.first_mut()
@@ -144,7 +144,7 @@ impl Rules {
     /// Notes which version of the server's rules is in force, for the record of
     /// each run.
     pub(super) fn reload_version(&self) -> Result<(), Error> {
-        let newest = self.core.store.rules_versions("server", None, 1)?.pop();
+        let newest = self.core.store.rules().versions("server", None, 1)?.pop();
         let version = newest.map_or(0, |newest| newest.version);
         self.version.store(version, Ordering::Relaxed);
         Ok(())
@@ -250,7 +250,7 @@ impl Rules {
 
     /// Marks the rules without a hit that were there at a time already.
     fn mark_unused(&self, file: &RuleFile, rules: &mut [RuleInfo], then: i64) -> Result<(), Error> {
-        let versions = self.core.store.rules_versions(&file.id, None, VERSIONS)?;
+        let versions = self.core.store.rules().versions(&file.id, None, VERSIONS)?;
         let Some(old) = versions.into_iter().find(|version| version.at <= then) else {
             return Ok(());
         };

@@ -228,7 +228,7 @@ impl Rules {
         draft: Option<&RuleDraft>,
     ) -> Result<Judged, Error> {
         self.freed.judged(&command.command);
-        let row = self.core.store.principal(&command.requested_by)?;
+        let row = self.core.store.principals().named(&command.requested_by)?;
         let who = row.and_then(|row| Principal::from_row(&row, Via::Record));
         let who = who.unwrap_or_else(|| Principal::library(command.requested_by.clone()));
         let known = command.sandbox.as_deref();

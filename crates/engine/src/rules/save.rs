@@ -78,7 +78,7 @@ impl Rules {
         who: &Principal,
     ) -> Result<PolicyText, Error> {
         self.file_to_save(id, who).await?;
-        let found = self.core.store.rules_version(id, version)?;
+        let found = self.core.store.rules().version(id, version)?;
         let found = found.ok_or_else(|| {
             Error::invalid(
                 "no_such_version",
@@ -125,7 +125,8 @@ impl Rules {
         let recorded = self
             .core
             .store
-            .save_rules(versions, |version| {
+            .rules()
+            .save(versions, |version| {
                 let mut entry = entry;
                 entry.detail["version"] = version.into();
                 entry
@@ -149,7 +150,7 @@ impl Rules {
         save: &Save,
         who: &Principal,
     ) -> Result<Vec<RulesVersion>, Error> {
-        let newest = self.core.store.rules_versions(&file.id, None, 1)?.pop();
+        let newest = self.core.store.rules().versions(&file.id, None, 1)?.pop();
         let version = |author: &str, note: &str, text: String| RulesVersion {
             policy: file.id.clone(),
             version: 0,

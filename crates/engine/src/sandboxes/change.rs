@@ -66,7 +66,7 @@ impl Sandboxes {
             json!({ "sandbox": shown(&row) }),
         );
         let (id, label) = (row.id.clone(), row.label.clone());
-        if !self.core.store.add_sandbox(row, vec![entry]).await? {
+        if !self.core.store.sandboxes().add(row, vec![entry]).await? {
             return Err(taken(&label));
         }
         self.reload()?;
@@ -115,7 +115,7 @@ impl Sandboxes {
             json!({ "sandbox": shown(&row) }),
         );
         let (id, label) = (row.id.clone(), row.label.clone());
-        match self.core.store.change_sandbox(row, vec![entry]).await? {
+        match self.core.store.sandboxes().change(row, vec![entry]).await? {
             Changed::Done => {}
             Changed::Stale => return Err(Error::Stale),
             Changed::Taken => return Err(taken(&label)),
@@ -144,7 +144,8 @@ impl Sandboxes {
         match self
             .core
             .store
-            .delete_sandbox(id, version, now, vec![entry])
+            .sandboxes()
+            .delete(id, version, now, vec![entry])
             .await?
         {
             Changed::Done => self.reload(),
@@ -170,7 +171,7 @@ impl Sandboxes {
     }
 
     fn row_of(&self, known: &Known) -> Result<SandboxRow, Error> {
-        let rows = self.core.store.sandboxes()?;
+        let rows = self.core.store.sandboxes().all()?;
         let row = { rows.into_iter() }.find(|row| row.id == known.sandbox.id);
         row.filter(|row| row.version == known.version)
             .ok_or(Error::Stale)

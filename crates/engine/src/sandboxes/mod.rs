@@ -109,7 +109,7 @@ impl Sandboxes {
     /// Reads the store's sandboxes again.
     fn reload(&self) -> Result<(), Error> {
         let mut known = vec![];
-        for row in self.core.store.sandboxes()? {
+        for row in self.core.store.sandboxes().all()? {
             let id = row.id.clone();
             match self.read_row(row) {
                 Ok(one) => known.push(one),

@@ -127,7 +127,7 @@ impl Engine {
 
     /// Settles what was typed at a terminal when an earlier server ended.
     pub(crate) async fn settle_typed(self: &Arc<Self>) -> Result<(), Error> {
-        let running = self.core.store.list(&Filter {
+        let running = self.core.store.commands().list(&Filter {
             state: Some(State::Running),
             limit: usize::MAX >> 1,
             ..Filter::default()
@@ -153,7 +153,7 @@ impl Engine {
     /// Returns whether it is on record that a command was about to be typed.
     fn was_typed(&self, run: &Run) -> Result<bool, Error> {
         let began: Option<jiff::Timestamp> = run.created_at.parse().ok();
-        let typed = self.core.store.entries(&EntryFilter {
+        let typed = self.core.store.audit().entries(&EntryFilter {
             run: run.detail.in_terminal.clone(),
             kind: Some(TYPED.into()),
             from: began.map(|began| began.as_microsecond()),

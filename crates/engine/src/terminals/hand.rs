@@ -91,7 +91,7 @@ impl Engine {
         let told = json!({ "note": said.note, "why": said.why, "dropped": said.drop_held,
                            "held_bytes": live.keyboard.view().held_bytes });
         let entry = self.terminal_entry("terminal.given_back", run, &holder.name, told);
-        if let Err(error) = self.core.store.record(vec![entry]).await {
+        if let Err(error) = self.core.store.audit().record(vec![entry]).await {
             live.keyboard.stay(times);
             return Err(error.into());
         }

@@ -218,7 +218,7 @@ impl Engine {
     ) -> Result<(), Error> {
         self.core.check_quota(who.name()).await?;
         let entry = self.terminal_entry(kind, run, who.name(), said);
-        Ok(self.core.store.record(vec![entry]).await?)
+        Ok(self.core.store.audit().record(vec![entry]).await?)
     }
 }
 

@@ -27,7 +27,7 @@ impl Engine {
         };
         let told = json!({ "why": why });
         let entry = self.terminal_entry("terminal.given_back", run, &left.name, told);
-        if let Err(error) = self.core.store.record(vec![entry]).await {
+        if let Err(error) = self.core.store.audit().record(vec![entry]).await {
             tracing::warn!(run = run.command_id, %error, "cannot tell of a keyboard");
         }
         let text = said.text(&left.name);

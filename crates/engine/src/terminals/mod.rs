@@ -244,7 +244,7 @@ impl Engine {
             found.retain(wanted);
         }
         if found.is_empty() {
-            let newest = self.core.store.list(&Filter {
+            let newest = self.core.store.commands().list(&Filter {
                 limit: LOOKED_THROUGH,
                 ..Filter::default()
             })?;
@@ -293,7 +293,7 @@ impl Engine {
             json!({ "name": terminal.name }),
         );
         // The run itself is on record.
-        if let Err(error) = self.core.store.record(vec![entry]).await {
+        if let Err(error) = self.core.store.audit().record(vec![entry]).await {
             tracing::warn!(run = run.command_id, %error, "cannot tell of a terminal");
         }
     }
@@ -310,8 +310,8 @@ impl Engine {
     /// All that run, or wait for an answer so that they may: not those that
     /// have ended and whose changes wait for one.
     fn open_terminals(&self) -> Result<Vec<Run>, Error> {
-        let open = self.core.store.open_commands()?.into_iter();
-        let pending = self.core.store.pending_commands()?.into_iter();
+        let open = self.core.store.commands().open()?.into_iter();
+        let pending = self.core.store.pending().all()?.into_iter();
         let runs = open.chain(pending).filter(has_terminal);
         let is_open = |run: &Run| run.detail.changes.is_none();
         Ok(runs.map(Run::from_command).filter(is_open).collect())

@@ -6,9 +6,10 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+use crate::platform::{keep_private, read_exact_at};
 
 use super::event::{Event, EventKind};
 use super::header::Size;
@@ -84,8 +85,8 @@ impl Frames {
     pub fn open(path: &Path, spacing: Spacing, recording_bytes: u64) -> Result<Self, Error> {
         let failed = |source| unwritten(path, source);
         let mut options = OpenOptions::new();
-        options.append(true).read(true).create(true).mode(0o600);
-        let mut file = options.open(path).map_err(failed)?;
+        options.append(true).read(true).create(true);
+        let mut file = keep_private(&mut options).open(path).map_err(failed)?;
         if file.metadata().map_err(failed)?.len() < MAGIC.len() as u64 {
             file.set_len(0).map_err(failed)?;
             file.write_all(&MAGIC).map_err(failed)?;
@@ -181,8 +182,7 @@ impl Index {
             return Ok(None);
         };
         let mut snapshot = vec![0; place.length as usize];
-        self.file
-            .read_exact_at(&mut snapshot, place.snapshot)
+        read_exact_at(&self.file, &mut snapshot, place.snapshot)
             .map_err(|source| unread(&self.path, source))?;
         Ok(Some(Frame {
             time: place.time,

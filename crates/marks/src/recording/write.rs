@@ -2,9 +2,10 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+use crate::platform::keep_private;
 
 use super::event::{Event, EventKind};
 use super::header::{Header, Size};
@@ -39,8 +40,8 @@ impl Recorder {
     /// Begins a recording in a new file, readable by its owner alone.
     pub fn create(path: &Path, header: &Header) -> Result<Self, Error> {
         let mut options = OpenOptions::new();
-        options.append(true).create_new(true).mode(0o600);
-        let file = options
+        options.append(true).create_new(true);
+        let file = keep_private(&mut options)
             .open(path)
             .map_err(|source| unwritten(path, source))?;
         let mut recorder = Self {

@@ -15,10 +15,10 @@ async fn an_approved_command_still_waits_to_begin() {
     let (_dir, store) = open();
     assert_eq!(asked(&store, ask(1, "f")).await, Asked::New);
     assert_eq!(
-        store.approvals_named("ap_tail000001").unwrap(),
+        store.approvals().named("ap_tail000001").unwrap(),
         [question(1, "f")]
     );
-    let waiting = store.named(&id(1)).unwrap();
+    let waiting = store.commands().named(&id(1)).unwrap();
     let expected = Command {
         approval: Some(approval_id(1)),
         ..unbegun(1, State::Waiting)
@@ -47,8 +47,11 @@ async fn an_approved_command_still_waits_to_begin() {
         commands: commands.clone(),
     };
     assert_eq!(answered(&store, 1, "f", answer.clone()).await, settled);
-    assert_eq!(store.unbegun().unwrap(), commands);
-    assert_eq!(store.answers(&approval_id(1)).unwrap(), [answer]);
+    assert_eq!(store.pending().ready().unwrap(), commands);
+    assert_eq!(
+        store.approvals().answers(&approval_id(1)).unwrap(),
+        [answer]
+    );
     assert_eq!(
         answered(&store, 1, "f", no("bob")).await,
         Answered::Closed(approval)
@@ -73,9 +76,9 @@ async fn a_rejected_command_has_ended() {
         ..unbegun(1, State::Rejected)
     };
     assert_eq!(commands, [(expected.clone(), "request 1".into())]);
-    assert_eq!(store.named(&id(1)).unwrap(), [expected]);
-    assert_eq!(store.pending_request(&id(1)).unwrap(), None);
-    assert_eq!(store.unbegun().unwrap(), []);
+    assert_eq!(store.commands().named(&id(1)).unwrap(), [expected]);
+    assert_eq!(store.pending().request(&id(1)).unwrap(), None);
+    assert_eq!(store.pending().ready().unwrap(), []);
 }
 
 #[tokio::test]
@@ -99,6 +102,7 @@ async fn what_asks_the_same_shares_an_answer() {
     let back = unbegun(2, State::Withdrawn);
     let entries = vec![entry("run.withdrawn", &id(2))];
     let left = store
+        .approvals()
         .withdraw(back, "bot".into(), move |_| entries)
         .await
         .unwrap();
@@ -113,7 +117,7 @@ async fn what_asks_the_same_shares_an_answer() {
         .map(|(command, _)| command.id)
         .collect();
     assert_eq!(commands, [id(1), id(3)], "not the one that was withdrawn");
-    assert_eq!(store.runs_of(&approval_id(1)).unwrap().len(), 3);
+    assert_eq!(store.approvals().runs_of(&approval_id(1)).unwrap().len(), 3);
     assert_eq!(
         asked(&store, ask(6, "f")).await,
         Asked::New,
@@ -132,7 +136,7 @@ async fn a_question_goes_with_the_last_that_waits() {
             updated_at: 400,
             ..unbegun(number, State::Withdrawn)
         };
-        store.withdraw(back, "bot".into(), |_| vec![])
+        store.approvals().withdraw(back, "bot".into(), |_| vec![])
     };
     assert_eq!(withdraw(1).await.unwrap(), Some(None));
     assert_eq!(withdraw(1).await.unwrap(), None, "it is gone already");
@@ -147,7 +151,7 @@ async fn a_question_goes_with_the_last_that_waits() {
         answered(&store, 1, "f", yes("ann")).await,
         Answered::Closed(closed)
     );
-    assert_eq!(store.pending_deadlines().unwrap(), []);
+    assert_eq!(store.approvals().deadlines().unwrap(), []);
 }
 
 #[tokio::test]
@@ -161,10 +165,14 @@ async fn two_people_must_agree_where_two_are_needed() {
     let more = Answered::More { have: 1, needed: 2 };
     assert_eq!(answered(&store, 1, "f1", yes("ann")).await, more);
     assert_eq!(answered(&store, 1, "f1", yes("ann")).await, Answered::Again);
-    assert_eq!(store.unbegun().unwrap(), [], "nothing may begin yet");
+    assert_eq!(
+        store.pending().ready().unwrap(),
+        [],
+        "nothing may begin yet"
+    );
     let settled = answered(&store, 1, "f1", yes("bob")).await;
     assert!(matches!(settled, Answered::Settled { .. }));
-    let who: Vec<_> = store.answers(&approval_id(1)).unwrap();
+    let who: Vec<_> = store.approvals().answers(&approval_id(1)).unwrap();
     assert_eq!(who, [yes("ann"), yes("bob")]);
 
     // One no is enough.
@@ -179,13 +187,20 @@ async fn two_people_must_agree_where_two_are_needed() {
     assert!(
         matches!(settled, Answered::Settled { approval, .. } if approval.state == ApprovalState::Rejected)
     );
-    assert_eq!(store.answers(&approval_id(3)).unwrap(), [no("ann")]);
+    assert_eq!(
+        store.approvals().answers(&approval_id(3)).unwrap(),
+        [no("ann")]
+    );
     let filter = EntryFilter {
         kind: Some("approval.answered".into()),
         limit: 10,
         ..EntryFilter::default()
     };
-    assert_eq!(store.entries(&filter).unwrap().len(), 6, "not of `Again`");
+    assert_eq!(
+        store.audit().entries(&filter).unwrap().len(),
+        6,
+        "not of `Again`"
+    );
     assert_verifies(&store);
 }
 
@@ -207,7 +222,9 @@ async fn a_renewed_question_forgets_its_answers() {
     };
     let renew = |was: &str| {
         let entries = vec![entry("approval.renewed", &id(1))];
-        store.renew(approval_id(1), was.into(), now.clone(), entries)
+        store
+            .approvals()
+            .renew(approval_id(1), was.into(), now.clone(), entries)
     };
     assert!(!renew("e").await.unwrap());
     assert!(renew("f").await.unwrap());
@@ -220,7 +237,7 @@ async fn a_renewed_question_forgets_its_answers() {
         count: 2,
         ..now.clone()
     };
-    assert_eq!(store.answers(&approval_id(1)).unwrap(), []);
+    assert_eq!(store.approvals().answers(&approval_id(1)).unwrap(), []);
     assert_eq!(
         answered(&store, 1, "f", yes("bob")).await,
         Answered::Changed(renewed.clone()),
@@ -246,7 +263,7 @@ async fn a_clock_or_a_rule_closes_a_question_with_its_commands() {
         asked(&store, ask(number, "f")).await;
         let close = |state| {
             let detail = |command: &Command| json!(command.state.word()).to_string();
-            store.close_approval(
+            store.approvals().close(
                 approval_id(number),
                 state,
                 "clock".into(),
@@ -276,14 +293,14 @@ async fn only_an_open_question_gets_more_time() {
     let (_dir, store) = open();
     asked(&store, ask(1, "f")).await;
     asked(&store, ask(2, "g")).await;
-    let extend = |number| store.extend(approval_id(number), 9_000, vec![]);
+    let extend = |number| store.approvals().extend(approval_id(number), 9_000, vec![]);
     let expected = Approval {
         expires_at: 9_000,
         ..question(1, "f")
     };
     assert_eq!(extend(1).await.unwrap(), Some(expected));
     assert_eq!(
-        store.pending_deadlines().unwrap(),
+        store.approvals().deadlines().unwrap(),
         [(approval_id(2), 2, 1_002), (approval_id(1), 1, 9_000)]
     );
     answered(&store, 1, "f", no("ann")).await;
@@ -300,10 +317,11 @@ async fn nobody_may_flood_the_inbox() {
         let full = asked(&store, ask).await == Asked::TooMany;
         assert_eq!(full, number == 4);
     }
-    assert_eq!(store.named(&id(4)).unwrap(), []);
-    assert_eq!(store.newest_seq().unwrap(), 3, "nothing was done");
+    assert_eq!(store.commands().named(&id(4)).unwrap(), []);
+    assert_eq!(store.audit().newest_seq().unwrap(), 3, "nothing was done");
     let back = unbegun(1, State::Withdrawn);
     store
+        .approvals()
         .withdraw(back, "bot".into(), |_| vec![])
         .await
         .unwrap();

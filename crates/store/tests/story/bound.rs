@@ -11,11 +11,14 @@ async fn record() -> TempDir {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(dir.path(), Durability::Process).unwrap();
     let entries = vec![entry("run.started", &id(1))];
-    let inserted = store.insert(command(1, "true"), None, entries).await;
+    let inserted = store
+        .commands()
+        .insert(command(1, "true"), None, entries)
+        .await;
     inserted.unwrap();
     asked(&store, ask(2, "f")).await;
     answered(&store, 2, "f", yes("ana")).await;
-    assert_eq!(store.verify().unwrap().fault, None);
+    assert_eq!(store.audit().verify().unwrap().fault, None);
     store.close();
     dir
 }
@@ -28,7 +31,7 @@ fn edit(dir: &TempDir, sql: &str) {
 
 fn fault(dir: &TempDir) -> Option<Fault> {
     let store = Store::open_read_only(dir.path()).unwrap();
-    store.verify().unwrap().fault
+    store.audit().verify().unwrap().fault
 }
 
 #[tokio::test]
@@ -96,7 +99,7 @@ async fn a_command_that_was_edited_is_told_from_the_others() {
     );
     let store = Store::open(dir.path(), Durability::Process).unwrap();
     let (one, two) = (id(1), id(2));
-    assert_eq!(store.altered(&[&one, &two]).unwrap(), [one]);
+    assert_eq!(store.audit().altered(&[&one, &two]).unwrap(), [one]);
 }
 
 #[tokio::test]
@@ -124,8 +127,12 @@ async fn what_is_written_after_a_row_was_edited_does_not_hide_it() {
     edit(&dir, "UPDATE answers SET by = 'ben'");
     let store = Store::open(dir.path(), Durability::Process).unwrap();
     let entries = vec![entry("run.ended", &id(1))];
-    store.update(command(1, "true"), entries).await.unwrap();
-    let found = store.verify().unwrap().fault.unwrap();
+    store
+        .commands()
+        .update(command(1, "true"), entries)
+        .await
+        .unwrap();
+    let found = store.audit().verify().unwrap().fault.unwrap();
     assert!(found.row.unwrap().starts_with("answers"));
 }
 
@@ -139,12 +146,12 @@ async fn rows_that_outlive_their_entries_stay_tied() {
             run: None,
             ..entry("grant.added", "")
         };
-        let added = store.add_grant("g_1".into(), "{}".into(), granted);
+        let added = store.grants().add("g_1".into(), "{}".into(), granted);
         added.await.unwrap();
         if forged {
             edit(&dir, "UPDATE grants SET body = '[]'");
         }
-        assert_eq!(store.forget(2, 99).await.unwrap().entries, 1);
+        assert_eq!(store.audit().forget(2, 99).await.unwrap().entries, 1);
         let found = fault(&dir);
         assert_eq!(found.is_some(), forged, "{found:?}");
         store.close();

@@ -11,14 +11,14 @@ use crate::{answered, ask, asked, command, entry, id, open, yes};
 async fn events_come_in_order_and_after_they_are_certain() {
     let (_dir, store) = open();
     let store = Arc::new(store);
-    let mut events = store.events();
+    let mut events = store.audit().events();
     let listener = {
         let store = store.clone();
         tokio::spawn(async move {
             for seq in 1..=400 {
                 let event = events.recv().await.unwrap();
                 // Another connection finds it, so it was committed.
-                let stored = store.recorded_after(seq - 1, 1).unwrap();
+                let stored = store.audit().recorded_after(seq - 1, 1).unwrap();
                 assert_eq!(stored, [(*event).clone()]);
                 assert_eq!(event.seq, seq);
             }
@@ -31,23 +31,26 @@ async fn events_come_in_order_and_after_they_are_certain() {
                 entry("run.started", &id(number)),
                 entry("run.x", &id(number)),
             ];
-            store.insert(command(number, "true"), None, entries).await
+            store
+                .commands()
+                .insert(command(number, "true"), None, entries)
+                .await
         })
     });
     for task in tasks.collect::<Vec<_>>() {
         task.await.unwrap().unwrap();
     }
     listener.await.unwrap();
-    assert_eq!(store.newest_seq().unwrap(), 400);
+    assert_eq!(store.audit().newest_seq().unwrap(), 400);
 }
 
 #[tokio::test]
 async fn what_did_not_happen_is_not_told() {
     let (_dir, store) = open();
-    let mut events = store.events();
+    let mut events = store.audit().events();
     let insert = || {
         let entries = vec![entry("run.started", &id(1))];
-        store.insert(command(1, "true"), None, entries)
+        store.commands().insert(command(1, "true"), None, entries)
     };
     assert!(insert().await.is_ok());
     assert!(insert().await.is_err(), "it is there already");
@@ -66,14 +69,14 @@ async fn what_did_not_happen_is_not_told() {
 #[tokio::test]
 async fn an_event_says_what_was_recorded() {
     let (_dir, store) = open();
-    let mut events = store.events();
+    let mut events = store.audit().events();
     let said = Entry {
         time: 1_234_567,
         sandbox: Some("sb_1".into()),
         owner: Some("bot".into()),
         ..entry("run.started", "r_1")
     };
-    store.record(vec![said.clone()]).await.unwrap();
+    store.audit().record(vec![said.clone()]).await.unwrap();
     let event = events.recv().await.unwrap();
     let again = Entry {
         time: event.time,
@@ -90,14 +93,14 @@ async fn an_event_says_what_was_recorded() {
 #[tokio::test]
 async fn who_falls_behind_is_told_and_reads_on() {
     let (_dir, store) = open();
-    let mut events = store.events();
+    let mut events = store.audit().events();
     let entries = (1..=2_000).map(|number| entry("run.x", &id(number)));
-    store.record(entries.collect()).await.unwrap();
+    store.audit().record(entries.collect()).await.unwrap();
     assert!(matches!(events.recv().await, Err(RecvError::Lagged(_))));
     let mut after = 0;
     let mut pages = 0;
     loop {
-        let page = store.recorded_after(after, 300).unwrap();
+        let page = store.audit().recorded_after(after, 300).unwrap();
         let Some(last) = page.last() else { break };
         let seqs: Vec<_> = page.iter().map(|recorded| recorded.seq).collect();
         assert_eq!(seqs, (after + 1..=last.seq).collect::<Vec<_>>());
@@ -105,5 +108,5 @@ async fn who_falls_behind_is_told_and_reads_on() {
         pages += 1;
     }
     assert_eq!((after, pages), (2_000, 7));
-    assert_eq!(store.recorded_after(u64::MAX, 10).unwrap(), []);
+    assert_eq!(store.audit().recorded_after(u64::MAX, 10).unwrap(), []);
 }

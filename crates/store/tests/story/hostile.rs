@@ -3,8 +3,8 @@
 use serde_json::json;
 use weighlock_store::{
     Answer, Answered, Approval, ApprovalFilter, ApprovalState, Ask, Asked, Changed, Command, Entry,
-    EntryFilter, Filter, Hold, Key, LoginRow, PauseRow, PrincipalRow, SandboxRow, SessionRow,
-    State, Store, TokenRow, Visible,
+    EntryFilter, Filter, Hold, Key, LoginRow, PauseRow, PrincipalRow, RunStatus, SandboxRow,
+    SessionRow, State, Store, TokenRow, Visible,
 };
 
 use crate::{ask, assert_verifies, entry, hold, open, question, unbegun, yes};
@@ -44,9 +44,9 @@ async fn people(store: &Store, text: &str) {
         created_at: 1,
         updated_at: 1,
     };
-    assert!(store.add_principal(row.clone(), vec![]).await.unwrap());
-    assert_eq!(store.principal(text).unwrap(), Some(row.clone()));
-    assert!(store.change_principal(row, vec![]).await.unwrap());
+    assert!(store.principals().add(row.clone(), vec![]).await.unwrap());
+    assert_eq!(store.principals().named(text).unwrap(), Some(row.clone()));
+    assert!(store.principals().change(row, vec![]).await.unwrap());
     let token = TokenRow {
         id: some(),
         hash: some(),
@@ -59,20 +59,20 @@ async fn people(store: &Store, text: &str) {
         last_used_at: None,
         revoked_at: None,
     };
-    store.add_token(token.clone(), vec![]).await.unwrap();
-    assert_eq!(store.token(text).unwrap(), Some(token.clone()));
-    assert_eq!(store.token_by_hash(text).unwrap(), Some(token.clone()));
-    assert_eq!(store.tokens_of(text).unwrap(), [token]);
-    assert!(store.revoke_token(some(), 1, vec![]).await.unwrap());
+    store.tokens().add(token.clone(), vec![]).await.unwrap();
+    assert_eq!(store.tokens().get(text).unwrap(), Some(token.clone()));
+    assert_eq!(store.tokens().by_hash(text).unwrap(), Some(token.clone()));
+    assert_eq!(store.tokens().of(text).unwrap(), [token]);
+    assert!(store.tokens().revoke(some(), 1, vec![]).await.unwrap());
     let login = LoginRow {
         hash: some(),
         principal: some(),
         created_at: 1,
         expires_at: 1,
     };
-    store.add_login(login.clone(), vec![]).await.unwrap();
-    assert_eq!(store.login(text).unwrap(), Some(login));
-    assert!(store.end_login(some(), vec![]).await.unwrap());
+    store.logins().add(login.clone(), vec![]).await.unwrap();
+    assert_eq!(store.logins().by_hash(text).unwrap(), Some(login));
+    assert!(store.logins().end(some(), vec![]).await.unwrap());
 }
 
 async fn sandboxes(store: &Store, text: &str) {
@@ -88,30 +88,38 @@ async fn sandboxes(store: &Store, text: &str) {
         created_at: 1,
         updated_at: 1,
     };
-    assert!(store.add_sandbox(row.clone(), vec![]).await.unwrap());
-    assert_eq!(store.sandboxes().unwrap(), std::slice::from_ref(&row));
-    let changed = store.change_sandbox(row, vec![]).await.unwrap();
+    assert!(store.sandboxes().add(row.clone(), vec![]).await.unwrap());
+    assert_eq!(store.sandboxes().all().unwrap(), std::slice::from_ref(&row));
+    let changed = store.sandboxes().change(row, vec![]).await.unwrap();
     assert_eq!(changed, Changed::Done);
-    let deleted = store.delete_sandbox(some(), None, 1, vec![]).await.unwrap();
+    let deleted = store
+        .sandboxes()
+        .delete(some(), None, 1, vec![])
+        .await
+        .unwrap();
     assert_eq!(deleted, Changed::Done);
     let session = SessionRow {
         id: some(),
         principal: some(),
         sandbox: some(),
         label: some(),
-        status: some(),
+        status: RunStatus::Pending,
         created_at: 1,
         updated_at: 1,
         closed_at: None,
     };
-    store.open_session(session.clone(), vec![]).await.unwrap();
-    assert_eq!(store.session(text).unwrap(), Some(session.clone()));
+    store
+        .sessions()
+        .open(session.clone(), vec![])
+        .await
+        .unwrap();
+    assert_eq!(store.sessions().get(text).unwrap(), Some(session.clone()));
     let within = Visible::Within {
         name: some(),
         sandboxes: vec![some()],
     };
     for visible in [Visible::Own(some()), within] {
-        let (found, _) = store.sessions(&visible, None, 9).unwrap();
+        let (found, _) = store.sessions().list(&visible, None, 9).unwrap();
         assert_eq!(found, std::slice::from_ref(&session));
     }
     let pause = PauseRow {
@@ -120,9 +128,9 @@ async fn sandboxes(store: &Store, text: &str) {
         since: 1,
         reason: Some(some()),
     };
-    assert!(store.pause(pause.clone(), vec![]).await.unwrap());
-    assert_eq!(store.pauses().unwrap(), [pause]);
-    assert!(store.resume(some(), vec![]).await.unwrap());
+    assert!(store.pauses().begin(pause.clone(), vec![]).await.unwrap());
+    assert_eq!(store.pauses().all().unwrap(), [pause]);
+    assert!(store.pauses().end(some(), vec![]).await.unwrap());
 }
 
 /// A command all of whose texts are this one.
@@ -153,10 +161,16 @@ async fn commands(store: &Store, text: &str) {
         key: Some(key),
         ..hold(command.clone())
     };
-    assert_eq!(store.hold(hold, vec![]).await.unwrap(), Asked::New);
-    let keyed = store.keyed(text, text).unwrap();
+    assert_eq!(
+        store.pending().hold(hold, vec![]).await.unwrap(),
+        Asked::New
+    );
+    let keyed = store.commands().keyed(text, text).unwrap();
     assert_eq!(keyed, Some((some(), command.id.clone())));
-    assert_eq!(store.unbegun().unwrap(), [(command.clone(), some())]);
+    assert_eq!(
+        store.pending().ready().unwrap(),
+        [(command.clone(), some())]
+    );
     let filter = Filter {
         requested_by: Some(some()),
         session: Some(some()),
@@ -166,23 +180,26 @@ async fn commands(store: &Store, text: &str) {
         limit: 9,
         ..Filter::default()
     };
-    assert_eq!(store.list(&filter).unwrap(), std::slice::from_ref(&command));
+    assert_eq!(
+        store.commands().list(&filter).unwrap(),
+        std::slice::from_ref(&command)
+    );
     let nothing = Filter {
-        status: Some(some()),
+        status: Some(RunStatus::Executed),
         approved_by: Some(some()),
         before: Some(some()),
         ..filter
     };
-    assert_eq!(store.list(&nothing).unwrap(), []);
+    assert_eq!(store.commands().list(&nothing).unwrap(), []);
     let running = Command {
         approved_by: Some(some()),
         state: State::Running,
         ..command
     };
-    let begun = store.begin(running.clone(), State::Held, vec![]);
+    let begun = store.pending().begin(running.clone(), State::Held, vec![]);
     assert!(begun.await.unwrap());
-    assert_eq!(store.named(&running.id).unwrap(), [running]);
-    assert!(store.named(text).unwrap().len() <= 1);
+    assert_eq!(store.commands().named(&running.id).unwrap(), [running]);
+    assert!(store.commands().named(text).unwrap().len() <= 1);
 }
 
 async fn questions(store: &Store, text: &str) {
@@ -201,7 +218,11 @@ async fn questions(store: &Store, text: &str) {
         approval: approval.clone(),
         ..ask(2, "")
     };
-    let asked = store.ask(asking, |_, _, _| vec![]).await.unwrap();
+    let asked = store
+        .approvals()
+        .ask(asking, |_, _, _| vec![])
+        .await
+        .unwrap();
     assert_eq!(asked, Asked::New);
     let filter = ApprovalFilter {
         state: Some(ApprovalState::Pending),
@@ -211,11 +232,13 @@ async fn questions(store: &Store, text: &str) {
         cursor: None,
         limit: 9,
     };
-    let (found, _) = store.approvals(&filter).unwrap();
+    let (found, _) = store.approvals().list(&filter).unwrap();
     assert_eq!(found, std::slice::from_ref(&approval));
-    assert_eq!(store.count_pending(&filter.visible).unwrap(), 1);
-    assert_eq!(store.runs_of(text).unwrap().len(), 1);
-    let renewed = store.renew(some(), some(), approval.clone(), vec![]);
+    assert_eq!(store.approvals().count_pending(&filter.visible).unwrap(), 1);
+    assert_eq!(store.approvals().runs_of(text).unwrap().len(), 1);
+    let renewed = store
+        .approvals()
+        .renew(some(), some(), approval.clone(), vec![]);
     assert!(renewed.await.unwrap());
     let answer = Answer {
         how: some(),
@@ -226,11 +249,12 @@ async fn questions(store: &Store, text: &str) {
     };
     let detail = |_: &Command| "null".into();
     let settled = store
+        .approvals()
         .answer(some(), some(), answer.clone(), detail, |_, _| vec![])
         .await;
     assert!(matches!(settled.unwrap(), Answered::Settled { .. }));
-    assert_eq!(store.answers(text).unwrap(), [answer]);
-    store.approvals_named(text).unwrap();
+    assert_eq!(store.approvals().answers(text).unwrap(), [answer]);
+    store.approvals().named(text).unwrap();
 }
 
 async fn entries(store: &Store, text: &str) {
@@ -243,7 +267,7 @@ async fn entries(store: &Store, text: &str) {
         detail: json!({ some(): some() }),
         ..entry("run.ended", "")
     };
-    store.record(vec![said.clone()]).await.unwrap();
+    store.audit().record(vec![said.clone()]).await.unwrap();
     let filter = EntryFilter {
         run: said.run,
         sandbox: said.sandbox,
@@ -252,10 +276,10 @@ async fn entries(store: &Store, text: &str) {
         limit: 9,
         ..EntryFilter::default()
     };
-    let found = store.entries(&filter).unwrap();
+    let found = store.audit().entries(&filter).unwrap();
     assert_eq!(found.len(), 1);
     assert_eq!(found[0]["detail"], said.detail);
     let kind = Some(format!("{text}."));
-    let found = store.entries(&EntryFilter { kind, ..filter });
+    let found = store.audit().entries(&EntryFilter { kind, ..filter });
     assert_eq!(found.unwrap(), [json!(null); 0]);
 }

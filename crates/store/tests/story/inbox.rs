@@ -45,7 +45,7 @@ async fn pages(
     let mut found = vec![];
     let mut filter = filter;
     loop {
-        let (page, next) = store.approvals(&filter).unwrap();
+        let (page, next) = store.approvals().list(&filter).unwrap();
         assert!(page.len() == filter.limit || next.is_none());
         after(&page).await;
         found.extend(page);
@@ -86,7 +86,7 @@ async fn ten_thousand_are_read_page_by_page() {
         ..pending(50)
     };
     assert_eq!(pages(&store, filter.clone(), async |_| {}).await, expected);
-    let count = |visible: &Visible| store.count_pending(visible).unwrap() as usize;
+    let count = |visible: &Visible| store.approvals().count_pending(visible).unwrap() as usize;
     assert_eq!(count(&within), expected.len());
     assert_eq!(count(&Visible::All), 10_000);
     let visible = Visible::Own("bot3".into());
@@ -122,7 +122,7 @@ async fn answering_while_reading_makes_no_holes() {
     let all = pages(&store, pending(30), answer).await;
     assert_eq!(all.len(), 600);
     assert_urgent_first(&all);
-    assert_eq!(store.count_pending(&Visible::All).unwrap(), 300);
+    assert_eq!(store.approvals().count_pending(&Visible::All).unwrap(), 300);
 
     let rejected = ApprovalFilter {
         state: Some(ApprovalState::Rejected),
@@ -157,10 +157,10 @@ async fn a_cursor_that_was_not_given_out_is_refused() {
             cursor: Some(cursor.into()),
             ..pending(5)
         };
-        store.approvals(&filter)
+        store.approvals().list(&filter)
     };
     let is_pending = Some(ApprovalState::Pending);
-    let (_, cursor) = store.approvals(&pending(5)).unwrap();
+    let (_, cursor) = store.approvals().list(&pending(5)).unwrap();
     let cursor = cursor.unwrap();
     assert!(read(&cursor, is_pending).is_ok());
 
@@ -199,7 +199,7 @@ async fn an_approval_has_a_short_name() {
     let store = Arc::new(store);
     fill(&store, 12).await;
     let named = |name: &str| -> Vec<String> {
-        let found = store.approvals_named(name).unwrap();
+        let found = store.approvals().named(name).unwrap();
         found.into_iter().map(|one| one.id).collect()
     };
     for name in [&approval_id(3), "tail000003", "ap_tail000003"] {

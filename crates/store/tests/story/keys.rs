@@ -17,7 +17,9 @@ async fn a_key_names_the_command_that_it_came_with() {
     let (_dir, store) = open();
     let insert = |number, key| {
         let entries = vec![entry("run.started", &id(number))];
-        store.insert(command(number, "true"), key, entries)
+        store
+            .commands()
+            .insert(command(number, "true"), key, entries)
     };
     let before = |number, same| Inserted::Before {
         command_id: id(number),
@@ -32,9 +34,16 @@ async fn a_key_names_the_command_that_it_came_with() {
         ..key
     });
     assert_eq!(insert(4, other).await.unwrap(), Inserted::New);
-    assert_eq!(store.newest_seq().unwrap(), 3, "nothing was done twice");
-    assert_eq!(store.keyed("bot", "a").unwrap(), Some(("h".into(), id(1))));
-    assert_eq!(store.keyed("bot", "c").unwrap(), None);
+    assert_eq!(
+        store.audit().newest_seq().unwrap(),
+        3,
+        "nothing was done twice"
+    );
+    assert_eq!(
+        store.commands().keyed("bot", "a").unwrap(),
+        Some(("h".into(), id(1)))
+    );
+    assert_eq!(store.commands().keyed("bot", "c").unwrap(), None);
 }
 
 #[tokio::test]
@@ -59,7 +68,7 @@ async fn what_waits_or_is_held_has_keys_too() {
 
     let hold = |number, key| {
         let held = hold(unbegun(number, State::Held));
-        store.hold(Hold { key, ..held }, vec![])
+        store.pending().hold(Hold { key, ..held }, vec![])
     };
     let before = Asked::Before {
         command_id,
@@ -74,12 +83,19 @@ async fn old_keys_are_forgotten() {
     let (_dir, store) = open();
     for number in 1..=3 {
         let key = key(&number.to_string(), "h");
-        let inserted = store.insert(command(number, "true"), key, vec![]);
+        let inserted = store
+            .commands()
+            .insert(command(number, "true"), key, vec![]);
         assert_eq!(inserted.await.unwrap(), Inserted::New);
     }
-    store.forget_keys(3).await.unwrap();
-    assert_eq!(store.keyed("bot", "2").unwrap(), None);
-    assert_eq!(store.keyed("bot", "3").unwrap(), Some(("h".into(), id(3))));
-    let inserted = store.insert(command(4, "true"), key("2", "i"), vec![]);
+    store.commands().forget_keys(3).await.unwrap();
+    assert_eq!(store.commands().keyed("bot", "2").unwrap(), None);
+    assert_eq!(
+        store.commands().keyed("bot", "3").unwrap(),
+        Some(("h".into(), id(3)))
+    );
+    let inserted = store
+        .commands()
+        .insert(command(4, "true"), key("2", "i"), vec![]);
     assert_eq!(inserted.await.unwrap(), Inserted::New);
 }

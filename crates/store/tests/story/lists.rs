@@ -1,6 +1,6 @@
 //! Lists of commands and entries, for those who may see them.
 
-use weighlock_store::{Command, Entry, EntryFilter, Filter, State, Store, Visible};
+use weighlock_store::{Command, Entry, EntryFilter, Filter, RunStatus, State, Store, Visible};
 
 use crate::{assert_verifies, command, entry, open};
 
@@ -24,7 +24,11 @@ async fn fill(store: &Store) {
             created_at: time(number.into()),
             ..command(number, "true")
         };
-        store.insert(command, None, vec![]).await.unwrap();
+        store
+            .commands()
+            .insert(command, None, vec![])
+            .await
+            .unwrap();
     }
 }
 
@@ -36,7 +40,7 @@ async fn commands_are_listed_to_those_who_may_see_them() {
         let mut found: Vec<i64> = vec![];
         let mut filter = Filter { limit: 7, ..filter };
         loop {
-            let page = store.list(&filter).unwrap();
+            let page = store.commands().list(&filter).unwrap();
             let Some(last) = page.last() else { break };
             filter.before = Some(last.id.clone());
             let numbers = page.iter().map(|one| one.id[2..12].parse::<i64>());
@@ -86,7 +90,7 @@ async fn commands_are_listed_to_those_who_may_see_them() {
     check(Filter { state, ..filter() }, &|number| {
         seen(number) && number % 6 == 0
     });
-    let status = who("failed");
+    let status = Some(RunStatus::Failed);
     check(Filter { status, ..filter() }, &|number| {
         seen(number) && number % 6 != 0
     });
@@ -127,7 +131,7 @@ async fn commands_are_listed_to_those_who_may_see_them() {
     );
     check(
         Filter {
-            status: who("pending"),
+            status: Some(RunStatus::Pending),
             ..own.clone()
         },
         &|_| false,
@@ -188,14 +192,14 @@ async fn commands_are_listed_to_those_who_may_see_them() {
     );
     check(
         Filter {
-            status: who("pending"),
+            status: Some(RunStatus::Pending),
             ..within.clone()
         },
         &|number| number % 6 == 0,
     );
     check(
         Filter {
-            status: who("nonsense"),
+            status: Some(RunStatus::Rejected),
             ..within
         },
         &|_| false,
@@ -216,12 +220,12 @@ async fn entries_are_found_by_what_they_are_about() {
             "",
         )
     });
-    store.record(entries.collect()).await.unwrap();
+    store.audit().record(entries.collect()).await.unwrap();
     let check = |filter: EntryFilter, expected: &dyn Fn(i64) -> bool| {
         let mut found = vec![];
         let mut filter = EntryFilter { limit: 7, ..filter };
         loop {
-            let page = store.entries(&filter).unwrap();
+            let page = store.audit().entries(&filter).unwrap();
             let seqs = page.iter().map(|body| body["seq"].as_i64().unwrap());
             found.extend(seqs);
             if page.is_empty() {
@@ -318,18 +322,21 @@ async fn any_limit_will_do() {
             limit,
             ..Filter::default()
         };
-        assert_eq!(store.list(&filter).unwrap().len(), expected);
+        assert_eq!(store.commands().list(&filter).unwrap().len(), expected);
         let filter = EntryFilter {
             limit,
             ..EntryFilter::default()
         };
-        let all = store.newest_seq().unwrap() as usize;
-        assert_eq!(store.entries(&filter).unwrap().len(), all.min(limit));
-        store.sessions(&Visible::All, None, limit).unwrap();
+        let all = store.audit().newest_seq().unwrap() as usize;
+        assert_eq!(
+            store.audit().entries(&filter).unwrap().len(),
+            all.min(limit)
+        );
+        store.sessions().list(&Visible::All, None, limit).unwrap();
         let filter = weighlock_store::ApprovalFilter {
             limit,
             ..Default::default()
         };
-        store.approvals(&filter).unwrap();
+        store.approvals().list(&filter).unwrap();
     }
 }

@@ -116,7 +116,11 @@ fn hold(command: Command) -> Hold {
 async fn asked(store: &Store, ask: Ask) -> Asked {
     let run = ask.command.id.clone();
     let entries = vec![entry("approval.asked", &run)];
-    store.ask(ask, move |_, _, _| entries).await.unwrap()
+    store
+        .approvals()
+        .ask(ask, move |_, _, _| entries)
+        .await
+        .unwrap()
 }
 
 fn yes(by: &str) -> Answer {
@@ -143,6 +147,7 @@ fn no(by: &str) -> Answer {
 async fn answered(store: &Store, number: u32, fingerprint: &str, answer: Answer) -> Answered {
     let said = json!({ "said": answer.reason });
     store
+        .approvals()
         .answer(
             approval_id(number),
             fingerprint.into(),
@@ -182,7 +187,7 @@ fn entry(kind: &'static str, run: &str) -> Entry {
 
 /// Checks the whole chain.
 fn assert_verifies(store: &Store) {
-    let verified = store.verify().unwrap();
+    let verified = store.audit().verify().unwrap();
     assert_eq!(verified.fault, None);
-    assert_eq!(verified.entries, store.newest_seq().unwrap());
+    assert_eq!(verified.entries, store.audit().newest_seq().unwrap());
 }

@@ -87,7 +87,7 @@ async fn nothing_is_lost() {
         limit: 10,
         ..Filter::default()
     };
-    let newest = store.list(&filter).unwrap().remove(0);
+    let newest = store.commands().list(&filter).unwrap().remove(0);
     let expected = Command {
         state: State::Succeeded,
         requested_by: "uid:1".into(),
@@ -98,9 +98,9 @@ async fn nothing_is_lost() {
         ..command(3, "make")
     };
     assert_eq!(newest, expected);
-    assert_eq!(store.named("tail000001").unwrap().len(), 1);
-    assert_eq!(store.grants().unwrap(), ["{}"]);
-    let token = store.token_by_hash("hash").unwrap();
+    assert_eq!(store.commands().named("tail000001").unwrap().len(), 1);
+    assert_eq!(store.grants().all().unwrap(), ["{}"]);
+    let token = store.tokens().by_hash("hash").unwrap();
     assert_eq!(token, None, "they had no role");
     assert_verifies(&store);
 
@@ -110,16 +110,16 @@ async fn nothing_is_lost() {
         owner: Some("bot".into()),
         ..entry("run.ended", &id(4))
     };
-    store.record(vec![about]).await.unwrap();
+    store.audit().record(vec![about]).await.unwrap();
     drop(store);
     let store = open(&dir);
     // Two entries tie the rows that were there: of commands, and of grants.
-    assert_eq!(store.newest_seq().unwrap(), 7);
+    assert_eq!(store.audit().newest_seq().unwrap(), 7);
     assert_verifies(&store);
     let mut export = vec![];
-    store.export(&mut export).unwrap();
+    store.audit().export(&mut export).unwrap();
     let verified = verify_export(export.as_slice()).unwrap();
-    assert_eq!(verified, store.verify().unwrap());
+    assert_eq!(verified, store.audit().verify().unwrap());
 }
 
 #[tokio::test]
@@ -134,7 +134,7 @@ async fn old_entries_are_found_by_time_and_actor() {
             limit: 10,
             ..EntryFilter::default()
         };
-        let bodies = store.entries(&filter).unwrap();
+        let bodies = store.audit().entries(&filter).unwrap();
         bodies
             .iter()
             .flat_map(|body| body["seq"].as_u64())
@@ -142,7 +142,7 @@ async fn old_entries_are_found_by_time_and_actor() {
     };
     assert_eq!(found(1_000_000, 3_000_007), [1, 2]);
     assert_eq!(found(2_500_000, 3_000_008), [2, 3]);
-    let times: Vec<_> = store.recorded_after(0, 10).unwrap();
+    let times: Vec<_> = store.audit().recorded_after(0, 10).unwrap();
     let old = times.iter().filter(|recorded| recorded.actor == "uid:1");
     let times: Vec<_> = old.map(|recorded| recorded.time).collect();
     assert_eq!(times, [1_000_000, 2_500_000, 3_000_007]);
@@ -156,7 +156,7 @@ async fn an_entry_that_was_changed_before_is_still_found_out() {
             dir.path(),
             &format!("UPDATE audit SET body = '{tampered}' WHERE seq = 2"),
         );
-        let verified = open(&dir).verify().unwrap();
+        let verified = open(&dir).audit().verify().unwrap();
         assert_eq!(verified.fault.map(|fault| fault.seq), Some(2));
     }
 }
@@ -175,7 +175,7 @@ async fn an_entry_filed_under_what_it_does_not_say_is_found_out() {
             dir.path(),
             &format!("UPDATE audit SET {column} WHERE seq = 2"),
         );
-        let verified = open(&dir).verify().unwrap();
+        let verified = open(&dir).audit().verify().unwrap();
         assert_eq!(verified.fault.map(|fault| fault.seq), Some(2), "{column}");
     }
     for column in ["time", "actor", "sandbox", "owner"] {
@@ -186,11 +186,11 @@ async fn an_entry_filed_under_what_it_does_not_say_is_found_out() {
             owner: Some("bot".into()),
             ..entry("run.ended", &id(4))
         };
-        store.record(vec![about]).await.unwrap();
+        store.audit().record(vec![about]).await.unwrap();
         drop(store);
         let hide = format!("UPDATE audit SET {column} = NULL WHERE seq = 6");
         change(dir.path(), &hide);
-        let verified = open(&dir).verify().unwrap();
+        let verified = open(&dir).audit().verify().unwrap();
         assert_eq!(verified.fault.map(|fault| fault.seq), Some(6), "{column}");
     }
 }

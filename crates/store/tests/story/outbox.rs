@@ -49,8 +49,8 @@ fn closing(event: &str, approval: &str) -> ClosedApproval {
 }
 
 fn states(store: &Store, webhook: &str) -> Vec<(String, String)> {
-    let mut found: Vec<_> = { store.notices_of(webhook, 10).unwrap().into_iter() }
-        .map(|(notice, state)| (notice.kind, state))
+    let mut found: Vec<_> = { store.outbox().newest_of(webhook, 10).unwrap().into_iter() }
+        .map(|(notice, state)| (notice.kind, state.word().to_owned()))
         .collect();
     found.sort();
     found
@@ -61,7 +61,8 @@ async fn with_webhook() -> (tempfile::TempDir, Store) {
     let entries = vec![entry("webhook.added", "r_1")];
     assert!(
         store
-            .add_webhook(webhook("wh_1"), 1, entries)
+            .webhooks()
+            .add(webhook("wh_1"), 1, entries)
             .await
             .unwrap()
     );
@@ -72,12 +73,23 @@ async fn with_webhook() -> (tempfile::TempDir, Store) {
 async fn a_webhook_is_told_of_what_comes_after_it() {
     let (_dir, store) = open();
     store
+        .audit()
         .record(vec![entry("run.started", "r_1")])
         .await
         .unwrap();
-    assert!(store.add_webhook(webhook("wh_1"), 1, vec![]).await.unwrap());
-    assert_eq!(store.webhook("wh_1").unwrap().unwrap().since, 1);
-    let another = store.add_webhook(webhook("wh_2"), 1, vec![]).await.unwrap();
+    assert!(
+        store
+            .webhooks()
+            .add(webhook("wh_1"), 1, vec![])
+            .await
+            .unwrap()
+    );
+    assert_eq!(store.webhooks().get("wh_1").unwrap().unwrap().since, 1);
+    let another = store
+        .webhooks()
+        .add(webhook("wh_2"), 1, vec![])
+        .await
+        .unwrap();
     assert!(!another, "ana has as many as she may");
     // Switched off and on again, it has missed what was in between.
     let row = |active| WebhookRow {
@@ -85,12 +97,16 @@ async fn a_webhook_is_told_of_what_comes_after_it() {
         version: if active { 2 } else { 1 },
         ..webhook("wh_1")
     };
-    assert!(store.change_webhook(row(false), vec![]).await.unwrap());
-    store.record(vec![entry("run.ended", "r_1")]).await.unwrap();
-    assert!(store.change_webhook(row(true), vec![]).await.unwrap());
-    assert_eq!(store.webhook("wh_1").unwrap().unwrap().since, 2);
+    assert!(store.webhooks().change(row(false), vec![]).await.unwrap());
+    store
+        .audit()
+        .record(vec![entry("run.ended", "r_1")])
+        .await
+        .unwrap();
+    assert!(store.webhooks().change(row(true), vec![]).await.unwrap());
+    assert_eq!(store.webhooks().get("wh_1").unwrap().unwrap().since, 2);
     assert!(
-        !store.change_webhook(row(true), vec![]).await.unwrap(),
+        !store.webhooks().change(row(true), vec![]).await.unwrap(),
         "it was changed"
     );
 }
@@ -103,19 +119,19 @@ async fn a_notice_is_put_once_and_is_there_after_a_restart() {
             waiting("wh_1", "1", "ap_1"),
             waiting("wh_gone", "1", "ap_1"),
         ];
-        store.put_notices(notices, vec![], 7).await.unwrap();
+        store.outbox().put(notices, vec![], 7).await.unwrap();
     }
     drop(store);
     let store = Store::open(dir.path(), Durability::Process).unwrap();
-    assert_eq!(store.webhook("wh_1").unwrap().unwrap().since, 7);
-    assert_eq!(store.due_notices("wh_1", 39, 10).unwrap(), []);
+    assert_eq!(store.webhooks().get("wh_1").unwrap().unwrap().since, 7);
+    assert_eq!(store.outbox().due("wh_1", 39, 10).unwrap(), []);
     assert_eq!(
-        store.due_notices("wh_1", 40, 10).unwrap(),
+        store.outbox().due("wh_1", 40, 10).unwrap(),
         [waiting("wh_1", "1", "ap_1")]
     );
     // By a clock that was set back, it is not kept for longer.
-    assert_eq!(store.due_notices("wh_1", 9, 10).unwrap().len(), 1);
-    assert_eq!(store.next_due(0).unwrap(), Some(40));
+    assert_eq!(store.outbox().due("wh_1", 9, 10).unwrap().len(), 1);
+    assert_eq!(store.outbox().next_due(0).unwrap(), Some(40));
 }
 
 #[tokio::test]
@@ -123,7 +139,8 @@ async fn what_closes_before_it_was_tried_is_not_told_at_all() {
     let (_dir, store) = with_webhook().await;
     let notices = vec![waiting("wh_1", "1", "ap_1")];
     store
-        .put_notices(notices, vec![closing("2", "ap_1")], 2)
+        .outbox()
+        .put(notices, vec![closing("2", "ap_1")], 2)
         .await
         .unwrap();
     assert_eq!(states(&store, "wh_1"), [(WAITING.into(), "dropped".into())]);
@@ -134,23 +151,27 @@ async fn who_may_have_been_told_hears_that_it_is_over_once() {
     let (_dir, store) = with_webhook().await;
     let notice = waiting("wh_1", "1", "ap_1");
     store
-        .put_notices(vec![notice.clone()], vec![], 1)
+        .outbox()
+        .put(vec![notice.clone()], vec![], 1)
         .await
         .unwrap();
     let tried = store
-        .try_notices(vec![notice], "msg_1".into(), 45)
+        .outbox()
+        .mark_tried(vec![notice], "msg_1".into(), 45)
         .await
         .unwrap();
     assert_eq!(tried.len(), 1);
     for _ in 0..2 {
         store
-            .put_notices(vec![], vec![closing("2", "ap_1")], 2)
+            .outbox()
+            .put(vec![], vec![closing("2", "ap_1")], 2)
             .await
             .unwrap();
     }
     // It was under way meanwhile, and has arrived: too late to count.
     store
-        .settle_notices(tried.clone(), NoticeOutcome::Sent)
+        .outbox()
+        .settle(tried.clone(), NoticeOutcome::Sent)
         .await
         .unwrap();
     let dropped = [
@@ -158,7 +179,11 @@ async fn who_may_have_been_told_hears_that_it_is_over_once() {
         (WAITING.into(), "dropped".into()),
     ];
     assert_eq!(states(&store, "wh_1"), dropped);
-    let again = store.try_notices(tried, "msg_1".into(), 60).await.unwrap();
+    let again = store
+        .outbox()
+        .mark_tried(tried, "msg_1".into(), 60)
+        .await
+        .unwrap();
     assert_eq!(again, [], "what is over is not tried again");
 }
 
@@ -166,12 +191,19 @@ async fn who_may_have_been_told_hears_that_it_is_over_once() {
 async fn a_webhook_that_is_gone_takes_its_notices_along() {
     let (_dir, store) = with_webhook().await;
     store
-        .put_notices(vec![waiting("wh_1", "1", "ap_1")], vec![], 1)
+        .outbox()
+        .put(vec![waiting("wh_1", "1", "ap_1")], vec![], 1)
         .await
         .unwrap();
-    assert!(store.remove_webhook("wh_1".into(), vec![]).await.unwrap());
-    assert_eq!(store.due_notices("wh_1", 99, 10).unwrap(), []);
-    assert!(store.webhooks().unwrap().is_empty());
+    assert!(
+        store
+            .webhooks()
+            .remove("wh_1".into(), vec![])
+            .await
+            .unwrap()
+    );
+    assert_eq!(store.outbox().due("wh_1", 99, 10).unwrap(), []);
+    assert!(store.webhooks().all().unwrap().is_empty());
 }
 
 #[test]

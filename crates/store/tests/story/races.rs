@@ -35,7 +35,12 @@ async fn a_question_has_one_end() {
             panic!("{won:?} all had their way");
         };
         for (number, withdrawn) in (first..).zip(withdrawn) {
-            let [command] = store.named(&id(number)).unwrap().try_into().unwrap();
+            let [command] = store
+                .commands()
+                .named(&id(number))
+                .unwrap()
+                .try_into()
+                .unwrap();
             let (state, by) = match won {
                 _ if withdrawn => (State::Withdrawn, None),
                 Won::Yes => (State::Waiting, Some("ann")),
@@ -53,8 +58,8 @@ async fn a_question_has_one_end() {
         ..EntryFilter::default()
     };
     let closings = seen.iter().filter(|won| **won != Won::Requester).count();
-    assert_eq!(store.entries(&entries).unwrap().len(), closings);
-    assert_eq!(store.pending_deadlines().unwrap(), []);
+    assert_eq!(store.audit().entries(&entries).unwrap().len(), closings);
+    assert_eq!(store.approvals().deadlines().unwrap(), []);
     assert_verifies(&store);
 }
 
@@ -109,7 +114,8 @@ fn settles(answered: Answered, won: Won) -> Outcome {
 
 async fn expire(store: &Store, number: u32) -> Outcome {
     let closed = store
-        .close_approval(
+        .approvals()
+        .close(
             approval_id(number),
             ApprovalState::Expired,
             "clock".into(),
@@ -126,6 +132,7 @@ async fn withdraw(store: &Store, first: u32, which: u32) -> Outcome {
     let entries = vec![entry("run.withdrawn", &id(number))];
     let back = unbegun(number, State::Withdrawn);
     match store
+        .approvals()
         .withdraw(back, "bot".into(), move |_| entries)
         .await
         .unwrap()
@@ -171,7 +178,7 @@ async fn a_limit_holds_for_those_who_come_at_once() {
     let new = outcomes.await;
     let new = new.iter().filter(|asked| **asked == Asked::New).count();
     assert_eq!(new, 10);
-    assert_eq!(store.pending_deadlines().unwrap().len(), 10);
+    assert_eq!(store.approvals().deadlines().unwrap().len(), 10);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -186,7 +193,9 @@ async fn a_key_is_used_once() {
                 key: "k".into(),
                 hash: "h".into(),
             };
-            let inserted = store.insert(command(number, "true"), Some(key), vec![]);
+            let inserted = store
+                .commands()
+                .insert(command(number, "true"), Some(key), vec![]);
             (id(number), inserted.await.unwrap())
         }
     });
@@ -219,28 +228,31 @@ async fn what_waits_begins_or_ends_once() {
                 if runner % 2 == 0 {
                     let entries = vec![entry("run.started", &id(number))];
                     let running = command(number, "make");
-                    store.begin(running, State::Waiting, entries).await
+                    store
+                        .pending()
+                        .begin(running, State::Waiting, entries)
+                        .await
                 } else {
                     let entries = vec![entry("run.killed", &id(number))];
                     let killed = unbegun(number, State::Killed);
-                    store.end_unbegun(killed, State::Waiting, entries).await
+                    store.pending().end(killed, State::Waiting, entries).await
                 }
             }
         });
         let outcomes = outcomes.await;
         let done = outcomes.into_iter().filter(|done| matches!(done, Ok(true)));
         assert_eq!(done.count(), 1);
-        assert_eq!(store.pending_request(&id(number)).unwrap(), None);
+        assert_eq!(store.pending().request(&id(number)).unwrap(), None);
         let run = Some(id(number));
         let filter = EntryFilter {
             run,
             limit: 10,
             ..EntryFilter::default()
         };
-        let kinds = store.entries(&filter).unwrap();
+        let kinds = store.audit().entries(&filter).unwrap();
         assert_eq!(kinds.len(), 3, "asked, answered, and one more: {kinds:?}");
     }
-    assert_eq!(store.unbegun().unwrap(), []);
+    assert_eq!(store.pending().ready().unwrap(), []);
     assert_verifies(&store);
 }
 
@@ -255,7 +267,10 @@ async fn an_answer_is_to_what_was_shown() {
             async move {
                 if runner % 2 == 0 {
                     let now = question(number, "g");
-                    let renewed = store.renew(approval_id(number), "f".into(), now, vec![]);
+                    let renewed =
+                        store
+                            .approvals()
+                            .renew(approval_id(number), "f".into(), now, vec![]);
                     renewed.await.unwrap()
                 } else {
                     let answered = answered(&store, number, "f", yes("ann")).await;

@@ -12,6 +12,7 @@ async fn what_was_written_is_recalled_after_a_restart() {
         let text = if number == 3 { "make TEST" } else { "true" };
         let entries = vec![entry("run.started", &id(number))];
         store
+            .commands()
             .insert(command(number, text), None, entries)
             .await
             .unwrap();
@@ -25,17 +26,29 @@ async fn what_was_written_is_recalled_after_a_restart() {
         ..command(3, "make TEST")
     };
     let entries = vec![entry("run.ended", &id(3))];
-    store.update(ended.clone(), entries).await.unwrap();
+    store
+        .commands()
+        .update(ended.clone(), entries)
+        .await
+        .unwrap();
     drop(store);
 
     let store = Store::open(dir.path(), Durability::Process).unwrap();
     for name in [&id(3), "tail000003", "r_tail000003"] {
-        assert_eq!(store.named(name).unwrap(), std::slice::from_ref(&ended));
+        assert_eq!(
+            store.commands().named(name).unwrap(),
+            std::slice::from_ref(&ended)
+        );
     }
-    assert_eq!(store.named("r_tail00000").unwrap().len(), 2, "ambiguous");
-    assert_eq!(store.named("r_zzz").unwrap(), []);
+    assert_eq!(
+        store.commands().named("r_tail00000").unwrap().len(),
+        2,
+        "ambiguous"
+    );
+    assert_eq!(store.commands().named("r_zzz").unwrap(), []);
     let list = |filter: Filter| -> Vec<i64> {
         let found = store
+            .commands()
             .list(&Filter {
                 limit: 10,
                 ..filter
@@ -76,11 +89,12 @@ async fn what_was_written_is_recalled_after_a_restart() {
         }),
         [0; 0]
     );
-    assert_eq!(store.open_commands().unwrap().len(), 4);
-    assert_eq!(store.oldest_kept(10).unwrap(), [ended]);
-    assert_eq!(store.kept_bytes().unwrap(), 7);
+    assert_eq!(store.commands().open().unwrap().len(), 4);
+    assert_eq!(store.commands().oldest_kept(10).unwrap(), [ended]);
+    assert_eq!(store.commands().kept_bytes().unwrap(), 7);
     assert_eq!(
         store
+            .audit()
             .entries(&EntryFilter {
                 run: Some(id(3)),
                 limit: 10,
@@ -90,7 +104,7 @@ async fn what_was_written_is_recalled_after_a_restart() {
             .len(),
         2
     );
-    let verified = store.verify().unwrap();
+    let verified = store.audit().verify().unwrap();
     assert_eq!((verified.entries, verified.fault), (6, None));
 }
 
@@ -98,18 +112,22 @@ async fn what_was_written_is_recalled_after_a_restart() {
 async fn one_bad_wish_does_not_spoil_the_others() {
     let (_dir, store) = open();
     store
+        .commands()
         .insert(command(1, "true"), None, vec![])
         .await
         .unwrap();
     let insert = |number| {
         let entries = vec![entry("run.started", &id(number))];
-        store.insert(command(number, "true"), None, entries)
+        store
+            .commands()
+            .insert(command(number, "true"), None, entries)
     };
     // The second one is there already; all three meet in one transaction.
     let (a, b, c) = tokio::join!(insert(2), insert(1), insert(3));
     assert!(a.is_ok() && b.is_err() && c.is_ok());
     assert_eq!(
         store
+            .commands()
             .list(&Filter {
                 limit: 10,
                 ..Filter::default()
@@ -118,7 +136,7 @@ async fn one_bad_wish_does_not_spoil_the_others() {
             .len(),
         3
     );
-    let verified = store.verify().unwrap();
+    let verified = store.audit().verify().unwrap();
     assert_eq!(
         (verified.entries, verified.fault),
         (3, None),
@@ -132,15 +150,16 @@ async fn an_export_is_the_same_chain() {
     for number in 1..=2500 {
         let entries = vec![entry("run.started", &id(number))];
         store
+            .commands()
             .insert(command(number, "true"), None, entries)
             .await
             .unwrap();
     }
     let mut export = vec![];
-    assert_eq!(store.export(&mut export).unwrap(), 2500);
+    assert_eq!(store.audit().export(&mut export).unwrap(), 2500);
     assert_eq!(
         verify_export(export.as_slice()).unwrap(),
-        store.verify().unwrap()
+        store.audit().verify().unwrap()
     );
 }
 
@@ -153,13 +172,15 @@ async fn reading_alone_changes_nothing() {
     );
     let store = Store::open(dir.path(), Durability::Process).unwrap();
     store
+        .commands()
         .insert(command(1, "true"), None, vec![])
         .await
         .unwrap();
     let reader = Store::open_read_only(dir.path()).unwrap();
-    assert_eq!(reader.named(&id(1)).unwrap().len(), 1);
+    assert_eq!(reader.commands().named(&id(1)).unwrap().len(), 1);
     assert!(
         reader
+            .commands()
             .insert(command(2, "true"), None, vec![])
             .await
             .is_err()

@@ -18,17 +18,17 @@ async fn over(store: &Store, number: u32) {
         ..command(number, "true")
     };
     let entries = vec![told("run.started"), told("run.ended")];
-    store.insert(ended, None, entries).await.unwrap();
+    store.commands().insert(ended, None, entries).await.unwrap();
 }
 
 fn exported(store: &Store) -> Verified {
     let mut export = vec![];
-    store.export(&mut export).unwrap();
+    store.audit().export(&mut export).unwrap();
     verify_export(export.as_slice()).unwrap()
 }
 
 fn is_known(store: &Store, number: u32) -> bool {
-    !store.named(&id(number)).unwrap().is_empty()
+    !store.commands().named(&id(number)).unwrap().is_empty()
 }
 
 #[tokio::test]
@@ -37,13 +37,13 @@ async fn what_is_old_goes_and_the_chain_verifies() {
     for number in 1..=10 {
         over(&store, number).await;
     }
-    assert_eq!(store.forget(1, 99).await.unwrap().entries, 0);
-    assert_eq!(store.verify().unwrap().removed, None);
+    assert_eq!(store.audit().forget(1, 99).await.unwrap().entries, 0);
+    assert_eq!(store.audit().verify().unwrap().removed, None);
 
-    let gone = store.forget(5, 99).await.unwrap();
+    let gone = store.audit().forget(5, 99).await.unwrap();
     assert_eq!((gone.entries, gone.commands.len()), (8, 4));
     assert!(!is_known(&store, 4) && is_known(&store, 5));
-    let verified = store.verify().unwrap();
+    let verified = store.audit().verify().unwrap();
     assert_eq!((verified.entries, &verified.fault), (21, &None));
     let removed = verified.removed.clone().unwrap();
     assert_eq!(
@@ -57,16 +57,16 @@ async fn what_is_old_goes_and_the_chain_verifies() {
     assert_eq!(exported(&store), verified);
 
     // And again, with the checkpoint of before in the middle.
-    let gone = store.forget(8, 99).await.unwrap();
+    let gone = store.audit().forget(8, 99).await.unwrap();
     assert_eq!((gone.entries, gone.commands.len()), (6, 3));
-    let verified = store.verify().unwrap();
+    let verified = store.audit().verify().unwrap();
     assert_eq!((verified.entries, &verified.fault), (22, &None));
     assert_eq!(verified.removed.as_ref().unwrap().removed_to, 14);
     assert_eq!(exported(&store), verified);
     // All of it but the last word.
-    assert_eq!(store.forget(1_000, 99).await.unwrap().entries, 8);
-    assert_eq!(exported(&store), store.verify().unwrap());
-    assert_eq!(store.verify().unwrap().fault, None);
+    assert_eq!(store.audit().forget(1_000, 99).await.unwrap().entries, 8);
+    assert_eq!(exported(&store), store.audit().verify().unwrap());
+    assert_eq!(store.audit().verify().unwrap().fault, None);
 }
 
 #[tokio::test]
@@ -78,13 +78,14 @@ async fn what_is_in_use_stays_with_its_entries() {
         ..entry("run.started", &id(2))
     }];
     store
+        .commands()
         .insert(command(2, "sleep 9"), None, told)
         .await
         .unwrap();
     over(&store, 3).await;
-    assert_eq!(store.forget(1_000, 99).await.unwrap().entries, 2);
+    assert_eq!(store.audit().forget(1_000, 99).await.unwrap().entries, 2);
     assert!(!is_known(&store, 1) && is_known(&store, 2) && is_known(&store, 3));
-    assert_eq!(store.forget(1_000, 99).await.unwrap().entries, 0);
+    assert_eq!(store.audit().forget(1_000, 99).await.unwrap().entries, 0);
     let ended = Command {
         state: State::Succeeded,
         open: false,
@@ -94,11 +95,11 @@ async fn what_is_in_use_stays_with_its_entries() {
         time: 500,
         ..entry("run.ended", &id(2))
     };
-    store.update(ended, vec![told]).await.unwrap();
+    store.commands().update(ended, vec![told]).await.unwrap();
     // Its end is younger, and what is known of it stays as long as that.
-    assert_eq!(store.forget(400, 99).await.unwrap().entries, 4);
+    assert_eq!(store.audit().forget(400, 99).await.unwrap().entries, 4);
     assert!(is_known(&store, 2) && !is_known(&store, 3));
-    assert_eq!(store.verify().unwrap().fault, None);
+    assert_eq!(store.audit().verify().unwrap().fault, None);
 }
 
 #[tokio::test]
@@ -106,22 +107,35 @@ async fn questions_go_with_what_they_were_about() {
     let (_dir, store) = open();
     asked(&store, ask(1, "same")).await;
     asked(&store, ask(2, "other")).await;
-    assert_eq!(store.forget(2_000_000, 99).await.unwrap().entries, 0);
+    assert_eq!(
+        store.audit().forget(2_000_000, 99).await.unwrap().entries,
+        0
+    );
     answered(&store, 1, "same", no("ana")).await;
-    assert_eq!(store.forget(2_000_000, 99).await.unwrap().entries, 0);
+    assert_eq!(
+        store.audit().forget(2_000_000, 99).await.unwrap().entries,
+        0
+    );
     answered(&store, 2, "other", no("ana")).await;
-    let gone = store.forget(2_000_000, 99).await.unwrap();
+    let gone = store.audit().forget(2_000_000, 99).await.unwrap();
     assert_eq!(gone.commands, [id(1), id(2)]);
     for number in 1..=2 {
         assert!(
             store
-                .approvals_named(&approval_id(number))
+                .approvals()
+                .named(&approval_id(number))
                 .unwrap()
                 .is_empty()
         );
-        assert!(store.answers(&approval_id(number)).unwrap().is_empty());
+        assert!(
+            store
+                .approvals()
+                .answers(&approval_id(number))
+                .unwrap()
+                .is_empty()
+        );
     }
-    assert_eq!(store.verify().unwrap().fault, None);
+    assert_eq!(store.audit().verify().unwrap().fault, None);
 }
 
 /// Makes a record whose first eight entries retention has removed, changes it,
@@ -131,15 +145,18 @@ async fn tampered(tampering: &str) -> Option<u64> {
     for number in 1..=10 {
         over(&store, number).await;
     }
-    store.forget(5, 99).await.unwrap();
+    store.audit().forget(5, 99).await.unwrap();
     let database = Connection::open(dir.path().join("weighlock.db")).unwrap();
     database.execute_batch(tampering).unwrap();
-    let fault = store.verify().unwrap().fault.map(|fault| fault.seq);
+    let fault = store.audit().verify().unwrap().fault.map(|fault| fault.seq);
     assert_eq!(exported(&store).fault.map(|fault| fault.seq), fault);
     // What is wrong is not thrown away as if it were old.
     if fault.is_some() {
-        store.forget(1_000, 99).await.unwrap();
-        assert!(store.verify().unwrap().fault.is_some(), "{tampering}");
+        store.audit().forget(1_000, 99).await.unwrap();
+        assert!(
+            store.audit().verify().unwrap().fault.is_some(),
+            "{tampering}"
+        );
     }
     fault
 }

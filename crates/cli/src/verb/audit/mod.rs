@@ -65,6 +65,7 @@ fn verify(file: Option<PathBuf>, json: bool, paths: &Paths) -> Result<ExitCode, 
             verify_export(BufReader::new(file)).map_err(cannot)?
         }
         None => open(paths)?
+            .audit()
             .verify()
             .map_err(weighlock_engine::Error::from)?,
     };
@@ -104,6 +105,7 @@ fn export(output: Option<PathBuf>, paths: &Paths) -> Result<ExitCode, Failure> {
     let write = |to: &mut dyn Write| -> Result<u64, Failure> {
         let mut to = BufWriter::new(to);
         let count = store
+            .audit()
             .export(&mut to)
             .map_err(weighlock_engine::Error::from)?;
         to.flush()
