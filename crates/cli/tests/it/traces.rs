@@ -208,9 +208,9 @@ fn an_endpoint_with_a_password_or_without_a_host_is_refused_and_not_repeated() {
     for (endpoint, why) in [
         ("http://user:s3cret@127.0.0.1:4318", "before its host"),
         ("https://s3cret@collector", "before its host"),
-        ("http://", "is no address"),
-        ("http:///v1", "is no address"),
-        ("http://:4318", "is no address"),
+        ("http://", "is not an address"),
+        ("http:///v1", "is not an address"),
+        ("http://:4318", "is not an address"),
     ] {
         let settings = home.config(&format!("[traces]\nendpoint = \"{endpoint}\"\n"));
         let refused = home.try_serve(&["--config", &settings]);

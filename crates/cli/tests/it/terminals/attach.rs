@@ -138,7 +138,7 @@ fn typing_has_the_persons_size_and_hands_back_what_was() {
     desk.enter("shell", "stty size");
     desk.sees("shell", "24 80");
     tty.send("q");
-    assert_left(&mut tty, 0, "shell goes on.");
+    assert_left(&mut tty, 0, "shell continues.");
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn keys_that_come_before_the_keyboard_does_are_for_the_program() {
     desk.sees("cat", "more\nmore");
     tty.send(OURS);
     tty.send("d");
-    assert_left(&mut tty, 0, "cat goes on.");
+    assert_left(&mut tty, 0, "cat continues.");
     desk.is_back("cat");
     assert_eq!(desk.size("cat"), USUAL);
 }
@@ -191,7 +191,7 @@ fn a_note_goes_to_whoever_types_next() {
     sees(&tty, WATCHING);
     assert_eq!(desk.rows("cat").trim_end(), "typed\ntyped");
     tty.send("\x03");
-    assert_left(&mut tty, 0, "cat goes on.");
+    assert_left(&mut tty, 0, "cat continues.");
 }
 
 #[test]
@@ -243,7 +243,7 @@ fn a_server_that_dies_is_a_clear_error() {
         sees(&tty, if options.is_empty() { WATCHING } else { TYPING });
         desk.kill();
         assert_left(&mut tty, 1, "error: the connection to the server broke");
-        tty.expect("the terminal goes on");
+        tty.expect("the terminal continues");
         // And it does; nobody has its keyboard any more.
         desk.serve();
         desk.enter("cat", "still there");
@@ -261,7 +261,7 @@ fn whatever_ends_it_restores_the_terminal_and_hands_back() {
             let mut tty = desk.attach("cat", options);
             sees(&tty, if options.is_empty() { WATCHING } else { TYPING });
             signal(tty.pid(), name);
-            assert_left(&mut tty, 0, "cat goes on.");
+            assert_left(&mut tty, 0, "cat continues.");
             // Not after a while: at once, before it has ended.
             assert!(desk.told("cat")["control"]["taken_by"].is_null());
             assert_eq!(desk.size("cat"), USUAL);
@@ -337,7 +337,7 @@ fn no_byte_of_a_program_reaches_the_persons_terminal_as_it_is() {
     sees(&live, "shown live");
     for (tty, name) in [(&mut tty, "evil"), (&mut live, "live")] {
         tty.send(&format!("{OURS}d"));
-        assert_left(tty, 0, &format!("{name} goes on."));
+        assert_left(tty, 0, &format!("{name} continues."));
         assert_only_ours(&tty.screen());
         for hostile in ["evil title", "ZXZp", "http://"] {
             assert!(!tty.screen().contains(hostile), "{hostile:?}");
@@ -456,7 +456,7 @@ fn a_shell_with_a_past_grows_and_shrinks_as_it_does_for_the_server() {
         assert_same(&desk, "shell", &tty);
     }
     tty.send("q");
-    assert_left(&mut tty, 0, "shell goes on.");
+    assert_left(&mut tty, 0, "shell continues.");
 }
 
 #[test]
@@ -468,7 +468,7 @@ fn a_flood_is_watched_and_left_at_any_time() {
     tty.send("t");
     sees(&tty, TYPING);
     tty.send(&format!("{OURS}d"));
-    assert_left(&mut tty, 0, "flood goes on.");
+    assert_left(&mut tty, 0, "flood continues.");
     assert_only_ours(&tty.screen());
     desk.is_back("flood");
     desk.close("flood");
