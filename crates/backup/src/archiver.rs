@@ -9,10 +9,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::sync::{RwLock, RwLockReadGuard, watch};
+pub use weighlock_api::BackupView;
 use weighlock_store::{Clock, Copied, CopiedRun, Entry, Store, id, timestamp};
 
 use crate::copier::TreeCopier;
@@ -50,26 +49,6 @@ pub struct Archiver {
 
 /// Keeps a backup from copying files that the holder is changing.
 pub type FilesHeld<'a> = RwLockReadGuard<'a, ()>;
-
-/// A backup that was made.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct BackupView {
-    /// The directory of the backup.
-    pub directory: String,
-    /// When it was made.
-    pub made_at: String,
-    /// The number of audit entries in it.
-    pub entries: u64,
-    /// The number of files in it, beside the database.
-    pub files: u64,
-    /// The size of everything in it.
-    pub bytes: u64,
-    /// Undecided changes, which it does not include.
-    pub undecided: u64,
-    /// Identifies the backup: keep it elsewhere, and pass it to `verify` and
-    /// `restore`.
-    pub sha256: String,
-}
 
 impl Archiver {
     /// Creates an archiver for a state directory and its store. `settings` are

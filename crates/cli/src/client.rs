@@ -14,9 +14,9 @@ use hyper_util::rt::TokioIo;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::net::UnixStream;
+use weighlock_api::ProblemDocument;
+pub(crate) use weighlock_api::escape;
 use weighlock_engine::ShortPath;
-use weighlock_server::ProblemDocument;
-pub(crate) use weighlock_server::escape;
 
 pub(crate) use crate::failure::Failure;
 use crate::paths::Paths;
@@ -366,7 +366,7 @@ async fn parse<T: DeserializeOwned>(response: Response<Incoming>) -> Result<T, F
     let body = body.collect().await.map_err(broken)?.to_bytes();
     serde_json::from_slice(&body).map_err(|error| {
         Failure::new(
-            format!("the server's answer is not understood: {error}"),
+            format!("cannot read the server's answer: {error}"),
             "restart the server if it is of another version",
         )
     })

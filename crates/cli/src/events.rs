@@ -6,7 +6,7 @@ use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::task::JoinSet;
-use weighlock_engine::Event;
+use weighlock_api::Event;
 
 use crate::client::{Client, Failure};
 use crate::paths::Paths;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use weighlock_server::ProblemDocument;
+use weighlock_api::ProblemDocument;
 
 use crate::text::safe;
 

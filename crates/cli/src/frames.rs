@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
-use weighlock_server::{FRAME_HEADER, Frame};
+use weighlock_api::{FRAME_HEADER, Frame};
 
 use crate::client::Failure;
 

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use weighlock_server::ShellName;
+use weighlock_api::ShellName;
 
 use crate::client::Failure;
 use crate::text;

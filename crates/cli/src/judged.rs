@@ -1,9 +1,9 @@
 //! A judgement as people read it: the verdict, the parts, the rules, the
 //! reasons.
 
-use weighlock_engine::{
-    DEFAULT_SANDBOX, Explanation, Link, PartView, ReasonView, RuleView, Verdict,
-};
+use weighlock_api::{Explanation, PartView, ReasonView, RuleView};
+
+use weighlock_engine::{DEFAULT_SANDBOX, Link, Verdict};
 
 use crate::text::{aligned, command_line, one_line, quote, safe};
 

@@ -1,6 +1,6 @@
 //! What sandboxes are called.
 
-use weighlock_server::SandboxList;
+use weighlock_api::SandboxList;
 
 use crate::client::{Client, Failure};
 

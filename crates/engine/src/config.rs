@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+pub use weighlock_api::OnClose;
 use weighlock_policy::{Preset, Settings, Times};
 use weighlock_store::Durability;
 use weighlock_walls::{PASSED_VARIABLES, Review, Sandbox, TOOLCHAIN_VARIABLES};
@@ -134,17 +133,6 @@ pub struct PolicyFiles {
     pub optional: bool,
     /// A directory with `defaults.yaml` and `experts/NAME/config.yaml`.
     pub agents: Option<PathBuf>,
-}
-
-/// What becomes of a session's runs when it is closed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum OnClose {
-    /// They are ended.
-    #[default]
-    Stop,
-    /// They go on.
-    Keep,
 }
 
 /// How long a keyboard is somebody's who does not use it.

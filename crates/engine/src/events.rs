@@ -4,10 +4,9 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
+pub use weighlock_api::Event;
 use weighlock_store::Recorded;
 
 use crate::core::Core;
@@ -17,28 +16,6 @@ use crate::time;
 
 /// Whoever has missed more than this looks again at everything.
 const REPLAYED: u64 = 1000;
-
-/// One thing that happened.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Event {
-    /// The number of its entry in the audit; where to go on from.
-    pub id: u64,
-    /// `approval.created`, `run.updated` and so on; `reset` when so much was
-    /// missed that everything should be looked at again.
-    pub event: String,
-    /// When.
-    pub time: String,
-    /// The exact word of the audit.
-    pub kind: String,
-    /// Who did it.
-    pub actor: String,
-    /// The run it is about.
-    pub command_id: Option<String>,
-    /// The approval it is about.
-    pub approval_id: Option<String>,
-    /// Where.
-    pub sandbox_id: Option<String>,
-}
 
 /// A reader of events.
 pub struct Events {

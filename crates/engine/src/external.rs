@@ -12,6 +12,8 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::principal::{Principal, Right};
 use crate::run::{Beginning, Case};
+use crate::view::RunRecord;
+use crate::view::count_output;
 use crate::view::{Reason, Run, stored};
 
 /// What a command did that was run elsewhere.
@@ -89,7 +91,7 @@ impl Engine {
         let mut detail = Run::from_command(command.clone()).detail;
         detail.cwd_after = report.cwd;
         detail.warnings.extend(report.notes);
-        detail.output.learn(&totals);
+        count_output(&mut detail.output, &totals);
         detail.output.kept_bytes = totals.bytes().saturating_sub(totals.lost_bytes);
         command.kept_bytes = detail.output.kept_bytes;
         let now = self.core.clock.micros();

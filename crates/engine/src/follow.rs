@@ -12,6 +12,9 @@ use weighlock_walls::{GuardedDir, HomeLeftovers, RUN_VARIABLE};
 use crate::engine::Engine;
 use crate::error::{Error, Problem, brief};
 use crate::live::Live;
+use crate::view::DetailRecord;
+use crate::view::RunRecord;
+use crate::view::count_output;
 use crate::view::{Detail, Reason, Run, state, stored};
 
 /// How often an end that could not be recorded is tried again.
@@ -112,7 +115,7 @@ impl Engine {
         detail.reason = Some(reason);
         let log = exec::Log::open(&self.core.run_dir(&command.id));
         if let Ok(totals) = log.totals() {
-            detail.output.learn(&totals);
+            count_output(&mut detail.output, &totals);
         }
         if let Ok((kept, gap)) = log.kept() {
             detail.output.kept_bytes = kept;

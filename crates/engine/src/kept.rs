@@ -3,46 +3,15 @@
 use std::fs;
 use std::sync::atomic::Ordering;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::limits::{ServerLimits, bytes, days};
 use crate::principal::{Principal, Right};
 use crate::time;
+pub use weighlock_api::{Kept, KeptPart};
 
 /// How many runs that can be undone are looked at: there is room for no more.
 const LOOKED_AT: i64 = 1_000_000;
-
-/// How much is kept, and what would be removed now.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Kept {
-    /// Output of runs, of which recordings are made.
-    pub outputs: KeptPart,
-    /// What applied changes need to be undone.
-    pub undo: KeptPart,
-    /// Changes that nobody has decided about.
-    pub drafts: KeptPart,
-    /// Recordings that were made for somebody; they are made again when they
-    /// are asked for.
-    pub recordings: KeptPart,
-}
-
-/// How much of one thing is kept.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct KeptPart {
-    /// How many.
-    pub count: u64,
-    /// How large they are together.
-    pub bytes: u64,
-    /// When the oldest was made.
-    pub oldest: Option<String>,
-    /// How many of them the limits would remove now.
-    pub removed: u64,
-    /// How large those are together.
-    pub removed_bytes: u64,
-}
 
 /// One thing that is kept.
 struct Thing {

@@ -161,23 +161,23 @@ pub use rules::{
 pub use run::Outcome;
 pub use sandboxes::{
     Files, Folder, FolderView, Guard, LimitsInfo, NewSandbox, SandboxInfo, SandboxPatch, Sandboxes,
+    apply_limits,
 };
 pub use session::{SessionView, Sessions};
 pub use shares::{Place, Shares};
 pub use tasks::{OutputFrom, ProcessView, TaskOutput, TaskView};
 pub use terminals::{
     ControlView, CursorView, Hand, ScreenView, Sent, Sight, TerminalView, Typed, Viewer,
-    is_plain_shell,
 };
 pub use traces::{Span, Tracer};
-pub use view::{
+pub use waits::{Kind as WaitKind, Met, Waited, Waiting, Wanted};
+pub use webhooks::Webhooks;
+pub use weighlock_api::{
     AnswerView, ApprovalView, ChangesView, ConflictInfo, Detail, Explanation, GrantView, LayerView,
     LeftRunning, LimitsView, Load, OptionView, OutputView, PartView, PolicyView, Reason,
     ReasonView, RuleInForce, RuleView, Run, SandboxView, Situation, TerminalDetail, TokenView,
     Tried, Used,
 };
-pub use waits::{Kind as WaitKind, Met, Waited, Waiting, Wanted};
-pub use webhooks::Webhooks;
 pub use weighlock_backup::{BackupView, RestoreReport, VerifiedBackup};
 pub use weighlock_confine::{Access, Limits, Network, Rung};
 pub use weighlock_effects::{

@@ -4,9 +4,8 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use serde_json::json;
+pub use weighlock_api::{Features, LimitsInForce, ServerLimits};
 use weighlock_policy::{Cut, Times};
 
 use crate::config::Config;
@@ -20,73 +19,6 @@ const NAME: &str = ":server";
 
 const MIB: u64 = 1024 * 1024;
 const DAY: u64 = 24 * 3600;
-
-/// Limits and times as they are set while the server runs; what is absent is as
-/// the configuration file says.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct ServerLimits {
-    /// How long a question waits for a person.
-    pub expire_seconds: Option<u64>,
-    /// People may allow commands beforehand.
-    pub always: Option<bool>,
-    /// The time limit of a run when none is asked for.
-    pub timeout_default_seconds: Option<u64>,
-    /// The longest that can be asked for.
-    pub timeout_max_seconds: Option<u64>,
-    /// How long output, and with it recordings, is kept.
-    pub output_days: Option<u64>,
-    /// How much output of all runs together is kept.
-    pub output_mib: Option<u64>,
-    /// How long what was applied can be undone.
-    pub undo_days: Option<u64>,
-    /// How much is kept for that.
-    pub undo_mib: Option<u64>,
-    /// How long changes are kept that nobody decided about.
-    pub draft_days: Option<u64>,
-}
-
-/// The limits in force, and where each comes from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct LimitsInForce {
-    /// What counts.
-    pub now: ServerLimits,
-    /// What administrators have set.
-    pub set: ServerLimits,
-    /// What the configuration file says.
-    pub file: ServerLimits,
-}
-
-/// What somebody may do, and what there is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Features {
-    /// Ask for commands to be run.
-    pub run: bool,
-    /// Look at what concerns more than oneself.
-    pub look: bool,
-    /// Answer questions.
-    pub decide: bool,
-    /// Stop others' runs; pause and resume.
-    pub operate: bool,
-    /// Look at everything: the whole audit, the health of the machine.
-    pub review: bool,
-    /// Change rules, sandboxes, people and tokens.
-    pub administer: bool,
-    /// Allow commands beforehand.
-    pub always: bool,
-    /// Who asks for a command may not approve it.
-    pub four_eyes: bool,
-    /// A command of high risk needs two people.
-    pub two_for_high_risk: bool,
-    /// How long a question waits.
-    pub expire_seconds: u64,
-    /// The time limit of a run when none is asked for.
-    pub timeout_default_seconds: u64,
-    /// The longest that can be asked for.
-    pub timeout_max_seconds: u64,
-    /// Characters of output that whoever asks for a run is shown.
-    pub output_chars: usize,
-}
 
 /// The limits that administrators set while the server runs; see
 /// [`Engine::limits`](crate::Engine::limits).
@@ -112,9 +44,9 @@ impl RuntimeLimits {
     pub fn in_force(&self, who: &Principal) -> Result<LimitsInForce, Error> {
         who.check(Right::Look)?;
         let set = self.set_now();
-        let file = ServerLimits::of(&self.core.config);
+        let file = limits_of(&self.core.config);
         Ok(LimitsInForce {
-            now: set.over(&file),
+            now: put_over(&set, &file),
             set: ServerLimits::clone(&set),
             file,
         })
@@ -130,7 +62,7 @@ impl RuntimeLimits {
             return Err(self.core.refuse_agent("change limits", None, who).await);
         }
         who.check(Right::Administer)?;
-        limits.over(&ServerLimits::of(&self.core.config)).check()?;
+        check(&put_over(&limits, &limits_of(&self.core.config)))?;
         let text = serde_json::to_string(&limits).expect("limits are plain data");
         let detail = json!({ "limits": limits, "origin": who.origin() });
         let entry = self
@@ -225,75 +157,72 @@ pub(crate) fn bytes(set: Option<u64>, file: u64) -> u64 {
     set.map_or(file, |mib| mib.saturating_mul(MIB))
 }
 
-impl ServerLimits {
-    fn of(config: &Config) -> Self {
-        let (times, effects) = (config.times(), &config.effects);
-        Self {
-            expire_seconds: Some(config.approvals.expire.as_secs()),
-            always: Some(true),
-            timeout_default_seconds: Some(times.default.as_secs()),
-            timeout_max_seconds: Some(times.max.as_secs()),
-            output_days: Some(config.output_age.as_secs() / DAY),
-            output_mib: Some(config.output_total / MIB),
-            undo_days: Some(effects.undo_age.as_secs() / DAY),
-            undo_mib: Some(effects.undo_bytes / MIB),
-            draft_days: Some(effects.draft_age.as_secs() / DAY),
-        }
+/// Returns the limits of the configuration file.
+fn limits_of(config: &Config) -> ServerLimits {
+    let (times, effects) = (config.times(), &config.effects);
+    ServerLimits {
+        expire_seconds: Some(config.approvals.expire.as_secs()),
+        always: Some(true),
+        timeout_default_seconds: Some(times.default.as_secs()),
+        timeout_max_seconds: Some(times.max.as_secs()),
+        output_days: Some(config.output_age.as_secs() / DAY),
+        output_mib: Some(config.output_total / MIB),
+        undo_days: Some(effects.undo_age.as_secs() / DAY),
+        undo_mib: Some(effects.undo_bytes / MIB),
+        draft_days: Some(effects.draft_age.as_secs() / DAY),
     }
+}
 
-    /// Puts what is set over what the file says.
-    fn over(&self, file: &Self) -> Self {
-        Self {
-            expire_seconds: self.expire_seconds.or(file.expire_seconds),
-            always: self.always.or(file.always),
-            timeout_default_seconds: self
-                .timeout_default_seconds
-                .or(file.timeout_default_seconds),
-            timeout_max_seconds: self.timeout_max_seconds.or(file.timeout_max_seconds),
-            output_days: self.output_days.or(file.output_days),
-            output_mib: self.output_mib.or(file.output_mib),
-            undo_days: self.undo_days.or(file.undo_days),
-            undo_mib: self.undo_mib.or(file.undo_mib),
-            draft_days: self.draft_days.or(file.draft_days),
-        }
+/// Puts what is set over what the file says.
+fn put_over(set: &ServerLimits, file: &ServerLimits) -> ServerLimits {
+    ServerLimits {
+        expire_seconds: set.expire_seconds.or(file.expire_seconds),
+        always: set.always.or(file.always),
+        timeout_default_seconds: set.timeout_default_seconds.or(file.timeout_default_seconds),
+        timeout_max_seconds: set.timeout_max_seconds.or(file.timeout_max_seconds),
+        output_days: set.output_days.or(file.output_days),
+        output_mib: set.output_mib.or(file.output_mib),
+        undo_days: set.undo_days.or(file.undo_days),
+        undo_mib: set.undo_mib.or(file.undo_mib),
+        draft_days: set.draft_days.or(file.draft_days),
     }
+}
 
-    /// Refuses what nobody means: a limit of nothing, or times that contradict
-    /// each other.
-    fn check(&self) -> Result<(), Error> {
-        let wrong = |why: &str| {
-            Err(Error::invalid(
-                "bad_limits",
-                format!("{why}; nothing was changed"),
-                "leave a limit out for what the configuration file says",
-            ))
-        };
-        let week = 7 * DAY;
-        if !self
-            .expire_seconds
-            .is_none_or(|time| (10..=week).contains(&time))
-        {
-            return wrong("a question waits for 10 seconds to 7 days");
-        }
-        let times = [self.timeout_default_seconds, self.timeout_max_seconds];
-        if !times.iter().flatten().all(|time| (1..=week).contains(time)) {
-            return wrong("a run may take 1 second to 7 days");
-        }
-        if self.timeout_default_seconds > self.timeout_max_seconds {
-            return wrong("the usual time limit is above the longest");
-        }
-        let ages = [self.output_days, self.undo_days, self.draft_days];
-        if !ages.iter().flatten().all(|days| (1..=3650).contains(days)) {
-            return wrong("things are kept for 1 day to 10 years");
-        }
-        let sizes = [self.output_mib, self.undo_mib];
-        match sizes
-            .iter()
-            .flatten()
-            .all(|mib| (16..1 << 30).contains(mib))
-        {
-            true => Ok(()),
-            false => wrong("at least 16 MiB are kept"),
-        }
+/// Refuses what nobody means: a limit of nothing, or times that contradict
+/// each other.
+fn check(limits: &ServerLimits) -> Result<(), Error> {
+    let wrong = |why: &str| {
+        Err(Error::invalid(
+            "bad_limits",
+            format!("{why}; nothing was changed"),
+            "leave a limit out to use the configuration file's",
+        ))
+    };
+    let week = 7 * DAY;
+    if !limits
+        .expire_seconds
+        .is_none_or(|time| (10..=week).contains(&time))
+    {
+        return wrong("a question waits for 10 seconds to 7 days");
+    }
+    let times = [limits.timeout_default_seconds, limits.timeout_max_seconds];
+    if !times.iter().flatten().all(|time| (1..=week).contains(time)) {
+        return wrong("a run may take 1 second to 7 days");
+    }
+    if limits.timeout_default_seconds > limits.timeout_max_seconds {
+        return wrong("the usual time limit is above the longest");
+    }
+    let ages = [limits.output_days, limits.undo_days, limits.draft_days];
+    if !ages.iter().flatten().all(|days| (1..=3650).contains(days)) {
+        return wrong("things are kept for 1 day to 10 years");
+    }
+    let sizes = [limits.output_mib, limits.undo_mib];
+    match sizes
+        .iter()
+        .flatten()
+        .all(|mib| (16..1 << 30).contains(mib))
+    {
+        true => Ok(()),
+        false => wrong("at least 16 MiB are kept"),
     }
 }

@@ -14,6 +14,7 @@ use crate::mutex::lock;
 use crate::shares::Place;
 use crate::terminals::{Keyboard, Shown};
 use crate::view::Run;
+use crate::view::opened_size;
 
 /// Keys that end a line.
 const LINE_ENDS: [u8; 2] = *b"\r\n";
@@ -104,7 +105,7 @@ impl Live {
         };
         let nonce = nonce.filter(|_| self.job.status().told);
         Self {
-            shown: Some(Arc::new(Shown::new(terminal.size(), nonce))),
+            shown: Some(Arc::new(Shown::new(opened_size(terminal), nonce))),
             terminal: Some(of.clone()),
             ..self
         }

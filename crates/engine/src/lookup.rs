@@ -7,6 +7,8 @@ use crate::error::{Error, brief};
 use crate::principal::Principal;
 use crate::tasks::run_of_task;
 use crate::view::Run;
+use crate::view::RunRecord;
+use crate::view::count_output;
 
 impl Engine {
     /// Finds a run by its id, or by an unambiguous beginning of its short id.
@@ -74,7 +76,7 @@ impl Engine {
     /// Adds what the store does not have while a run is under way.
     pub(crate) fn freshen(&self, mut run: Run) -> Run {
         if let Some(live) = self.lives.get(&run.command_id) {
-            run.detail.output.learn(&live.job.status().output);
+            count_output(&mut run.detail.output, &live.job.status().output);
         }
         if let Some(why) = self.queued(&run) {
             run.started_at = None;

@@ -3,9 +3,8 @@
 
 use std::sync::{Arc, Mutex};
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use serde_json::json;
+pub use weighlock_api::PauseView;
 use weighlock_store::PauseRow;
 
 use crate::core::Core;
@@ -13,19 +12,6 @@ use crate::error::{Error, brief};
 use crate::mutex::lock;
 use crate::principal::{Principal, Right};
 use crate::time;
-
-/// A pause that is in force.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct PauseView {
-    /// Who is paused; everyone if absent.
-    pub principal: Option<String>,
-    /// Who has paused.
-    pub by: String,
-    /// Since when.
-    pub since: String,
-    /// Why, if that was said.
-    pub reason: Option<String>,
-}
 
 /// The pauses in force; see [`Engine::pauses`](crate::Engine::pauses).
 pub struct Pauses {

@@ -16,10 +16,15 @@ use crate::effects::Comes;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::request::Input;
+use crate::request::terminal_detail;
 use crate::run::{Beginning, Case, Still};
 use crate::shares::Place;
-use crate::terminals::{is_plain_shell, startup};
-use crate::view::{Detail, LimitsView, Run, SandboxView, TerminalDetail, stored};
+use crate::terminals::startup;
+use crate::view::RunRecord;
+use crate::view::limits_view;
+use crate::view::walls_view;
+use crate::view::{Detail, Run, SandboxView, stored};
+use weighlock_api::is_plain_shell;
 
 /// What running a request takes.
 pub(crate) struct Plan {
@@ -93,7 +98,7 @@ impl Engine {
         self.keep_copy(&case, &permit, &command.id, layers)?;
         warnings.append(&mut walls.warnings);
         let (startup, nonce) = startup(&case.request).unzip();
-        let sandbox = SandboxView::of_run(allowed.sandbox, &walls);
+        let sandbox = walls_view(allowed.sandbox, &walls);
         let guarded = walls.guarded.take();
         let spec = Spec {
             startup,
@@ -299,8 +304,8 @@ impl Allowed<'_> {
             shell: spec.shell.name().into(),
             timeout_ms: spec.limits.hard.as_millis() as u64,
             idle_ms: spec.limits.idle.map(|idle| idle.as_millis() as u64),
-            terminal: request.terminal().map(TerminalDetail::from),
-            limits: Some(LimitsView::from(&spec.profile.limits)),
+            terminal: request.terminal().map(terminal_detail),
+            limits: Some(limits_view(&spec.profile.limits)),
             original: before.original,
             token: before.token,
             policy_version: before.policy_version,

@@ -1,30 +1,11 @@
 //! Who asks and who decides: people and agents, and what each may do.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+pub use weighlock_api::Role;
 use weighlock_store::{PrincipalRow, Visible};
 use weighlock_walls::DEFAULT_SANDBOX;
 
 use crate::error::Error;
-
-/// What a principal may do. Each person's role includes those before it;
-/// agents stand apart: they run, and never decide.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Role {
-    /// May run commands; may never decide or change anything.
-    Agent,
-    /// May look.
-    Viewer,
-    /// May run, and decide about what others ask for.
-    Approver,
-    /// May also stop what runs, and pause and resume.
-    Operator,
-    /// May do everything.
-    Administrator,
-}
 
 /// By what we know who somebody is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,23 +66,6 @@ pub(crate) enum Right {
     Review,
     /// Change rules, sandboxes, people and tokens.
     Administer,
-}
-
-impl Role {
-    /// Returns the role's word.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Agent => "agent",
-            Self::Viewer => "viewer",
-            Self::Approver => "approver",
-            Self::Operator => "operator",
-            Self::Administrator => "administrator",
-        }
-    }
-
-    pub(crate) fn from_word(word: &str) -> Option<Self> {
-        serde_json::from_value(word.into()).ok()
-    }
 }
 
 impl Principal {

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+pub use weighlock_api::PrimitiveView;
 use weighlock_exec::Primitive;
 use weighlock_walls::{MachineFinding, Sandbox, Severity, explain_machine};
 
@@ -14,51 +13,30 @@ use crate::principal::{Principal, Right};
 use crate::request::Request;
 use crate::run::Outcome;
 
-/// One primitive that walls are made of, and whether the kernel grants it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct PrimitiveView {
-    /// A stable word, such as `user-namespace`.
-    pub name: String,
-    /// The kernel grants it.
-    pub ok: bool,
-    /// What was found: a version, say.
-    pub found: Option<String>,
-    /// The kernel's error, as a number.
-    pub errno: Option<i32>,
-    /// What failed and how, with the error's name.
-    pub error: Option<String>,
-    /// What does not hold without it.
-    pub means: String,
-    /// What a person can do about it here.
-    pub fix: Option<String>,
-}
-
-impl From<Primitive> for PrimitiveView {
-    fn from(found: Primitive) -> Self {
-        Self {
-            name: found.name,
-            ok: found.ok,
-            found: found.found,
-            errno: found.errno,
-            error: found.error,
-            means: found.means,
-            fix: found.fix,
-        }
+/// Describes a primitive.
+fn primitive_view(found: Primitive) -> PrimitiveView {
+    PrimitiveView {
+        name: found.name,
+        ok: found.ok,
+        found: found.found,
+        errno: found.errno,
+        error: found.error,
+        means: found.means,
+        fix: found.fix,
     }
 }
 
-impl From<MachineFinding> for Check {
-    fn from(finding: MachineFinding) -> Self {
-        Self {
-            name: finding.subject,
-            level: match finding.severity {
-                Severity::Ok => Level::Ok,
-                Severity::Hint => Level::Hint,
-                Severity::Problem => Level::Problem,
-            },
-            found: finding.found,
-            fix: finding.fix,
-        }
+/// Describes what was found about the machine.
+fn check_of(finding: MachineFinding) -> Check {
+    Check {
+        name: finding.subject,
+        level: match finding.severity {
+            Severity::Ok => Level::Ok,
+            Severity::Hint => Level::Hint,
+            Severity::Problem => Level::Problem,
+        },
+        found: finding.found,
+        fix: finding.fix,
     }
 }
 
@@ -85,8 +63,8 @@ impl Engine {
             }
         };
         let findings = explain_machine(&found, sandboxes);
-        let checks = findings.into_iter().map(Check::from).collect();
-        let views = found.into_iter().map(PrimitiveView::from).collect();
+        let checks = findings.into_iter().map(check_of).collect();
+        let views = found.into_iter().map(primitive_view).collect();
         (views, checks)
     }
 

@@ -12,8 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+pub use weighlock_api::{RecordingIndex, RecordingMark};
 use weighlock_effects::mask;
 use weighlock_exec::{Diary, Happened, Item, Log, Size, What};
 use weighlock_marks::{self as marks, Frame, Frames, Header, Index, Recorder, Spacing};
@@ -24,6 +23,7 @@ use crate::error::Error;
 use crate::mutex::lock;
 use crate::output::end_of;
 use crate::view::Run;
+use crate::view::opened_size;
 
 /// How much of a log is read at a time.
 const STEP: usize = 256 * 1024;
@@ -52,33 +52,6 @@ pub struct Recording {
     /// What comes before the rest of the file: the first line, and the screen
     /// as it was.
     pub head: Vec<u8>,
-}
-
-/// What is in a recording.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct RecordingIndex {
-    /// How long it is, in seconds.
-    pub duration: f64,
-    /// Bytes of the whole file.
-    pub bytes: u64,
-    /// Places that somebody may look for.
-    pub marks: Vec<RecordingMark>,
-    /// Times from which it can be played at once, in seconds.
-    pub frames: Vec<f64>,
-    /// The run goes on, and so does its recording.
-    pub open: bool,
-}
-
-/// A place in a recording.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct RecordingMark {
-    /// When, in seconds.
-    pub time: f64,
-    /// What kind of thing: `command`, `approval`, `taken`, `given_back`,
-    /// `resized` or `exit`.
-    pub kind: String,
-    /// In words.
-    pub text: String,
 }
 
 /// Makes recordings of runs; see [`Engine::recordings`](crate::Engine::recordings).
@@ -270,7 +243,7 @@ struct Make<'a> {
 impl Make<'_> {
     fn write(&self, to: &Made) -> Result<(), marks::Error> {
         let terminal = self.run.detail.terminal.as_ref();
-        let size = terminal.map_or(USUAL, |terminal| terminal.size());
+        let size = terminal.map_or(USUAL, |terminal| opened_size(terminal));
         let mut writing = Writing {
             recorder: Recorder::create(&to.cast, &self.header(size))?,
             frames: Frames::open(&to.frames, SPACING, 0)?,

@@ -16,6 +16,7 @@ use crate::error::Error;
 use crate::follow::follow;
 use crate::live::Live;
 use crate::terminals::show_from;
+use crate::view::RunRecord;
 use crate::view::{Reason, Run};
 
 /// A keeper that lives but does not answer for so long is beyond help.

@@ -10,8 +10,10 @@ use crate::error::{Error, brief};
 use crate::inbox::Kept;
 use crate::principal::Principal;
 use crate::quota::{cut, left_out, tell_text};
+use crate::request::terminal_detail;
 use crate::run::{Case, Outcome};
-use crate::view::{Detail, Reason, Run, TerminalDetail, explained, stored};
+use crate::view::RunRecord;
+use crate::view::{Detail, Reason, Run, explained, stored};
 
 impl Engine {
     /// Records that the policy said no.
@@ -109,7 +111,7 @@ impl Engine {
             shell: case.judged.shell.name().into(),
             warnings: case.judged.warnings.clone(),
             sandbox: Some(case.view.clone()),
-            terminal: request.terminal().map(TerminalDetail::from),
+            terminal: request.terminal().map(terminal_detail),
             in_terminal: request.in_terminal.clone(),
             ..Detail::default()
         };

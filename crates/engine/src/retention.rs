@@ -8,6 +8,7 @@ use weighlock_store::{Command, Entry};
 
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::view::RunRecord;
 use crate::view::{Run, stored};
 
 /// A run gets at least this much room for its output, however many run.

@@ -21,6 +21,7 @@ use crate::rules::{Judged, Where};
 use crate::sandboxes::Known;
 use crate::terminals::{keep_nonce, show_from};
 use crate::view::Explanation;
+use crate::view::RunRecord;
 use crate::view::{Run, SandboxView, stored};
 
 /// What became of a request.

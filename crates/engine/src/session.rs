@@ -3,9 +3,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use serde_json::json;
+pub use weighlock_api::SessionView;
 use weighlock_store::SessionRow;
 use weighlock_walls::Sandbox;
 
@@ -19,27 +18,6 @@ use crate::time;
 
 /// How many sessions are remembered without asking the store.
 const REMEMBERED: usize = 10_000;
-
-/// A session as doors show it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct SessionView {
-    /// Names it.
-    pub session_id: String,
-    /// Whose it is.
-    pub principal_id: String,
-    /// Where its commands run, by id.
-    pub sandbox_id: String,
-    /// The client's own name for it; empty where it was opened for a request.
-    pub label: String,
-    /// The status of its latest command.
-    pub status: String,
-    /// When it was opened.
-    pub created_at: String,
-    /// When something happened in it last.
-    pub updated_at: String,
-    /// When it was closed.
-    pub closed_at: Option<String>,
-}
 
 /// The sessions; see [`Engine::sessions`](crate::Engine::sessions).
 pub struct Sessions {
@@ -129,7 +107,7 @@ impl Sessions {
         who: &Principal,
     ) -> Result<(Vec<SessionView>, Option<String>), Error> {
         let (rows, next) = self.core.store.sessions(&who.visible(), cursor, limit)?;
-        Ok((rows.into_iter().map(SessionView::from).collect(), next))
+        Ok((rows.into_iter().map(session_view).collect(), next))
     }
 
     /// Returns the open session that somebody's requests in a sandbox belong to
@@ -158,7 +136,7 @@ impl Sessions {
                 .store
                 .session_called(who.name(), &sandbox, &brief(name))?,
         };
-        Ok(row.map(SessionView::from))
+        Ok(row.map(session_view))
     }
 
     /// Returns one session.
@@ -166,7 +144,7 @@ impl Sessions {
         let row = self.core.store.session(id)?;
         let seen = |row: &SessionRow| who.sees(&row.principal, Some(&row.sandbox));
         row.filter(seen)
-            .map(SessionView::from)
+            .map(session_view)
             .ok_or_else(|| Error::NoSuchSession { id: brief(id) })
     }
 
@@ -188,17 +166,16 @@ impl Sessions {
     }
 }
 
-impl From<SessionRow> for SessionView {
-    fn from(row: SessionRow) -> Self {
-        Self {
-            session_id: row.id,
-            principal_id: row.principal,
-            sandbox_id: row.sandbox,
-            label: row.label,
-            status: row.status,
-            created_at: time(row.created_at),
-            updated_at: time(row.updated_at),
-            closed_at: row.closed_at.map(time),
-        }
+/// Describes a session.
+fn session_view(row: SessionRow) -> SessionView {
+    SessionView {
+        session_id: row.id,
+        principal_id: row.principal,
+        sandbox_id: row.sandbox,
+        label: row.label,
+        status: row.status,
+        created_at: time(row.created_at),
+        updated_at: time(row.updated_at),
+        closed_at: row.closed_at.map(time),
     }
 }

@@ -9,8 +9,7 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+pub use weighlock_api::{ProcessView, TaskOutput, TaskView};
 use weighlock_confine::{Access, Mount};
 use weighlock_exec::Item;
 use weighlock_store::{Filter, State};
@@ -22,93 +21,13 @@ use crate::output::{end_of, whole_characters};
 use crate::principal::Principal;
 use crate::time;
 use crate::view::Run;
+use crate::view::RunRecord;
 
 /// What the id of a task begins with; the rest is that of its run.
 const PREFIX: &str = "bash-";
 
 /// How many of the newest runs are looked through for tasks that have ended.
 const LOOKED_THROUGH: usize = 200;
-
-/// One task.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct TaskView {
-    /// What it is called; good wherever a run's id is.
-    pub task_id: String,
-    /// The run that it is.
-    pub command_id: String,
-    /// What people type.
-    pub short_id: String,
-    /// What runs.
-    pub command: String,
-    /// What it is for.
-    pub description: Option<String>,
-    /// `running`, `completed`, `failed`, `stopped` or `waiting`.
-    pub status: String,
-    /// The exact state of its run.
-    pub state: State,
-    /// Its shell has ended, and this goes on.
-    pub adopted: bool,
-    /// How it ended.
-    pub exit_code: Option<i32>,
-    /// Whose it is.
-    pub requested_by: String,
-    /// The session.
-    pub session_id: Option<String>,
-    /// The sandbox, by id.
-    pub sandbox_id: Option<String>,
-    /// A plain file with its output, for who asked on this machine.
-    pub output_file: Option<String>,
-    /// When it was started.
-    pub started_at: Option<String>,
-    /// When its shell ended.
-    pub ended_at: Option<String>,
-    /// When it is ended at the latest.
-    pub until: Option<String>,
-    /// After this time without output it is ended.
-    pub idle_ms: Option<u64>,
-    /// Bytes it has written.
-    pub output_bytes: u64,
-    /// Ports that it listens on.
-    pub ports: Vec<u16>,
-    /// Time that its processes have computed for.
-    pub cpu_ms: u64,
-    /// Their resident memory.
-    pub memory_bytes: u64,
-    /// Its processes, as the host sees them.
-    pub processes: Vec<ProcessView>,
-}
-
-/// A process of a task.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct ProcessView {
-    /// Its number.
-    pub pid: u32,
-    /// The one that started it, if that is of the task.
-    pub parent: Option<u32>,
-    /// Its command line.
-    pub command: String,
-    /// Time that it has computed for.
-    pub cpu_ms: u64,
-    /// Its resident memory.
-    pub memory_bytes: u64,
-}
-
-/// What a task has written since somebody asked last.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct TaskOutput {
-    /// The task, as it is now.
-    pub task: TaskView,
-    /// What it wrote, both streams as they came; what is no text is replaced.
-    pub output: String,
-    /// The byte that this begins at.
-    pub from: u64,
-    /// The byte to go on from.
-    pub next: u64,
-    /// There is more already: ask again.
-    pub more: bool,
-    /// Bytes of it that are not kept.
-    pub lost_bytes: u64,
-}
 
 /// Where to begin with the output of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

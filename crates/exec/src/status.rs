@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
+pub use weighlock_api::{StreamTotals, Totals};
 use weighlock_confine::{Enforced, Exceeded, Exit, Size, Usage, started};
 
 /// Name of the status file in a run's directory.
@@ -131,44 +132,6 @@ pub enum Fate {
     Ended,
     /// It goes on under the keeper.
     Kept,
-}
-
-/// How much output there was, whether kept or not.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Totals {
-    /// Standard output.
-    pub stdout: StreamTotals,
-    /// Standard error.
-    pub stderr: StreamTotals,
-    /// Bytes that could not be stored because writing failed.
-    pub lost_bytes: u64,
-    /// Why, the first time.
-    pub lost_because: Option<String>,
-}
-
-/// How much came out of one stream.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StreamTotals {
-    /// Bytes.
-    pub bytes: u64,
-    /// Newlines.
-    pub lines: u64,
-    /// Characters, each invalid sequence counted as one.
-    pub chars: u64,
-    /// It has NUL bytes near its beginning.
-    pub binary: bool,
-}
-
-impl Totals {
-    /// Bytes of both streams.
-    pub fn bytes(&self) -> u64 {
-        self.stdout.bytes + self.stderr.bytes
-    }
-
-    /// Newlines of both streams.
-    pub fn lines(&self) -> u64 {
-        self.stdout.lines + self.stderr.lines
-    }
 }
 
 impl Status {

@@ -1,7 +1,6 @@
 //! The agent whose profile a client's configuration names.
 
-use weighlock_engine::{Error, PolicyView, Role};
-use weighlock_server::{Me, PeopleList};
+use weighlock_api::{Me, PeopleList, PolicyView, Role, no_such_agent};
 
 use crate::api::{self, Failure, brief};
 use crate::call::Call;
@@ -22,9 +21,8 @@ impl Call {
             && known.iter().all(|one| one != name)
         {
             let name = brief(name);
-            let problem = Error::NoSuchAgent { name, known }.problem();
-            let hint = to_agent(&problem.hint);
-            return Err(Failure::new(problem.code, problem.detail, hint));
+            let (what, hint) = no_such_agent(&name, &known);
+            return Err(Failure::new("no_such_agent", what, to_agent(&hint)));
         }
         let _ = desk.agent_is_known.set(());
         Ok(())

@@ -2,59 +2,18 @@
 
 use std::fmt;
 
-use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use hyper::Method;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use weighlock_server::ProblemDocument;
-pub(crate) use weighlock_server::escape;
+pub(crate) use weighlock_api::escape;
+use weighlock_api::{ApiRequest, ApiResponse, Method, ProblemDocument};
 
 use crate::say::to_agent;
-
-/// One request to the server's REST door.
-#[derive(Debug, Clone)]
-pub struct Ask {
-    /// What is done.
-    pub method: Method,
-    /// Below the address that everything is below, with its query.
-    pub path: String,
-    /// JSON, or nothing.
-    pub body: Bytes,
-    /// Made twice, it is done once.
-    pub key: Option<String>,
-}
-
-impl Ask {
-    /// Whether it may be made again if nobody knows whether it was done.
-    pub fn is_repeatable(&self) -> bool {
-        self.method == Method::GET || self.key.is_some() || self.path == "/wait"
-    }
-
-    /// Whether it is for somebody without whom a run does not go on.
-    pub(crate) fn is_attended(&self) -> bool {
-        self.path.ends_with("&attend=true")
-    }
-
-    /// Whether the answer may take as long as somebody is willing to wait.
-    pub(crate) fn is_patient(&self) -> bool {
-        self.path == "/wait" || self.path.contains("wait_ms=")
-    }
-}
-
-/// The server's answer.
-#[derive(Debug, Clone)]
-pub struct ApiResponse {
-    /// As HTTP counts.
-    pub status: u16,
-    /// JSON, or nothing.
-    pub body: Bytes,
-}
 
 /// Who passes requests on, as one and the same principal.
 pub trait Api: Send + Sync + 'static {
     /// Passes one on. An error says why there is no answer, and what to do.
-    fn ask(&self, ask: Ask) -> BoxFuture<'_, Result<ApiResponse, (String, String)>>;
+    fn ask(&self, request: ApiRequest) -> BoxFuture<'_, Result<ApiResponse, (String, String)>>;
 }
 
 /// Why something was not done.
@@ -90,12 +49,12 @@ impl fmt::Display for Failure {
 
 /// Asks for what there is at an address.
 pub(crate) async fn get<T: DeserializeOwned>(api: &dyn Api, path: String) -> Result<T, Failure> {
-    parse(send(api, Method::GET, path, Bytes::new(), None).await?)
+    send(api, ApiRequest::get(path)).await
 }
 
 /// Asks for what there is at an address, as it is.
-pub(crate) async fn bytes(api: &dyn Api, path: String) -> Result<Bytes, Failure> {
-    checked(send(api, Method::GET, path, Bytes::new(), None).await?)
+pub(crate) async fn bytes(api: &dyn Api, path: String) -> Result<Vec<u8>, Failure> {
+    checked(pass(api, ApiRequest::get(path)).await?)
 }
 
 /// Has something done.
@@ -104,7 +63,7 @@ pub(crate) async fn post<T: DeserializeOwned>(
     path: String,
     body: &impl Serialize,
 ) -> Result<T, Failure> {
-    parse(send(api, Method::POST, path, json(body), None).await?)
+    send(api, ApiRequest::post(path, body)).await
 }
 
 /// Has something done once, however often it has to be asked for.
@@ -113,45 +72,35 @@ pub(crate) async fn post_once<T: DeserializeOwned>(
     path: String,
     body: &impl Serialize,
 ) -> Result<T, Failure> {
-    parse(send(api, Method::POST, path, json(body), Some(random())).await?)
+    send(api, ApiRequest::post(path, body).with_key(random())).await
 }
 
 /// Has something taken away.
 pub(crate) async fn delete(api: &dyn Api, path: String) -> Result<(), Failure> {
-    checked(send(api, Method::DELETE, path, Bytes::new(), None).await?).map(drop)
+    checked(pass(api, ApiRequest::new(Method::Delete, path)).await?).map(drop)
+}
+
+/// Sends a request, and reads its answer.
+pub(crate) async fn send<T: DeserializeOwned>(
+    api: &dyn Api,
+    request: ApiRequest,
+) -> Result<T, Failure> {
+    parse(pass(api, request).await?)
 }
 
 /// An address is not longer than this: what makes it so is no id or pattern.
 const LONGEST: usize = 32 * 1024;
 
-async fn send(
-    api: &dyn Api,
-    method: Method,
-    path: String,
-    body: Bytes,
-    key: Option<String>,
-) -> Result<ApiResponse, Failure> {
-    if path.len() > LONGEST {
+async fn pass(api: &dyn Api, request: ApiRequest) -> Result<ApiResponse, Failure> {
+    if request.path.len() > LONGEST {
         return Err(Failure::new(
             "invalid_arguments",
             "an id, a name or a pattern is too long; nothing was done",
             "Give a shorter one.",
         ));
     }
-    let ask = Ask {
-        method,
-        path,
-        body,
-        key,
-    };
-    let answer = api.ask(ask).await;
+    let answer = api.ask(request).await;
     answer.map_err(|(what, hint)| Failure::new("server_unreachable", what, hint))
-}
-
-fn json(body: &impl Serialize) -> Bytes {
-    serde_json::to_vec(body)
-        .expect("requests are always JSON")
-        .into()
 }
 
 fn parse<T: DeserializeOwned>(answer: ApiResponse) -> Result<T, Failure> {
@@ -160,13 +109,13 @@ fn parse<T: DeserializeOwned>(answer: ApiResponse) -> Result<T, Failure> {
     serde_json::from_slice(body).map_err(|error| {
         Failure::new(
             "server_not_understood",
-            format!("the server's answer is not understood: {error}"),
+            format!("cannot read the server's answer: {error}"),
             "Restart the server if it is of another version.",
         )
     })
 }
 
-fn checked(answer: ApiResponse) -> Result<Bytes, Failure> {
+fn checked(answer: ApiResponse) -> Result<Vec<u8>, Failure> {
     if (200..300).contains(&answer.status) {
         return Ok(answer.body);
     }

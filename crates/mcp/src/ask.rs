@@ -1,8 +1,8 @@
 //! Asking the client's person, where they may decide.
 
 use serde_json::json;
-use weighlock_engine::{ApprovalView, Role, State, safe_command, safe_text};
-use weighlock_server::{CommandView, Me};
+use weighlock_api::{ApiRequest, ApprovalView, CommandView, Me, Role, State};
+use weighlock_screen::{safe_command, safe_text};
 
 use crate::api::{self, Failure};
 use crate::call::{AskMode, Call, DeferredQuestion, OnCancel, PersonAnswer, ReturnedAnswer};
@@ -157,10 +157,10 @@ impl Call {
         let until = self.patience(None).map(|patience| self.began + patience);
         let id = &view.run.command_id;
         while let Some(step) = self.step(until) {
-            let path = format!("/commands/{id}?wait_ms={}", step.as_millis());
+            let request = ApiRequest::run(id, Some(step.as_millis() as u64), None);
             let now: CommandView = tokio::select! {
                 said = answer.as_mut() => return Ok(said),
-                now = api::get(self.desk.api(), path) => now?,
+                now = api::send(self.desk.api(), request) => now?,
             };
             if now.run.state != State::Waiting {
                 return Ok(None);

@@ -5,8 +5,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
-use weighlock_engine::{State, WaitKind, Wanted};
-use weighlock_server::{CommandView, StopRequest, WaitRequest, WaitView};
+use weighlock_api::{
+    ApiRequest, CommandView, State, StopRequest, WaitKind, WaitRequest, WaitView, Wanted,
+};
 
 use crate::api::{self, Failure};
 use crate::desk::ClientDesk;
@@ -120,16 +121,13 @@ impl Call {
         let id = view.run.command_id.clone();
         while view.run.state == State::Running {
             let Some(step) = self.step(until) else {
-                let path = format!("/commands/{id}?attend=false");
-                return api::get(self.desk.api(), path).await;
+                let request = ApiRequest::run(&id, None, Some(false));
+                return api::send(self.desk.api(), request).await;
             };
             let attend = on_cancel == OnCancel::Stop;
-            let path = format!(
-                "/commands/{id}?wait_ms={}&attend={attend}",
-                step.as_millis()
-            );
+            let request = ApiRequest::run(&id, Some(step.as_millis() as u64), Some(attend));
             view = tokio::select! {
-                view = api::get(self.desk.api(), path) => view?,
+                view = api::send(self.desk.api(), request) => view?,
                 () = self.is_cancelled() => return self.leave(view, on_cancel).await,
             };
             self.tell(last_line(&view)).await;
@@ -164,7 +162,7 @@ impl Call {
             };
             request.timeout_ms = Some(step.as_millis() as u64);
             let waited: WaitView = tokio::select! {
-                waited = api::post(self.desk.api(), "/wait".into(), &request) => waited?,
+                waited = api::send(self.desk.api(), ApiRequest::wait(&request)) => waited?,
                 () = self.is_cancelled() => return self.leave(view, on_cancel).await,
             };
             view = api::get(self.desk.api(), format!("/commands/{id}")).await?;
@@ -239,5 +237,5 @@ pub(crate) fn last_line(view: &CommandView) -> String {
         lines.find(|line| !line.trim().is_empty())
     });
     let line = line.unwrap_or("runs");
-    weighlock_engine::safe_text(&line.chars().take(200).collect::<String>())
+    weighlock_screen::safe_text(&line.chars().take(200).collect::<String>())
 }

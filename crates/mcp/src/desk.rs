@@ -2,8 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use weighlock_engine::TerminalView;
-use weighlock_server::{SessionList, TerminalList};
+use weighlock_api::{SessionList, TerminalList, TerminalView};
 
 use crate::api::{self, Api, Failure, escape};
 use crate::options::Options;

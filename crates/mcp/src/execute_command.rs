@@ -1,8 +1,7 @@
 //! `ExecuteCommand`: one shell command, answered with plain text.
 
 use serde_json::{Value, json};
-use weighlock_engine::{Cut, Run, State};
-use weighlock_server::{CommandView, CutTo, NewCommand, ShellName};
+use weighlock_api::{CommandView, Cut, CutTo, NewCommand, Run, ShellName, State};
 
 use crate::api::Failure;
 use crate::call::{Call, OnCancel};

@@ -21,7 +21,7 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Value, json};
 use tokio::sync::watch;
-use weighlock_server::Me;
+use weighlock_api::Me;
 
 use crate::api::{self, Failure, brief};
 use crate::call::{Again, Call};

@@ -19,10 +19,9 @@ use rmcp::transport::streamable_http_server::session::local::LocalSessionManager
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use serde::Deserialize;
 use tokio::time::timeout;
-use weighlock_engine::Principal;
-use weighlock_server::Within;
+use weighlock_api::{ApiRequest, ApiResponse, Waiting};
 
-use crate::api::{Api, ApiResponse, Ask};
+use crate::api::Api;
 use crate::desk::ClientDesk;
 use crate::handler::Handler;
 use crate::kept::MemorySessions;
@@ -44,18 +43,31 @@ const AWAY: Duration = Duration::from_secs(15);
 /// How long a message may take to come, as long as over REST.
 const BODY_WITHIN: Duration = Duration::from_secs(30);
 
+/// The REST interface of a server, called in its own process with the identity
+/// of somebody whose request has come in.
+pub trait LocalRest: Clone + Send + Sync + 'static {
+    /// Returns the name of the principal who has sent a request; none where
+    /// the server does not know them.
+    fn caller(&self, head: &Parts) -> Option<String>;
+
+    /// Passes on what the sender of `head` asks, if they would still be let in.
+    fn call<'a>(&'a self, head: &'a Parts, request: Request) -> BoxFuture<'a, Response>;
+}
+
 /// Adds the address for agents.
-pub fn door(within: Within) -> Router {
+pub fn door<R: LocalRest>(rest: R) -> Router {
     let mut sessions = LocalSessionManager::default();
     sessions.session_config.keep_alive = Some(SILENT);
     let sessions = Arc::new(MemorySessions::new(sessions));
-    let handler = Handler::new(move |known| desk(&within, known));
+    let local = rest.clone();
+    let handler = Handler::new(move |known| desk(&local, known));
     let config = StreamableHttpServerConfig::default()
         .disable_allowed_hosts()
         .with_max_request_body_bytes(MOST);
     let service =
         StreamableHttpService::new(move || Ok(handler.clone()), Arc::clone(&sessions), config);
     let door = Arc::new(Door {
+        caller: Box::new(move |head| rest.caller(head)),
         service,
         manager: sessions,
         sessions: SessionTable::default(),
@@ -66,6 +78,8 @@ pub fn door(within: Within) -> Router {
 }
 
 struct Door {
+    /// See [`LocalRest::caller`].
+    caller: Box<dyn Fn(&Parts) -> Option<String> + Send + Sync>,
     service: StreamableHttpService<Handler, MemorySessions>,
     manager: Arc<MemorySessions>,
     sessions: SessionTable,
@@ -87,8 +101,7 @@ struct QueryOptions {
 
 async fn answer(State(door): State<Arc<Door>>, request: Request) -> Response {
     let (mut head, body) = request.into_parts();
-    let who = head.extensions.get::<Principal>();
-    let Some(who) = who.map(|who| who.name().to_owned()) else {
+    let Some(who) = (door.caller)(&head) else {
         return StatusCode::UNAUTHORIZED.into_response();
     };
     if let Err(why) = options(&head) {
@@ -202,60 +215,62 @@ fn options(head: &Parts) -> Result<Options, String> {
 }
 
 /// Returns the desk for the sender of a message.
-fn desk(within: &Within, known: &Extensions) -> Arc<ClientDesk> {
+fn desk<R: LocalRest>(rest: &R, known: &Extensions) -> Arc<ClientDesk> {
     let head = known.get::<Parts>().cloned();
     let options = head.as_ref().and_then(|head| options(head).ok());
     let inside = LocalService {
-        within: within.clone(),
+        rest: rest.clone(),
         head,
     };
     ClientDesk::new(Box::new(inside), options.unwrap_or_default())
 }
 
 /// The REST service, called with the identity of a message's sender.
-struct LocalService {
-    within: Within,
+struct LocalService<R> {
+    rest: R,
     head: Option<Parts>,
 }
 
-impl Api for LocalService {
-    fn ask(&self, ask: Ask) -> BoxFuture<'_, Result<ApiResponse, (String, String)>> {
+impl<R: LocalRest> Api for LocalService<R> {
+    fn ask(&self, request: ApiRequest) -> BoxFuture<'_, Result<ApiResponse, (String, String)>> {
         Box::pin(async move {
             let nobody = || ("nobody has sent this".to_owned(), String::new());
             let head = self.head.as_ref().ok_or_else(nobody)?;
             match head.extensions.get::<Presence>() {
-                Some(presence) if ask.is_patient() => self.attend(head, presence, ask).await,
-                _ => self.pass(head, ask).await,
+                Some(presence) if request.waiting != Waiting::Brief => {
+                    self.attend(head, presence, request).await
+                }
+                _ => self.pass(head, request).await,
             }
         })
     }
 }
 
-impl LocalService {
+impl<R: LocalRest> LocalService<R> {
     /// Asks for what is worth waiting for only while the client is there. Who
     /// comes back in time waits again.
     async fn attend(
         &self,
         head: &Parts,
         presence: &Presence,
-        ask: Ask,
+        request: ApiRequest,
     ) -> Result<ApiResponse, (String, String)> {
         while timeout(AWAY, presence.is_back()).await.is_ok() {
             tokio::select! {
-                answer = self.pass(head, ask.clone()) => return answer,
+                answer = self.pass(head, request.clone()) => return answer,
                 () = presence.is_gone() => {}
             }
         }
-        match ask.is_attended() {
+        match request.waiting {
             // It has ended by now, or its end is near.
-            true => self.pass(head, ask).await,
-            false => Err(("the client is gone".into(), String::new())),
+            Waiting::Attended => self.pass(head, request).await,
+            _ => Err(("the client is gone".into(), String::new())),
         }
     }
 
-    async fn pass(&self, head: &Parts, ask: Ask) -> Result<ApiResponse, (String, String)> {
+    async fn pass(&self, head: &Parts, ask: ApiRequest) -> Result<ApiResponse, (String, String)> {
         let mut request = Request::builder()
-            .method(ask.method)
+            .method(ask.method.word())
             .uri(ask.path)
             .header(header::CONTENT_TYPE, "application/json");
         if let Some(key) = ask.key {
@@ -263,7 +278,7 @@ impl LocalService {
         }
         let request = request.body(Body::from(ask.body));
         let request = request.map_err(|error| (error.to_string(), String::new()))?;
-        let response = self.within.ask(head, request).await;
+        let response = self.rest.call(head, request).await;
         let status = response.status().as_u16();
         let body: Result<Bytes, _> = response
             .into_body()
@@ -271,6 +286,7 @@ impl LocalService {
             .await
             .map(|all| all.to_bytes());
         let body = body.map_err(|error| (error.to_string(), String::new()))?;
+        let body = body.into();
         Ok(ApiResponse { status, body })
     }
 }

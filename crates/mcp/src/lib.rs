@@ -37,7 +37,7 @@ mod tool;
 mod twice;
 mod weighlock;
 
-pub use api::{Api, ApiResponse, Ask};
-pub use http::door;
+pub use api::Api;
+pub use http::{LocalRest, door};
 pub use options::{Options, Toolset};
 pub use stdio::serve_stdio;

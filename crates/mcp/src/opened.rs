@@ -1,8 +1,7 @@
 //! A terminal, asked for: what every tool that opens one does.
 
 use serde::Deserialize;
-use weighlock_engine::TerminalView;
-use weighlock_server::{CommandView, NewTerminal};
+use weighlock_api::{CommandView, NewTerminal, TerminalView};
 
 use crate::api::{self, Failure};
 use crate::call::Call;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use weighlock_engine::{Run, State, safe_text};
-use weighlock_server::{CommandView, CutTo, NewCommand};
+use weighlock_api::{CommandView, CutTo, NewCommand, Run, State};
+use weighlock_screen::safe_text;
 
 use crate::api::{self, Failure};
 use crate::call::{Call, OnCancel};

@@ -1,7 +1,7 @@
 //! What can be read without a tool: output, screens and recordings.
 
-use weighlock_engine::{ScreenView, safe_text};
-use weighlock_server::CommandList;
+use weighlock_api::{CommandList, ScreenView};
+use weighlock_screen::safe_text;
 
 use crate::api::{self, Failure, brief, escape};
 use crate::desk::ClientDesk;

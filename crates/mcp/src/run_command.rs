@@ -4,8 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use weighlock_engine::{Cut, Run, State};
-use weighlock_server::{CommandView, NewCommand};
+use weighlock_api::{CommandView, Cut, NewCommand, Run, State};
 
 use crate::api::Failure;
 use crate::call::{Call, OnCancel};

@@ -1,6 +1,6 @@
 //! What is said of runs in the tools of others, which have no words for it.
 
-use weighlock_engine::{Run, State};
+use weighlock_api::{Run, State};
 
 use crate::api::Failure;
 use crate::request::notes;

@@ -14,6 +14,7 @@ use crate::collector::{Collector, is_relevant};
 use crate::delivery::{BusyWebhooks, Delivery};
 use crate::directory::Directory;
 use crate::message::Composer;
+use crate::quiet_hours;
 use crate::registry::WebhookRegistry;
 use crate::settings::{Topic, owner_of, settings_of};
 
@@ -181,7 +182,7 @@ impl Outbox {
     fn too_early(&self, first: &Notice, row: &WebhookRow, now: i64) -> Result<Option<i64>, Error> {
         let is_urgent = first.kind == Topic::Audit.word();
         if let Some(quiet) = settings_of(row).quiet.filter(|_| !is_urgent)
-            && let Some(until) = quiet.until(now)
+            && let Some(until) = quiet_hours::until(&quiet, now)
         {
             return Ok(Some(until));
         }

@@ -3,76 +3,60 @@
 use jiff::civil::{DateTime, Time};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
+pub use weighlock_api::QuietHours;
 
-/// Hours without notifications. What still waits at their end is delivered then.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct QuietHours {
-    /// Their begin, as `22:00`.
-    pub from: String,
-    /// Their end, as `07:00`; on the next day if that is earlier.
-    pub to: String,
-    /// The time zone, as `Europe/Vienna`; default: the server's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub zone: Option<String>,
+pub(crate) fn check(quiet: &QuietHours) -> Result<(), Error> {
+    let bad = |why: String, hint| Err(Error::invalid("bad_quiet_hours", &why, hint));
+    if hours(quiet).is_none() {
+        let why = format!("`{}` to `{}` are not valid hours", quiet.from, quiet.to);
+        return bad(why, "write 22:00 and 07:00; they must differ");
+    }
+    if zone(quiet).is_none() {
+        let zone = quiet.zone.as_deref().unwrap_or_default();
+        let why = format!("unknown time zone `{zone}`");
+        return bad(
+            why,
+            "write for example Europe/Vienna, or omit it for the server's",
+        );
+    }
+    Ok(())
 }
 
-impl QuietHours {
-    pub(crate) fn check(&self) -> Result<(), Error> {
-        let bad = |why: String, hint| Err(Error::invalid("bad_quiet_hours", &why, hint));
-        if self.hours().is_none() {
-            let why = format!("`{}` to `{}` are not valid hours", self.from, self.to);
-            return bad(why, "write 22:00 and 07:00; they must differ");
-        }
-        if self.zone().is_none() {
-            let zone = self.zone.as_deref().unwrap_or_default();
-            let why = format!("unknown time zone `{zone}`");
-            return bad(
-                why,
-                "write for example Europe/Vienna, or omit it for the server's",
-            );
-        }
-        Ok(())
-    }
+/// Returns when the quiet hours end if `micros` is within them.
+pub(crate) fn until(quiet: &QuietHours, micros: i64) -> Option<i64> {
+    let (from, to) = hours(quiet)?;
+    let zone = zone(quiet)?;
+    let now = Timestamp::from_microsecond(micros)
+        .ok()?
+        .to_zoned(zone.clone());
+    let clock = now.time();
+    let overnight = from > to;
+    let is_quiet = match overnight {
+        true => clock >= from || clock < to,
+        false => clock >= from && clock < to,
+    };
+    let day = match overnight && clock >= from {
+        true => now.date().checked_add(1.day()).ok()?,
+        false => now.date(),
+    };
+    let end = DateTime::from_parts(day, to).to_zoned(zone).ok()?;
+    is_quiet.then(|| end.timestamp().as_microsecond())
+}
 
-    /// Returns when the quiet hours end if `micros` is within them.
-    pub(crate) fn until(&self, micros: i64) -> Option<i64> {
-        let (from, to) = self.hours()?;
-        let zone = self.zone()?;
-        let now = Timestamp::from_microsecond(micros)
-            .ok()?
-            .to_zoned(zone.clone());
-        let clock = now.time();
-        let overnight = from > to;
-        let quiet = match overnight {
-            true => clock >= from || clock < to,
-            false => clock >= from && clock < to,
-        };
-        let day = match overnight && clock >= from {
-            true => now.date().checked_add(1.day()).ok()?,
-            false => now.date(),
-        };
-        let end = DateTime::from_parts(day, to).to_zoned(zone).ok()?;
-        quiet.then(|| end.timestamp().as_microsecond())
-    }
+fn hours(quiet: &QuietHours) -> Option<(Time, Time)> {
+    let time = |text: &str| {
+        let (hour, minute) = text.split_once(':')?;
+        Time::new(hour.parse().ok()?, minute.parse().ok()?, 0, 0).ok()
+    };
+    Some((time(&quiet.from)?, time(&quiet.to)?)).filter(|(from, to)| from != to)
+}
 
-    fn hours(&self) -> Option<(Time, Time)> {
-        let time = |text: &str| {
-            let (hour, minute) = text.split_once(':')?;
-            Time::new(hour.parse().ok()?, minute.parse().ok()?, 0, 0).ok()
-        };
-        Some((time(&self.from)?, time(&self.to)?)).filter(|(from, to)| from != to)
-    }
-
-    fn zone(&self) -> Option<TimeZone> {
-        match &self.zone {
-            Some(name) => TimeZone::get(name).ok(),
-            None => Some(TimeZone::system()),
-        }
+fn zone(quiet: &QuietHours) -> Option<TimeZone> {
+    match &quiet.zone {
+        Some(name) => TimeZone::get(name).ok(),
+        None => Some(TimeZone::system()),
     }
 }
 
@@ -86,11 +70,11 @@ mod tests {
             to: to.into(),
             zone: Some("UTC".into()),
         };
-        quiet.check().unwrap();
+        super::check(&quiet).unwrap();
         let now: Timestamp = now.parse().unwrap();
         let until = until.map(|time| time.parse::<Timestamp>().unwrap().as_microsecond());
         assert_eq!(
-            quiet.until(now.as_microsecond()),
+            super::until(&quiet, now.as_microsecond()),
             until,
             "{from} {to} {now}"
         );
@@ -134,7 +118,7 @@ mod tests {
                 to: to.into(),
                 zone: zone.map(str::to_owned),
             };
-            assert!(quiet.check().is_err(), "{from} {to} {zone:?}");
+            assert!(super::check(&quiet).is_err(), "{from} {to} {zone:?}");
         }
     }
 }

@@ -8,6 +8,7 @@ use weighlock_store::{Clock, DeliveryStatus, Entry, Store, WebhookRow, id};
 
 use crate::delivery::lock;
 use crate::error::{Error, shortened};
+use crate::quiet_hours;
 use crate::secret::choose_secret;
 use crate::settings::{
     NoticeView, WebhookFormat, WebhookPatch, WebhookSettings, WebhookView, WebhookWithSecret,
@@ -258,7 +259,7 @@ fn apply(patch: &WebhookPatch, to: &mut WebhookSettings) -> Result<(), Error> {
     to.delay_seconds = delay.min(MAX_DELAY_SECONDS);
     to.high_risk_at_once = patch.high_risk_at_once.unwrap_or(to.high_risk_at_once);
     if let Some(quiet) = &patch.quiet {
-        quiet.check()?;
+        quiet_hours::check(quiet)?;
         to.quiet = Some(quiet.clone());
     }
     if patch.never_quiet == Some(true) {

@@ -5,107 +5,18 @@ use std::sync::Arc;
 use aide::transform::TransformOperation;
 use axum::Json;
 use axum::extract::State as Shared;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use weighlock_engine::{
-    ApprovalState, ApprovalView, Decision, DecisionKind, Engine, InboxFilter, RuleProposals,
+use weighlock_api::{
+    ApprovalList, ApprovalListParams, ApprovalState, ApprovalStatusFilter, ApprovalView,
+    DecisionRequest, ExtendRequest, RuleProposals, Through,
 };
+use weighlock_engine::{Decision, Engine, InboxFilter};
 
 use crate::output::blocking;
-use crate::policies::NewGrant;
 use crate::problem::Problem;
 use crate::system::{Body, Id, Optional, Params, Who, page};
 
 /// How much more time there is for an answer when nothing is said.
 const EXTEND_SECONDS: u64 = 600;
-
-/// A page of approvals.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ApprovalList {
-    /// Without explanations and answers.
-    pub approvals: Vec<ApprovalView>,
-    /// Ask for the next page with this; absent on the last.
-    pub cursor: Option<String>,
-    /// How many wait in all.
-    pub waiting: u64,
-}
-
-/// Which approvals to list.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(rename = "ListParams")]
-pub(crate) struct ApprovalListParams {
-    /// Only those in this state; `pending` when not given, `all` for all.
-    status: Option<ApprovalStatusFilter>,
-    /// Only in this sandbox, by id.
-    sandbox: Option<String>,
-    /// Only of this requester.
-    agent: Option<String>,
-    /// From the page before.
-    cursor: Option<String>,
-    /// How many, at most 500.
-    limit: Option<usize>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[schemars(rename = "Status")]
-enum ApprovalStatusFilter {
-    Pending,
-    Approved,
-    Rejected,
-    Expired,
-    Withdrawn,
-    Blocked,
-    All,
-}
-
-/// What a person decides.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(example = serde_json::json!({
-    "kind": "reject", "fingerprint": "0123456789abcdef01234567",
-    "reason": "Keep build/reports, delete only build/cache.",
-}))]
-pub struct DecisionRequest {
-    /// Yes or no.
-    pub kind: DecisionKind,
-    /// From the approval: names exactly what was seen.
-    pub fingerprint: String,
-    /// The reason that the requester sees, word for word.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-    /// What has put the question, where it was not a door of ours.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub through: Option<Through>,
-    /// The text to run instead, for `approve_edited`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub command: Option<String>,
-    /// What is allowed from now on, for `approve_always`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub rules: Vec<NewGrant>,
-    /// What is blocked from now on, for everybody, with `reject`: patterns as
-    /// rules have them. For administrators.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub blocks: Vec<String>,
-}
-
-/// What puts questions to people for us.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Through {
-    /// An agent's client, asked by the protocol that it speaks.
-    Elicitation,
-}
-
-/// More time for an answer.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct ExtendRequest {
-    /// How much more: 600 if not given.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub seconds: Option<u64>,
-}
 
 pub(crate) async fn list(
     Shared(engine): Shared<Arc<Engine>>,

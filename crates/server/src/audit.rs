@@ -8,8 +8,7 @@ use axum::Json;
 use axum::extract::State as Shared;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use weighlock_api::{AuditListParams, Entries, FaultView, RunEntries, Steps, VerifiedView};
 use weighlock_engine::{Engine, EntryFilter, Verified};
 
 use crate::output::blocking;
@@ -19,86 +18,6 @@ use crate::system::{Id, Params, Who, of_kinds, when};
 /// How many entries there are when nothing is asked, and at the most.
 const PAGE: usize = 100;
 const MAX_PAGE: usize = 1000;
-
-/// What a verification of the audit found.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct VerifiedView {
-    /// The number of the last entry up to which all are right.
-    entries: u64,
-    /// The hash of the last of them.
-    head: String,
-    /// The entries up to this one were removed by retention, as a checkpoint in
-    /// the chain tells.
-    removed_to: Option<u64>,
-    /// The first entry that is wrong, and how.
-    fault: Option<FaultView>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct FaultView {
-    seq: u64,
-    what: String,
-    /// Set when the entries are right, and a row is not what they say: its table
-    /// and its key.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    row: Option<String>,
-}
-
-/// Audit entries.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Entries {
-    /// Oldest first.
-    entries: Vec<serde_json::Value>,
-    /// Ask for what follows with `after` this; absent on the last page.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    next: Option<u64>,
-}
-
-/// The audit entries of one run.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct RunEntries {
-    /// Oldest first.
-    entries: Vec<serde_json::Value>,
-    /// What they say of the run's life.
-    steps: Vec<Steps>,
-}
-
-/// What one entry says of a run's life. The record is not repeated: what began
-/// at once was requested and judged by the same entry.
-#[derive(Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub(crate) struct Steps {
-    /// The entry's number.
-    seq: u64,
-    /// In their order: `requested`, `verdict`, `held` while work was paused,
-    /// `asked`, `decided`, `started`, `ended`.
-    steps: Vec<&'static str>,
-}
-
-/// Which entries to list.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(rename = "ListParams")]
-pub(crate) struct AuditListParams {
-    /// Only those about this run, by its whole id.
-    run: Option<String>,
-    /// Only those about this sandbox, by id.
-    sandbox: Option<String>,
-    /// Only what this one did.
-    actor: Option<String>,
-    /// Only what is about runs and questions of this one.
-    owner: Option<String>,
-    /// Only this kind: `run.started`, or all of `run.`.
-    kind: Option<String>,
-    /// Only from this time on (RFC 3339).
-    from: Option<String>,
-    /// Only before this time.
-    to: Option<String>,
-    /// Only those after this number.
-    #[serde(default)]
-    after: u64,
-    /// How many, at most 1000.
-    limit: Option<usize>,
-}
 
 pub(crate) async fn list(
     Shared(engine): Shared<Arc<Engine>>,
@@ -138,7 +57,7 @@ pub(crate) async fn verify(
     Shared(engine): Shared<Arc<Engine>>,
     Who(who): Who,
 ) -> Result<Json<VerifiedView>, Problem> {
-    Ok(Json(engine.audit().verify(&who).await?.into()))
+    Ok(Json(verified_view(engine.audit().verify(&who).await?)))
 }
 
 pub(crate) fn verify_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
@@ -247,7 +166,7 @@ fn steps(entries: &[serde_json::Value]) -> Vec<Steps> {
         ];
         told.push(Steps {
             seq: entry["seq"].as_u64().unwrap_or_default(),
-            steps: said.into_iter().flatten().collect(),
+            steps: said.into_iter().flatten().map(str::to_owned).collect(),
         });
     }
     told
@@ -258,18 +177,16 @@ pub(crate) fn of_run_docs(op: TransformOperation<'_>) -> TransformOperation<'_> 
         .summary("The audit entries of a run")
 }
 
-impl From<Verified> for VerifiedView {
-    fn from(found: Verified) -> Self {
-        Self {
-            entries: found.entries,
-            head: found.head,
-            removed_to: found.removed.map(|removed| removed.removed_to),
-            fault: found.fault.map(|fault| FaultView {
-                seq: fault.seq,
-                what: fault.what,
-                row: fault.row,
-            }),
-        }
+fn verified_view(found: Verified) -> VerifiedView {
+    VerifiedView {
+        entries: found.entries,
+        head: found.head,
+        removed_to: found.removed.map(|removed| removed.removed_to),
+        fault: found.fault.map(|fault| FaultView {
+            seq: fault.seq,
+            what: fault.what,
+            row: fault.row,
+        }),
     }
 }
 

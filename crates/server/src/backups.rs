@@ -1,29 +1,16 @@
 //! Backups of the whole record.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use aide::transform::TransformOperation;
 use axum::Json;
 use axum::extract::State as Shared;
 use axum::http::StatusCode;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use weighlock_engine::{BackupView, Engine};
+use weighlock_api::{BackupView, NewBackup};
+use weighlock_engine::Engine;
 
 use crate::problem::Problem;
 use crate::system::{Optional, Who};
-
-/// Where to write a backup.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct NewBackup {
-    /// A new or empty directory on the server's machine; only the server's owner
-    /// or root may give one, over the Unix socket. Default: a directory in the
-    /// state directory.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub directory: Option<PathBuf>,
-}
 
 pub(crate) async fn make(
     Shared(engine): Shared<Arc<Engine>>,

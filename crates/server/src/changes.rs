@@ -10,42 +10,20 @@ use axum::http::header;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use weighlock_engine::{ApprovalView, ChangesInfo, Draft, Engine, FileDiff, Page, Run};
+use serde::Deserialize;
+use weighlock_api::{
+    ApprovalView, ChangeListParams, ChangesInfo, CommandView, DiffParams, DraftList, DraftParams,
+    RunList, Settle, SettleDraft,
+};
+use weighlock_engine::{Engine, FileDiff, Page};
 
-use crate::commands::{CommandView, view};
+use crate::commands::view;
 use crate::output::blocking;
 use crate::problem::Problem;
 use crate::system::{Body, Id, Params, Who, no_id, page};
 
 /// Lines of a diff, unless said otherwise.
 const LINES: u64 = 1000;
-
-/// Which of the changed paths.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(rename = "ListParams")]
-pub(crate) struct ChangeListParams {
-    /// From this one on: `next` of the page before.
-    #[serde(default)]
-    from: usize,
-    /// How many, at most 500.
-    limit: Option<usize>,
-}
-
-/// Which lines of a diff.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct DiffParams {
-    /// From this line of the diff on.
-    #[serde(default)]
-    offset: u64,
-    /// How many lines, at most 5000; 1000 if not given.
-    limit: Option<u64>,
-    /// Show what seems to be a secret.
-    #[serde(default)]
-    reveal: bool,
-}
 
 /// Which of a run's or draft's changed paths.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -75,58 +53,11 @@ impl OperationInput for ChangePathParams {
     }
 }
 
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct DraftParams {
-    /// Only of this session, by id.
-    session: Option<String>,
-}
-
-/// What waits for a decision, session by session.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct DraftList {
-    /// The drafts.
-    pub drafts: Vec<Draft>,
-}
-
-/// What becomes of a session's draft.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct SettleDraft {
-    /// Applied in order, or thrown away.
-    pub changes: Settle,
-    /// From the draft as it was seen; anything else is refused.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub hash: Option<String>,
-    /// The reason that the requester sees.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-}
-
-/// What becomes of changes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Settle {
-    /// They are applied.
-    Commit,
-    /// They are thrown away.
-    Discard,
-}
-
-/// The runs that something was done with, in order.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct RunList {
-    /// The runs.
-    pub commands: Vec<Run>,
-}
-
-impl From<DiffParams> for Page {
-    fn from(params: DiffParams) -> Self {
-        Self {
-            offset: params.offset,
-            limit: params.limit.unwrap_or(LINES),
-            reveal: params.reveal,
-        }
+fn page_of(params: &DiffParams) -> Page {
+    Page {
+        offset: params.offset,
+        limit: params.limit.unwrap_or(LINES),
+        reveal: params.reveal,
     }
 }
 
@@ -156,7 +87,7 @@ pub(crate) async fn diff(
     Params(params): Params<DiffParams>,
 ) -> Result<Json<FileDiff>, Problem> {
     blocking(move || {
-        let diff = engine.diff(&place.id, place.index, params.into(), &who)?;
+        let diff = engine.diff(&place.id, place.index, page_of(&params), &who)?;
         Ok(Json(diff))
     })
     .await
@@ -261,7 +192,7 @@ pub(crate) async fn draft_diff(
     Params(params): Params<DiffParams>,
 ) -> Result<Json<FileDiff>, Problem> {
     blocking(move || {
-        let diff = engine.draft_diff(&place.id, place.index, params.into(), &who)?;
+        let diff = engine.draft_diff(&place.id, place.index, page_of(&params), &who)?;
         Ok(Json(diff))
     })
     .await

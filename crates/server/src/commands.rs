@@ -1,7 +1,5 @@
 //! Runs: asking for them, looking at them, stopping them.
 
-mod views;
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,19 +12,16 @@ use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
+use weighlock_api::{
+    ApproveRequest, CommandList, CommandView, CutTo, DecisionKind, Executor, FinalizeRequest,
+    NewCommand, RejectRequest, Run, RunListParams, RunShowParams, Settle, ShellName, State,
+    StdinParams, StopRequest,
+};
 use weighlock_engine::{
-    Cut, Decision, DecisionKind, Engine, Filter, Input, Outcome, Principal, Report, Request, Run,
-    Shell, State, Text,
+    Cut, Decision, Engine, Filter, Input, Outcome, Principal, Report, Request, Shell, Text,
 };
 
-pub use self::views::{
-    ApproveRequest, CommandList, CommandView, Executor, FinalizeRequest, NewCommand, RejectRequest,
-    ShellName, StopRequest,
-};
-use crate::changes::Settle;
-use crate::cut::CutTo;
-use crate::export::Format;
 use crate::output::blocking;
 use crate::problem::Problem;
 use crate::system::{Body, Id, Optional, Params, Who, describe_headers, page, when};
@@ -37,104 +32,28 @@ const GRACE_MS: u64 = 2000;
 /// More are only said to be more.
 const MOST_COUNTED: usize = 1_000_000;
 
-/// Which runs to list.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(rename = "ListParams")]
-pub(crate) struct RunListParams {
-    /// Only those in this state.
-    state: Option<State>,
-    /// Only those with this coarse status: `pending`, `approved`, `rejected`,
-    /// `executed` or `failed`.
-    status: Option<RunStatus>,
-    /// Filters and words, as people type them: `agent:coder status:failed rm`.
-    /// Keys are `agent`, `status`, `verdict`, `by`, `sandbox`, `terminal`,
-    /// `since`, `until`, `exit`, `rule` and `id`; every other word is looked
-    /// for in the command, whatever its case.
-    q: Option<String>,
-    /// Only those of this requester.
-    agent: Option<String>,
-    /// Only those in this sandbox, by id.
-    sandbox: Option<String>,
-    /// Only those of this session, by id.
-    session: Option<String>,
-    /// Only those that this person allowed.
-    by: Option<String>,
-    /// Only those asked for at this time or later (RFC 3339).
-    since: Option<String>,
-    /// Only those asked for before this time.
-    until: Option<String>,
-    /// Only those of which something may still run.
-    #[serde(default)]
-    open: bool,
-    /// From the page before.
-    cursor: Option<String>,
-    /// Without the newest so many, where `cursor` is not known: to jump to the
-    /// end of a long list.
-    #[serde(default)]
-    skip: usize,
-    /// How many, at most 500.
-    limit: Option<usize>,
-    /// Count all that there are, too.
-    #[serde(default)]
-    count: bool,
-    /// How an export is written: `jsonl` or `csv`.
-    pub(crate) format: Option<Format>,
-}
-
-impl RunListParams {
-    /// Returns what is asked for, without a limit.
-    pub(crate) fn filter(&self, engine: &Engine, who: &Principal) -> Result<Filter, Problem> {
-        let filter = Filter {
-            state: self.state,
-            status: self.status.map(|status| status.word().to_owned()),
-            before: self.cursor.clone(),
-            requested_by: self.agent.clone(),
-            approved_by: self.by.clone(),
-            session: self.session.clone(),
-            sandbox: self.sandbox.clone(),
-            since: self.since.as_deref().map(when).transpose()?,
-            until: self.until.as_deref().map(when).transpose()?,
-            open: self.open,
-            skip: self.skip,
-            ..Filter::default()
-        };
-        let typed = self.q.as_deref().unwrap_or_default();
-        Ok(engine.filter(typed, filter, who)?)
-    }
-}
-
-/// The coarse statuses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[schemars(rename = "Status")]
-enum RunStatus {
-    Pending,
-    Approved,
-    Rejected,
-    Executed,
-    Failed,
-}
-
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(rename = "ShowParams")]
-pub(crate) struct RunShowParams {
-    /// How long to wait for the end, if it runs.
-    wait_ms: Option<u64>,
-    /// With `true`, the run is ended if its requester does not come back within
-    /// 10 seconds; with `false`, it goes on without them.
-    attend: Option<bool>,
-    /// How much of its output is in the answer.
-    cut: Option<CutTo>,
-}
-
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct StdinParams {
-    /// Nothing follows after this.
-    #[serde(default)]
-    last: bool,
+/// Returns the runs that are asked for, without a limit.
+pub(crate) fn filter_of(
+    params: &RunListParams,
+    engine: &Engine,
+    who: &Principal,
+) -> Result<Filter, Problem> {
+    let filter = Filter {
+        state: params.state,
+        status: params.status.map(|status| status.word().to_owned()),
+        before: params.cursor.clone(),
+        requested_by: params.agent.clone(),
+        approved_by: params.by.clone(),
+        session: params.session.clone(),
+        sandbox: params.sandbox.clone(),
+        since: params.since.as_deref().map(when).transpose()?,
+        until: params.until.as_deref().map(when).transpose()?,
+        open: params.open,
+        skip: params.skip,
+        ..Filter::default()
+    };
+    let typed = params.q.as_deref().unwrap_or_default();
+    Ok(engine.filter(typed, filter, who)?)
 }
 
 /// The header that names a request, so that making it twice runs it once.
@@ -201,7 +120,7 @@ pub(crate) async fn list(
 ) -> Result<Json<CommandList>, Problem> {
     blocking(move || {
         let limit = page(params.limit);
-        let filter = params.filter(&engine, &who)?;
+        let filter = filter_of(&params, &engine, &who)?;
         let counted = match params.count {
             true => Some(engine.count(whole(&filter), &who)?),
             false => None,
@@ -391,7 +310,7 @@ pub(crate) async fn finalize(
             return Err(Problem::new(
                 StatusCode::BAD_REQUEST,
                 "invalid_body",
-                "it says neither how the command ended nor what becomes of its changes".into(),
+                "it gives neither `exit_code` nor `changes`".into(),
                 "give `exit_code`, or `changes`",
             ));
         }
@@ -468,7 +387,7 @@ fn request(new: NewCommand, principal: Principal) -> Request {
         cwd: new.cwd,
         env: new.env.into_iter().collect(),
         agent: new.agent,
-        shell: new.shell.map(Shell::from),
+        shell: new.shell.map(shell_of),
         external: new.executor == Some(Executor::External),
         input: match new.stdin {
             Some(text) => Input::Text(text.into_bytes()),
@@ -520,14 +439,10 @@ impl OperationInput for IdempotencyKey {
     }
 }
 
-impl RunStatus {
-    fn word(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Approved => "approved",
-            Self::Rejected => "rejected",
-            Self::Executed => "executed",
-            Self::Failed => "failed",
-        }
+/// Returns the shell that a request names.
+pub(crate) fn shell_of(name: ShellName) -> Shell {
+    match name {
+        ShellName::Sh => Shell::Sh,
+        ShellName::Bash => Shell::Bash,
     }
 }

@@ -9,9 +9,8 @@ use axum::extract::State as Shared;
 use axum::http::HeaderMap;
 use axum::response::sse::{Event as SseEvent, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
-use schemars::JsonSchema;
-use serde::Deserialize;
-use weighlock_engine::{Engine, Event};
+use weighlock_api::{Event, EventStreamParams};
+use weighlock_engine::Engine;
 
 use crate::auth::Guest;
 use crate::problem::Problem;
@@ -20,15 +19,6 @@ use crate::system::{Params, of_kinds};
 /// How often something is sent when nothing happens, so that both ends notice
 /// a line that is gone.
 const ALIVE_EVERY: Duration = Duration::from_secs(15);
-
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(rename = "StreamParams")]
-pub(crate) struct EventStreamParams {
-    /// Tell what happened after this event first; `Last-Event-ID` says the
-    /// same and counts more.
-    after: Option<u64>,
-}
 
 pub(crate) async fn stream(
     Shared(engine): Shared<Arc<Engine>>,

@@ -7,28 +7,16 @@ use aide::transform::TransformOperation;
 use axum::extract::State as Shared;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use weighlock_engine::{Engine, Filter, Principal, Run};
+use weighlock_api::{ExportFormat as Format, Run, RunListParams};
+use weighlock_engine::{Engine, Filter, Principal};
 
 use crate::audit::sent;
-use crate::commands::RunListParams;
+use crate::commands::filter_of;
 use crate::problem::Problem;
 use crate::system::{Params, Who, of_kinds};
 
 /// How many runs are read at a time.
 const STEP: usize = 500;
-
-/// How an export is written.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Format {
-    /// One JSON object per line: everything, exactly.
-    #[default]
-    Jsonl,
-    /// A table for spreadsheets.
-    Csv,
-}
 
 /// The columns of a table.
 const COLUMNS: [&str; 13] = [
@@ -55,7 +43,7 @@ pub(crate) async fn export(
     let format = params.format.unwrap_or_default();
     let filter = Filter {
         limit: STEP,
-        ..params.filter(&engine, &who)?
+        ..filter_of(&params, &engine, &who)?
     };
     let (kind, name) = match format {
         Format::Jsonl => ("application/jsonl", "runs.jsonl"),

@@ -6,29 +6,12 @@ use std::sync::Arc;
 use aide::transform::TransformOperation;
 use axum::Json;
 use axum::extract::State as Shared;
-use schemars::JsonSchema;
-use serde::Deserialize;
-use weighlock_engine::{Engine, Kept, LimitsInForce, ServerLimits};
+use weighlock_api::{Kept, KeptParams, LimitsInForce, ServerLimits};
+use weighlock_engine::Engine;
 
 use crate::output::blocking;
 use crate::problem::Problem;
 use crate::system::{Body, Params, Who};
-
-/// Limits to try, for what they would remove; what is absent is as it is now.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct KeptParams {
-    /// How long output is kept.
-    output_days: Option<u64>,
-    /// How much of it.
-    output_mib: Option<u64>,
-    /// How long what was applied can be undone.
-    undo_days: Option<u64>,
-    /// How much is kept for that.
-    undo_mib: Option<u64>,
-    /// How long changes are kept that nobody decided about.
-    draft_days: Option<u64>,
-}
 
 pub(crate) async fn show(
     Shared(engine): Shared<Arc<Engine>>,

@@ -14,8 +14,9 @@ use axum::response::{IntoResponse, Response};
 use weighlock_engine::{BOUNDS, Counted, Engine, Gauges, Histogram, Measures};
 
 use crate::output::blocking;
-use crate::problem::{CODES, Problem};
+use crate::problem::Problem;
 use crate::system::{Who, of_kinds};
+use weighlock_api::CODES;
 
 /// Answers that were problems, by code. Of the process, as its descriptors are:
 /// where a problem becomes an answer, nobody knows any engine.
@@ -69,7 +70,7 @@ fn off() -> Problem {
     Problem::new(
         StatusCode::NOT_FOUND,
         "metrics_off",
-        "nothing is counted here".into(),
+        "metrics are off".into(),
         "set `on = true` under [metrics] and restart the server",
     )
 }

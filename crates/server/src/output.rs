@@ -10,9 +10,11 @@ use axum::extract::State as Shared;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use weighlock_engine::{Colour, Engine, Follow, Item, Line, Run, Stream, StyledSpan, Until};
+use weighlock_api::{
+    FindParams, FollowMode, FoundLines, Frame, LeftOutView, LineView, LinesParams, LinesView,
+    OutputAudience, RawParams, Run, SpanView, StreamName,
+};
+use weighlock_engine::{Colour, Engine, Follow, Item, Line, Stream, StyledSpan, Until};
 
 use crate::auth::Guest;
 use crate::problem::Problem;
@@ -22,203 +24,8 @@ use crate::system::{Id, Params, Who};
 const LINES: usize = 1000;
 const MAX_LINES: usize = 10_000;
 
-/// One line of output.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct LineView {
-    /// Counted from 1 over both streams.
-    pub line: u64,
-    /// Byte offset of its beginning.
-    pub offset: u64,
-    /// Milliseconds after the start.
-    pub ms: u64,
-    /// `stdout` or `stderr`.
-    pub stream: String,
-    /// Without the newline; invalid UTF-8 replaced.
-    pub text: String,
-    /// The line is longer than this; read it raw, by its offset.
-    pub cut: bool,
-    /// Where it does not look as usual, with a `view`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub spans: Vec<SpanView>,
-}
-
-/// A part of a line that looks alike.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
-pub struct SpanView {
-    /// The first byte of the text.
-    pub start: usize,
-    /// The byte after the last.
-    pub end: usize,
-    /// The colour of the letters: `0` to `255`, of which the first 16 are those
-    /// that people choose, or `#rrggbb`; the usual one if not given.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub fg: Option<String>,
-    /// The colour behind them.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub bg: Option<String>,
-    /// Heavier.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub bold: bool,
-    /// Fainter.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub dim: bool,
-    /// Slanted.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub italic: bool,
-    /// With a line below.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub underline: bool,
-    /// With both colours exchanged.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub inverse: bool,
-    /// With a line through.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub strike: bool,
-}
-
-/// A part of a run's output that its requester was not shown.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct LeftOutView {
-    /// `stdout` or `stderr`.
-    pub stream: String,
-    /// The line in which it begins, of the whole output.
-    pub from: u64,
-    /// The line in which it ends.
-    pub to: u64,
-    /// How many characters.
-    pub chars: u64,
-}
-
-/// A range of lines.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct LinesView {
-    /// The lines.
-    pub lines: Vec<LineView>,
-    /// Lines asked for that are not kept: first and last.
-    pub missing: Option<(u64, u64)>,
-    /// Newlines there have been so far; in the agent's view, lines of it.
-    pub total: u64,
-    /// Where the requester's copy was cut, with a `view`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub left_out: Vec<LeftOutView>,
-}
-
-/// Lines that match.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct FoundLines {
-    /// The lines.
-    pub lines: Vec<LineView>,
-    /// There may be more after the last.
-    pub more: bool,
-}
-
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct LinesParams {
-    /// The first line; 1 when not given.
-    from: Option<u64>,
-    /// How many, at most 10,000.
-    lines: Option<usize>,
-    /// With `full` or `agent`, lines come as they would be seen: without escape
-    /// sequences, with `spans`, and not more than 2 MiB at a time. `agent` is
-    /// what the requester of the run was shown, with line numbers of its own.
-    view: Option<OutputAudience>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[schemars(rename = "View")]
-enum OutputAudience {
-    Full,
-    Agent,
-}
-
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct FindParams {
-    /// A regular expression.
-    q: String,
-    /// The first line to look at.
-    from: Option<u64>,
-    /// How many lines to find, at most 10,000.
-    limit: Option<usize>,
-}
-
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct RawParams {
-    /// Byte offset to begin at.
-    #[serde(default)]
-    from: u64,
-    /// Bytes to send at the most.
-    limit: Option<u64>,
-    /// Only this stream.
-    stream: Option<StreamName>,
-    /// Go on as long as the run does.
-    #[serde(default)]
-    follow: FollowMode,
-    /// Send frames that tell the streams and gaps apart.
-    #[serde(default)]
-    frames: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum StreamName {
-    Stdout,
-    Stderr,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum FollowMode {
-    /// What there is now.
-    #[default]
-    No,
-    /// Until the command has ended.
-    Ended,
-    /// Until nothing of the run is left.
-    Closed,
-}
-
 /// The kind of an answer in frames.
 const FRAMES: &str = "application/vnd.weighlock.frames";
-
-/// Bytes before each frame: the kind, three zeros, and the length of the
-/// content, in network order. The shape is that of Docker's streams.
-pub const FRAME_HEADER: usize = 8;
-
-/// What a frame holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Frame {
-    /// Bytes of standard output.
-    Stdout = 1,
-    /// Bytes of standard error.
-    Stderr = 2,
-    /// Eight bytes: how many bytes of output are not kept here.
-    Gap = 3,
-}
-
-impl Frame {
-    /// Reads the header of a frame: what it holds, and how many bytes.
-    pub fn read(header: [u8; FRAME_HEADER]) -> Option<(Self, usize)> {
-        let kind = match header[0] {
-            1 => Self::Stdout,
-            2 => Self::Stderr,
-            3 => Self::Gap,
-            _ => return None,
-        };
-        let length = u32::from_be_bytes(header[4..].try_into().expect("4 bytes"));
-        Some((kind, length as usize))
-    }
-
-    fn write(self, to: &mut Vec<u8>, bytes: &[u8]) {
-        to.extend_from_slice(&[self as u8, 0, 0, 0]);
-        to.extend_from_slice(&(bytes.len() as u32).to_be_bytes());
-        to.extend_from_slice(bytes);
-    }
-}
 
 pub(crate) async fn lines(
     Shared(engine): Shared<Arc<Engine>>,
@@ -252,7 +59,7 @@ fn whole(engine: &Engine, run: &Run, from: u64, count: usize) -> Result<LinesVie
     let found = engine.outputs().styled_lines(run, from, count)?;
     let lines = found.lines.into_iter().map(|(read, shown)| LineView {
         text: shown.text,
-        spans: shown.spans.into_iter().map(SpanView::from).collect(),
+        spans: shown.spans.into_iter().map(span_view).collect(),
         ..line(Line {
             bytes: vec![],
             ..read
@@ -279,7 +86,7 @@ fn shown(engine: &Engine, run: &Run, from: u64, count: usize) -> Result<LinesVie
         stream: name(stream).into(),
         text: line.text,
         cut: false,
-        spans: line.spans.into_iter().map(SpanView::from).collect(),
+        spans: line.spans.into_iter().map(span_view).collect(),
     });
     Ok(LinesView {
         lines: lines.collect(),
@@ -300,25 +107,23 @@ fn left_out(engine: &Engine, run: &Run) -> Result<Vec<LeftOutView>, Problem> {
     Ok(left.collect())
 }
 
-impl From<StyledSpan> for SpanView {
-    fn from(span: StyledSpan) -> Self {
-        let look = span.look;
-        let colour = |colour| match colour {
-            Colour::Palette(index) => index.to_string(),
-            Colour::Rgb(r, g, b) => format!("#{r:02x}{g:02x}{b:02x}"),
-        };
-        Self {
-            start: span.start,
-            end: span.end,
-            fg: look.foreground.map(colour),
-            bg: look.background.map(colour),
-            bold: look.bold,
-            dim: look.dim,
-            italic: look.italic,
-            underline: look.underline,
-            inverse: look.inverse,
-            strike: look.struck,
-        }
+fn span_view(span: StyledSpan) -> SpanView {
+    let look = span.look;
+    let colour = |colour| match colour {
+        Colour::Palette(index) => index.to_string(),
+        Colour::Rgb(r, g, b) => format!("#{r:02x}{g:02x}{b:02x}"),
+    };
+    SpanView {
+        start: span.start,
+        end: span.end,
+        fg: look.foreground.map(colour),
+        bg: look.background.map(colour),
+        bold: look.bold,
+        dim: look.dim,
+        italic: look.italic,
+        underline: look.underline,
+        inverse: look.inverse,
+        strike: look.struck,
     }
 }
 

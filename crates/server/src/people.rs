@@ -7,88 +7,18 @@ use axum::Json;
 use axum::extract::State as Shared;
 use axum::http::StatusCode;
 use axum::response::Response;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use weighlock_engine::{
-    Engine, Features, NewPerson, NewToken, PauseView, PersonPatch, PersonView, Principal, Role,
+use weighlock_api::{
+    Me, NewPerson, NewToken, PauseList, PauseRequest, PeopleList, PersonPatch, PersonView,
+    RotateRequest, TokenRequest,
 };
+use weighlock_engine::{Engine, Principal};
 
 use crate::problem::Problem;
 use crate::system::{Body, Id, IfMatch, Optional, TokenId, Who, tagged};
 
 /// How long a token counts beside the one that takes its place.
 const OVERLAP_SECONDS: u64 = 24 * 3600;
-
-/// Who the caller is, and what concerns them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Me {
-    /// The name.
-    pub principal_id: String,
-    /// What they may do.
-    pub role: Role,
-    /// By what we know them: `socket`, `token`, `signed_in` or `library`.
-    pub how: String,
-    /// Sandboxes in which the role counts, by id; everywhere if absent.
-    pub sandboxes: Option<Vec<String>>,
-    /// The sandbox that counts when none is named, by id.
-    pub default_sandbox: Option<String>,
-    /// What is paused.
-    pub pauses: Vec<PauseView>,
-    /// How many questions wait that they may see.
-    pub waiting: u64,
-    /// The server's version.
-    pub version: String,
-    /// What they may do, and what there is.
-    pub features: Features,
-}
-
-/// All people and agents.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct PeopleList {
-    /// By name.
-    pub people: Vec<PersonView>,
-}
-
-/// A token to be made.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct TokenRequest {
-    /// What it is for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub label: Option<String>,
-    /// When it ends by itself; never if not given.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub expires_in_seconds: Option<u64>,
-}
-
-/// A request to replace a token.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct RotateRequest {
-    /// How long the old one still counts: a day if not given.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub overlap_seconds: Option<u64>,
-}
-
-/// Which principals to pause or resume.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct PauseRequest {
-    /// One principal; everyone if not given.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub principal: Option<String>,
-    /// Why.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-}
-
-/// What is paused.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct PauseList {
-    /// Everyone first.
-    pub pauses: Vec<PauseView>,
-}
 
 pub(crate) async fn me(
     Shared(engine): Shared<Arc<Engine>>,

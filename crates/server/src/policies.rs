@@ -1,116 +1,22 @@
 //! The policy: what it says about a command, and what is in force.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use aide::transform::TransformOperation;
 use axum::Json;
 use axum::extract::State as Shared;
 use axum::http::StatusCode;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
-use weighlock_engine::{
-    Engine, Explanation, GrantView, LoadError, PolicyView, Request, Scope, Shell,
+use weighlock_api::{
+    CheckRequest, CheckView, ExplainRequest, Explanation, GrantView, NewGrant, PolicyShowParams,
+    PolicyView, RuleError,
 };
+use weighlock_engine::{Engine, Request};
 
-use crate::commands::ShellName;
+use crate::commands::shell_of;
 use crate::output::blocking;
 use crate::problem::Problem;
 use crate::system::{Body, Id, Params, Who};
-
-/// A command to say something about. Nothing is run.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ExplainRequest {
-    /// The text for the shell.
-    pub command: String,
-    /// Who would ask for it; the caller when not given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub principal: Option<String>,
-    /// The profile that the agent works under.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub agent: Option<String>,
-    /// The sandbox, by id or name; the default one when not given.
-    #[serde(default, alias = "sandbox_id", skip_serializing_if = "Option::is_none")]
-    pub sandbox: Option<String>,
-    /// The working directory.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cwd: Option<String>,
-    /// Environment variables that would be added.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub env: BTreeMap<String, String>,
-    /// What would read it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub shell: Option<ShellName>,
-    /// Rules to try in place of a rule file's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub draft: Option<String>,
-    /// The rule file that the draft is for: `server` when not given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub policy: Option<String>,
-}
-
-/// Rules to check.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct CheckRequest {
-    /// The text of a rule file.
-    text: String,
-}
-
-/// What is wrong with rules.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct CheckView {
-    /// Nothing is.
-    ok: bool,
-    /// All errors, in their order.
-    errors: Vec<RuleError>,
-}
-
-/// One mistake in rules.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct RuleError {
-    /// From 1.
-    line: usize,
-    /// In characters, from 1.
-    column: usize,
-    /// What is wrong.
-    message: String,
-    /// What to do about it; may be empty.
-    hint: String,
-}
-
-/// What to say of the policy.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(rename = "ShowParams")]
-pub(crate) struct PolicyShowParams {
-    /// Also how many commands each rule was about, for which the newest thousand
-    /// are judged again.
-    #[serde(default)]
-    hits: bool,
-}
-
-/// What a person allows beforehand.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct NewGrant {
-    /// What a rule could say behind `auto =`: `npm test`.
-    pub pattern: String,
-    /// Only for this agent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub agent: Option<String>,
-    /// Only in this sandbox.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sandbox: Option<String>,
-    /// Only in this session, by id.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub session: Option<String>,
-    /// When it ends, in seconds since 1970; when it is taken back if not given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub until: Option<i64>,
-}
 
 /// How many commands are explained at once: each may take 32 MiB, and this is
 /// the door at which many can ask together.
@@ -132,7 +38,7 @@ pub(crate) async fn explain(
         sandbox: asked.sandbox,
         cwd: asked.cwd,
         env: asked.env.into_iter().collect(),
-        shell: asked.shell.map(Shell::from),
+        shell: asked.shell.map(shell_of),
         ..Request::new(principal, asked.command)
     };
     let _turn = EXPLAINING.acquire().await.expect("it is never closed");
@@ -237,25 +143,4 @@ pub(crate) fn revoke_docs(op: TransformOperation<'_>) -> TransformOperation<'_> 
     op.id("deleteGrant")
         .summary("Take a grant back")
         .response_with::<204, (), _>(|res| res.description("Taken back"))
-}
-
-impl NewGrant {
-    pub(crate) fn scope(&self) -> Scope {
-        Scope {
-            agent: self.agent.clone(),
-            sandbox: self.sandbox.clone(),
-            session: self.session.clone(),
-        }
-    }
-}
-
-impl From<LoadError> for RuleError {
-    fn from(error: LoadError) -> Self {
-        Self {
-            line: error.line,
-            column: error.column,
-            message: error.message,
-            hint: error.hint,
-        }
-    }
 }

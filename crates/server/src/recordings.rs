@@ -12,24 +12,13 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::StreamExt;
-use schemars::JsonSchema;
-use serde::Deserialize;
 use tokio::sync::Semaphore;
-use weighlock_engine::{Engine, RecordingIndex, Run};
+use weighlock_api::{RecordingIndex, RecordingParams, Run};
+use weighlock_engine::Engine;
 
 use crate::output::blocking;
 use crate::problem::Problem;
 use crate::system::{Id, Params, Who, of_kinds};
-
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct RecordingParams {
-    /// Begin at this time, in seconds: with the screen as it was then.
-    at: Option<f64>,
-    /// Show what seems to be a secret.
-    #[serde(default)]
-    reveal: bool,
-}
 
 /// The kind of a recording.
 const CAST: &str = "application/x-asciicast";
@@ -66,7 +55,7 @@ async fn send(engine: Arc<Engine>, run: Run, params: RecordingParams) -> Result<
         Problem::new(
             StatusCode::BAD_REQUEST,
             "invalid_query",
-            "`at` is no time".into(),
+            "`at` is not a time".into(),
             "give seconds from the beginning",
         )
     })?;

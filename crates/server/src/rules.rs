@@ -7,61 +7,15 @@ use axum::Json;
 use axum::extract::State as Shared;
 use axum::http::StatusCode;
 use axum::response::Response;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use weighlock_engine::{
-    Compared, Engine, PolicyText, RuleEdit, RuleEdited, RulesChecked, Save, VersionView,
+use weighlock_api::{
+    BackRequest, Compared, PolicyText, RuleEdit, RuleEdited, RuleText, RulesChecked, SaveRequest,
+    VersionParams, VersionView,
 };
+use weighlock_engine::{Engine, Save};
 
 use crate::output::blocking;
 use crate::problem::Problem;
 use crate::system::{Body, Id, IfMatch, Params, Who, page, tagged};
-
-/// A text that might become a rule file.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct RuleText {
-    /// The whole text.
-    pub text: String,
-}
-
-/// What a rule file is to say.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct SaveRequest {
-    /// The whole text.
-    pub text: String,
-    /// What the change is for.
-    #[serde(default)]
-    pub note: String,
-    /// What was typed, where the answer was `allows_everything`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub phrase: Option<String>,
-}
-
-/// Which text a rule file is to have again.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct BackRequest {
-    /// The version.
-    pub version: i64,
-    /// What the change is for.
-    #[serde(default)]
-    pub note: String,
-    /// What was typed, where the answer was `allows_everything`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub phrase: Option<String>,
-}
-
-/// Which versions to list.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct VersionParams {
-    /// Only those before this one.
-    before: Option<i64>,
-    /// How many, at most 500.
-    limit: Option<usize>,
-}
 
 pub(crate) async fn show(
     Shared(engine): Shared<Arc<Engine>>,

@@ -7,38 +7,14 @@ use axum::Json;
 use axum::extract::State as Shared;
 use axum::http::StatusCode;
 use axum::response::Response;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use weighlock_engine::{Checks, Engine, FolderView, Guard, NewSandbox, SandboxInfo, SandboxPatch};
+use weighlock_api::{
+    Checks, FolderAnswer, FolderParams, Guard, NewSandbox, SandboxInfo, SandboxList, SandboxPatch,
+};
+use weighlock_engine::Engine;
 
 use crate::output::blocking;
 use crate::problem::Problem;
 use crate::system::{Body, Id, IfMatch, Params, Who, tagged};
-
-/// All sandboxes that the caller may see.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct SandboxList {
-    /// Those of the settings first.
-    pub sandboxes: Vec<SandboxInfo>,
-}
-
-/// Which directory to look at.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct FolderParams {
-    /// A whole path below an allowed root; the roots are listed without it.
-    path: Option<String>,
-}
-
-/// A directory, and what a sandbox there begins with.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct FolderAnswer {
-    /// The directory.
-    #[serde(flatten)]
-    pub folder: FolderView,
-    /// How a sandbox is guarded unless it is said otherwise.
-    pub guard: Guard,
-}
 
 pub(crate) async fn folders(
     Shared(engine): Shared<Arc<Engine>>,

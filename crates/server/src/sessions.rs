@@ -5,45 +5,12 @@ use std::sync::Arc;
 use aide::transform::TransformOperation;
 use axum::Json;
 use axum::extract::State as Shared;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use weighlock_engine::{Engine, OnClose, SessionView};
+use weighlock_api::{CloseRequest, SessionList, SessionListParams, SessionView};
+use weighlock_engine::Engine;
 
 use crate::output::blocking;
 use crate::problem::Problem;
 use crate::system::{Id, Optional, Params, Who, page};
-
-/// A page of sessions, newest first.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct SessionList {
-    /// The sessions.
-    pub sessions: Vec<SessionView>,
-    /// Ask for the next page with this; absent on the last.
-    pub cursor: Option<String>,
-}
-
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(rename = "ListParams")]
-pub(crate) struct SessionListParams {
-    /// From the page before.
-    cursor: Option<String>,
-    /// How many, at most 500.
-    limit: Option<usize>,
-    /// Only the open one that your own requests belong to when they name it so.
-    name: Option<String>,
-    /// With `name`: in this sandbox, by id or name; your default one otherwise.
-    sandbox: Option<String>,
-}
-
-/// How to close a session.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct CloseRequest {
-    /// What becomes of its runs; what the settings say if not given.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub runs: Option<OnClose>,
-}
 
 pub(crate) async fn list(
     Shared(engine): Shared<Arc<Engine>>,

@@ -8,39 +8,13 @@ use axum::extract::State as Shared;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use weighlock_api::{LinkView, Me, SignIn};
 use weighlock_engine::Engine;
 
 use crate::auth::{COOKIE, Gate, cookie, is_loopback};
-use crate::people::{Me, about};
+use crate::people::about;
 use crate::problem::Problem;
 use crate::system::{Body, Who};
-
-/// A link that signs somebody in.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct LinkView {
-    /// To be put behind the server's address: `/signin#…`.
-    pub link: String,
-    /// How long it can be used, once.
-    pub expires_in_seconds: u64,
-}
-
-/// What somebody signs in by.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
-#[serde(untagged, deny_unknown_fields)]
-pub(crate) enum SignIn {
-    /// By a link.
-    Link {
-        /// What stands behind the `#`.
-        code: String,
-    },
-    /// By a token.
-    Token {
-        /// A person's; an agent's is refused.
-        token: String,
-    },
-}
 
 pub(crate) async fn link(
     Shared(engine): Shared<Arc<Engine>>,

@@ -14,13 +14,12 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::sse::{Event as SseEvent, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::time::MissedTickBehavior;
+use weighlock_api::{Run, ViewerMessage, ViewerParams, short_id};
 use weighlock_engine::{
-    Engine, Follow, Hand, Item, Place, Run, Sent, Sight, Size, Stream, Typed, Until, short_id,
-    whole_characters,
+    Engine, Follow, Hand, Item, Place, Sent, Sight, Size, Stream, Typed, Until, whole_characters,
 };
 
 use crate::auth::Guest;
@@ -52,56 +51,6 @@ const MAX_MESSAGE: usize = 256 * 1024;
 
 /// Bytes of the offset before output.
 pub const OFFSET_BYTES: usize = 8;
-
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(rename = "StreamParams")]
-pub(crate) struct ViewerParams {
-    /// Every byte from this offset on; of a terminal, without it, the screen
-    /// as it is and what happens from then on.
-    from: Option<u64>,
-}
-
-/// What a viewer of a terminal says.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
-pub enum ViewerMessage {
-    /// Keys, as a terminal sends them.
-    Input {
-        /// As text.
-        data: String,
-    },
-    /// The viewer's window has this size; counts for who has the keyboard.
-    Resize {
-        /// Characters in a line.
-        columns: u16,
-        /// Lines.
-        rows: u16,
-    },
-    /// Take the keyboard.
-    Take {
-        /// Characters in a line of the viewer's window, if it has one.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        columns: Option<u16>,
-        /// Its lines.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        rows: Option<u16>,
-    },
-    /// Give the keyboard back.
-    Give {
-        /// A note for the next person who types.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        note: Option<String>,
-        /// What others have typed meanwhile is dropped, and not typed now.
-        #[serde(default)]
-        drop: bool,
-    },
-    /// The output came up to this offset.
-    Ack {
-        /// The first byte that has not come.
-        offset: u64,
-    },
-}
 
 pub(crate) async fn follow(
     Shared(engine): Shared<Arc<Engine>>,
@@ -264,7 +213,7 @@ pub(crate) async fn watch(
         Problem::new(
             StatusCode::UPGRADE_REQUIRED,
             "upgrade_required",
-            format!("this address is a WebSocket: {}", rejection.body_text()),
+            format!("this URL is a WebSocket: {}", rejection.body_text()),
             "connect as a WebSocket, or read `…/commands/{id}/stream`",
         )
     })?;
@@ -273,7 +222,7 @@ pub(crate) async fn watch(
             StatusCode::SERVICE_UNAVAILABLE,
             "too_many_viewers",
             no.to_string(),
-            "close what you do not look at, and try again",
+            "close viewers you do not need, and try again",
         )
     })?;
     let upgrade = upgrade.max_message_size(MAX_MESSAGE);
@@ -567,7 +516,7 @@ fn not_understood(error: &serde_json::Error) -> Problem {
     Problem::new(
         StatusCode::BAD_REQUEST,
         "invalid_body",
-        format!("the message is not understood: {error}"),
+        format!("cannot read the message: {error}"),
         "say `input`, `resize`, `take`, `give` or `ack`",
     )
 }

@@ -14,52 +14,11 @@ use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use weighlock_engine::{Blacklist, Checks, Engine, Health, Listed, Preset, Principal};
+use weighlock_api::{BlacklistView, Checks, Health, Listed, NewBlacklist, TriedBlacklist};
+use weighlock_engine::{Blacklist, Engine, Preset, Principal};
 
 use crate::output::blocking;
 use crate::problem::Problem;
-
-/// The blacklist in force.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct BlacklistView {
-    /// Texts that no command may contain.
-    #[serde(rename = "commandBlacklist")]
-    pub entries: Vec<String>,
-    /// The built-in list.
-    #[serde(default)]
-    pub defaults: Vec<String>,
-    /// The file that holds it, or would.
-    #[serde(default)]
-    pub path: String,
-    /// The file is there and is what counts.
-    #[serde(default)]
-    pub from_file: bool,
-    /// Commands are judged by it: a list of one's own always counts, the
-    /// built-in one only with preset `blacklist`.
-    #[serde(default)]
-    pub in_force: bool,
-    /// Why the file is not used, if it is there.
-    #[serde(default)]
-    pub warning: Option<String>,
-}
-
-/// A new blacklist.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct NewBlacklist {
-    /// Texts that no command may contain.
-    #[serde(rename = "commandBlacklist")]
-    entries: Vec<String>,
-}
-
-/// A blacklist to be tried.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct TriedBlacklist {
-    /// Texts that no command may contain; those in force if not given.
-    #[serde(rename = "commandBlacklist")]
-    entries: Option<Vec<String>>,
-}
 
 pub(crate) async fn health(
     Shared(engine): Shared<Arc<Engine>>,
@@ -198,7 +157,7 @@ async fn read_body<T: DeserializeOwned, S: Send + Sync>(
             StatusCode::REQUEST_TIMEOUT,
             "slow_body",
             "the body did not come in time; nothing was done".into(),
-            "send it whole; what is to be read later goes to `…/stdin`",
+            "send it whole; send later input to `…/stdin`",
         )),
     }
 }
@@ -222,7 +181,7 @@ fn refuse_body(rejection: &JsonRejection) -> Problem {
         rejection.status(),
         code,
         format!("{}; nothing was done", brief(&rejection.body_text())),
-        "see /agent/terminal/openapi.json for what this address takes",
+        "see /agent/terminal/openapi.json for what this address accepts",
     )
 }
 
@@ -310,7 +269,7 @@ fn refuse_query(rejection: &QueryRejection) -> Problem {
         StatusCode::BAD_REQUEST,
         "invalid_query",
         format!("{}; nothing was done", brief(&rejection.body_text())),
-        "see /agent/terminal/openapi.json for what this address takes",
+        "see /agent/terminal/openapi.json for what this address accepts",
     )
 }
 
@@ -392,7 +351,7 @@ pub(crate) fn no_id() -> Problem {
     Problem::new(
         StatusCode::BAD_REQUEST,
         "invalid_id",
-        "the address has no valid id; nothing was done".into(),
+        "the id in the URL is not valid; nothing was done".into(),
         "lists tell the ids there are",
     )
 }

@@ -7,9 +7,8 @@ use aide::transform::TransformOperation;
 use axum::Json;
 use axum::extract::State as Shared;
 use axum::http::StatusCode;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use weighlock_engine::{Engine, OutputFrom, TaskOutput, TaskView};
+use weighlock_api::{OutputParams, TaskList, TaskListParams, TaskOutput, TaskView};
+use weighlock_engine::{Engine, OutputFrom};
 
 use crate::output::blocking;
 use crate::problem::Problem;
@@ -21,38 +20,6 @@ const MAX_TIMEOUT_MS: u64 = 600_000;
 
 /// Bytes of a reader's name, which is kept in memory.
 const MAX_READER: usize = 100;
-
-/// The tasks that there are.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct TaskList {
-    /// The oldest first.
-    pub tasks: Vec<TaskView>,
-}
-
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(rename = "ListParams")]
-pub(crate) struct TaskListParams {
-    /// Only of this session, by id.
-    session: Option<String>,
-}
-
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct OutputParams {
-    /// Wait until the task has ended.
-    #[serde(default)]
-    block: bool,
-    /// How long to wait for that, in milliseconds: 30 seconds when not given,
-    /// 10 minutes at the most.
-    timeout_ms: Option<u64>,
-    /// Byte to begin at; where the last call of the same reader ended when not
-    /// given.
-    from: Option<u64>,
-    /// Tells several readers of the same principal apart.
-    #[schemars(length(max = 100))]
-    reader: Option<String>,
-}
 
 pub(crate) async fn list(
     Shared(engine): Shared<Arc<Engine>>,

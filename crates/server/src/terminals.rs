@@ -1,6 +1,5 @@
 //! Terminals: opening them, looking at them, typing at them.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,11 +8,13 @@ use axum::Json;
 use axum::extract::State as Shared;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use weighlock_engine::{Engine, Outcome, Request, ScreenView, Sent, Size, TerminalView, Typed};
+use weighlock_api::{
+    CommandView, NewExec, NewTerminal, ScreenParams, ScreenView, SentView, TerminalInput,
+    TerminalList, TerminalListParams, TerminalSignal, TerminalSize, TerminalView,
+};
+use weighlock_engine::{Engine, Outcome, Request, Sent, Size, Typed};
 
-use crate::commands::{CommandView, view};
+use crate::commands::view;
 use crate::output::blocking;
 use crate::problem::Problem;
 use crate::stream::asked;
@@ -27,142 +28,10 @@ const MAX_LINES: usize = 10_000;
 const TIMEOUT_MS: u64 = 20_000;
 const MAX_TIMEOUT_MS: u64 = 300_000;
 
-/// A terminal to be opened.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(example = serde_json::json!({
-    "name": "dev-server", "description": "Start the dev server", "command": "npm run dev",
-}))]
-pub struct NewTerminal {
-    /// What it is called; free in its session.
-    pub name: String,
-    /// What it is for, in a few words.
-    pub description: String,
-    /// What is started in it.
-    pub command: String,
-    /// The session, by id or the client's own name for one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub session_id: Option<String>,
-    /// The sandbox, by id or name; the requester's default when not given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sandbox_id: Option<String>,
-    /// The working directory.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cwd: Option<String>,
-    /// Environment variables to add.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub env: BTreeMap<String, String>,
-    /// The profile that the agent works under.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub agent: Option<String>,
-    /// Characters in a line; 80 if not given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub columns: Option<u16>,
-    /// Lines; 24 if not given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rows: Option<u16>,
-    /// Wait for its end, answer with its output, and close it.
-    #[serde(default)]
-    pub foreground: bool,
-    /// How long to wait for that, in milliseconds: 20 seconds when not given,
-    /// 5 minutes at the most. It is closed then.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub timeout_ms: Option<u64>,
-}
-
-/// What is typed at a terminal, in this order.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-#[schemars(example = serde_json::json!({ "text": "ls", "submit": true }))]
-#[schemars(example = serde_json::json!({ "keys": ["C-c"] }))]
-pub struct TerminalInput {
-    /// Text as it is; the end of a line is the Enter key.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub text: Option<String>,
-    /// Text as from a clipboard.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub paste: Option<String>,
-    /// Keys by name: `Enter`, `Esc`, `C-c`, `M-x`, `Up`, `F5` and so on.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub keys: Vec<String>,
-    /// And then Enter.
-    pub submit: bool,
-    /// And then the key that ends the input of programs which read lines.
-    pub eof: bool,
-}
-
-/// What became of something that was typed.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct SentView {
-    /// `typed`, `held` until the keyboard is given back, or `asked`.
-    pub state: String,
-    /// In words: why it is not typed yet, or what became of earlier input that
-    /// was held, and what was said when the keyboard was given back.
-    pub text: String,
-    /// The command that a person is asked about.
-    pub command_id: Option<String>,
-}
-
-/// A command for the shell of a terminal.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(example = serde_json::json!({ "command": "cd src && ls" }))]
-pub struct NewExec {
-    /// The text for the shell.
-    pub command: String,
-    /// How long to wait for its end before answering with a handle; until the
-    /// end when not given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub wait_ms: Option<u64>,
-}
-
-/// How large a terminal is to be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct TerminalSize {
-    /// Characters in a line.
-    pub columns: u16,
-    /// Lines.
-    pub rows: u16,
-}
-
-/// A signal for what is in the foreground of a terminal.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct TerminalSignal {
-    /// Its name, such as `INT`.
-    pub signal: String,
-}
-
-/// The terminals that there are.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct TerminalList {
-    /// The oldest first.
-    pub terminals: Vec<TerminalView>,
-}
-
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(rename = "ListParams")]
-pub(crate) struct TerminalListParams {
-    /// Only of this session, by id.
-    session: Option<String>,
-}
-
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct ScreenParams {
-    /// So many of the last lines of all that was shown; none if not given.
-    #[serde(default)]
-    lines: usize,
-}
-
-impl From<TerminalSize> for Size {
-    fn from(size: TerminalSize) -> Self {
-        Self {
-            columns: size.columns,
-            rows: size.rows,
-        }
+fn size_of(size: TerminalSize) -> Size {
+    Size {
+        columns: size.columns,
+        rows: size.rows,
     }
 }
 
@@ -370,7 +239,7 @@ pub(crate) async fn resize(
     Body(size): Body<TerminalSize>,
 ) -> Result<StatusCode, Problem> {
     let run = engine.find_terminal(&id, &who)?;
-    engine.resize(&run, size.into(), &who).await?;
+    engine.resize(&run, size_of(size), &who).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -10,9 +10,8 @@ use axum::extract::State as Shared;
 use axum::http::{HeaderMap, header};
 use axum::response::sse::{Event as SseEvent, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use weighlock_engine::{Engine, Met, Run, Waited, Waiting, Wanted};
+use weighlock_api::{WaitRequest, WaitView};
+use weighlock_engine::{Engine, Waited, Waiting};
 
 use crate::problem::Problem;
 use crate::system::{Body, Who};
@@ -20,38 +19,6 @@ use crate::system::{Body, Who};
 /// How long is waited when nothing is said, and at the most.
 const TIMEOUT_MS: u64 = 30_000;
 const MAX_TIMEOUT_MS: u64 = 600_000;
-
-/// What to wait for.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(example = serde_json::json!({
-    "for": [{ "id": "dev-server", "until": "port", "port": 3000 }], "timeout_ms": 10_000,
-}))]
-pub struct WaitRequest {
-    /// Things that runs may do.
-    #[serde(rename = "for")]
-    pub wanted: Vec<Wanted>,
-    /// All of them; one is enough when not set.
-    #[serde(default)]
-    pub all: bool,
-    /// How long, in milliseconds: 30 seconds when not given, 10 minutes at the
-    /// most.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub timeout_ms: Option<u64>,
-}
-
-/// What waiting has come to.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct WaitView {
-    /// It was enough: one thing has happened, or all that were asked for.
-    pub met: bool,
-    /// Time was up before that.
-    pub timed_out: bool,
-    /// What has happened, in the order that it did, and what never will.
-    pub happened: Vec<Met>,
-    /// Every run that was asked about, as it is now.
-    pub runs: Vec<Run>,
-}
 
 pub(crate) async fn wait(
     Shared(engine): Shared<Arc<Engine>>,

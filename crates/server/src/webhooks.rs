@@ -7,37 +7,13 @@ use axum::extract::State as Shared;
 use axum::http::StatusCode;
 use axum::response::Response;
 use axum::{Extension, Json};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use weighlock_engine::{
-    Attempt, Engine, NoticeView, Outbound, WebhookPatch, WebhookView, WebhookWithSecret,
+use weighlock_api::{
+    NoticeList, Tested, WebhookList, WebhookPatch, WebhookView, WebhookWithSecret,
 };
+use weighlock_engine::{Attempt, Engine, Outbound};
 
 use crate::problem::Problem;
 use crate::system::{Body, Id, IfMatch, Who, tagged};
-
-/// Webhooks.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct WebhookList {
-    /// Oldest first.
-    pub webhooks: Vec<WebhookView>,
-}
-
-/// Notices of a webhook, sent or not.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct NoticeList {
-    /// Newest first.
-    pub notices: Vec<NoticeView>,
-}
-
-/// The result of a test.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Tested {
-    /// Whether the receiver accepted the message.
-    pub delivered: bool,
-    /// Why it did not.
-    pub trouble: Option<String>,
-}
 
 pub(crate) async fn list(
     Shared(engine): Shared<Arc<Engine>>,

@@ -105,7 +105,8 @@ impl Store {
         self.writer
             .write(move |to| {
                 // A yes has an answer, and goes no way around it.
-                let pending = approval::pending(to, &id)?.filter(|_| state.end().is_some());
+                let pending =
+                    approval::pending(to, &id)?.filter(|_| approval::end_of(state).is_some());
                 let Some(mut approval) = pending else {
                     return Ok((None, vec![]));
                 };
@@ -197,7 +198,7 @@ fn settle(
     let mut commands = pending::waiting(to, &closed.id)?;
     for (command, _) in &mut commands {
         command.updated_at = closed.decided_at.unwrap_or(command.updated_at);
-        if let Some(state) = closed.state.end() {
+        if let Some(state) = approval::end_of(closed.state) {
             command.state = state;
             command.ended_at = closed.decided_at;
             command.open = false;

@@ -1,12 +1,11 @@
 //! Approvals: questions that people are asked, and what became of them.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::command::{Command, State, tail};
 use crate::open::Error;
+pub use weighlock_api::{ApprovalState, Risk};
 
 /// A question that people are asked, for all commands that wait for the same
 /// answer.
@@ -43,92 +42,14 @@ pub struct Approval {
     pub body: Value,
 }
 
-/// What became of a question.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ApprovalState {
-    /// Nobody has answered yet, or not enough have.
-    Pending,
-    /// As many people as needed said yes.
-    Approved,
-    /// A person said no.
-    Rejected,
-    /// Nobody answered in time.
-    Expired,
-    /// Nothing waits for the answer any more.
-    Withdrawn,
-    /// The policy says no by now.
-    Blocked,
-}
-
-/// How dangerous something is.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Risk {
-    /// Easily undone.
-    Low,
-    /// Worth a look.
-    Medium,
-    /// Worth a careful one.
-    High,
-}
-
-impl ApprovalState {
-    /// Returns the state's word.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Approved => "approved",
-            Self::Rejected => "rejected",
-            Self::Expired => "expired",
-            Self::Withdrawn => "withdrawn",
-            Self::Blocked => "blocked",
-        }
-    }
-
-    /// Returns what becomes of the commands that waited, unless they may run.
-    pub(crate) fn end(self) -> Option<State> {
-        match self {
-            Self::Pending | Self::Approved => None,
-            Self::Rejected => Some(State::Rejected),
-            Self::Expired => Some(State::Expired),
-            Self::Withdrawn => Some(State::Withdrawn),
-            Self::Blocked => Some(State::Blocked),
-        }
-    }
-
-    fn from_word(word: &str) -> Option<Self> {
-        serde_json::from_value(word.into()).ok()
-    }
-}
-
-impl Risk {
-    /// Returns the risk's word.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Low => "low",
-            Self::Medium => "medium",
-            Self::High => "high",
-        }
-    }
-
-    /// Returns the place in the inbox: first things first.
-    pub(crate) fn rank(self) -> i64 {
-        match self {
-            Self::High => 0,
-            Self::Medium => 1,
-            Self::Low => 2,
-        }
-    }
-
-    fn from_rank(rank: i64) -> Self {
-        match rank {
-            2 => Self::Low,
-            1 => Self::Medium,
-            _ => Self::High,
-        }
+/// Returns what becomes of the commands that waited, unless they may run.
+pub(crate) fn end_of(state: ApprovalState) -> Option<State> {
+    match state {
+        ApprovalState::Pending | ApprovalState::Approved => None,
+        ApprovalState::Rejected => Some(State::Rejected),
+        ApprovalState::Expired => Some(State::Expired),
+        ApprovalState::Withdrawn => Some(State::Withdrawn),
+        ApprovalState::Blocked => Some(State::Blocked),
     }
 }
 

@@ -1,8 +1,6 @@
 //! What runs changed on a copy, and what became of it.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use crate::approval::{self, Approval, ApprovalState};
 use crate::audit::Entry;
@@ -10,20 +8,7 @@ use crate::command::{self, Command, State};
 use crate::open::{Error, Store, all};
 use crate::pending;
 use crate::writer::only_if;
-
-/// What became of changes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ChangesState {
-    /// They wait on a copy.
-    Held,
-    /// They are in the live tree.
-    Applied,
-    /// They are gone.
-    Discarded,
-    /// They were applied, and taken back.
-    Undone,
-}
+pub use weighlock_api::ChangesState;
 
 /// The changes of one run.
 #[derive(Debug, Clone, PartialEq)]
@@ -195,18 +180,6 @@ impl Store {
     pub fn image_bytes(&self) -> Result<u64, Error> {
         let sql = "SELECT coalesce(sum(bytes), 0) FROM changes WHERE bytes > 0";
         Ok(self.lock_reader().query_row(sql, [], |row| row.get(0))?)
-    }
-}
-
-impl ChangesState {
-    /// Returns the state's word.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Held => "held",
-            Self::Applied => "applied",
-            Self::Discarded => "discarded",
-            Self::Undone => "undone",
-        }
     }
 }
 

@@ -1,43 +1,12 @@
 //! Commands: what was asked, and what became of it.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use crate::audit::Entry;
 use crate::key::{self, Inserted, Key};
 use crate::open::{Error, Store, all};
 use crate::session;
-
-/// The exact state of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum State {
-    /// The policy said no.
-    Blocked,
-    /// A person said no.
-    Rejected,
-    /// A person has been asked.
-    Waiting,
-    /// All work, or its agent's, is paused.
-    Held,
-    /// Nobody answered in time.
-    Expired,
-    /// The requester took it back or left.
-    Withdrawn,
-    /// It runs.
-    Running,
-    /// It ended with exit code 0.
-    Succeeded,
-    /// It ended with another exit code, or could not be started.
-    Failed,
-    /// A time limit ended it.
-    TimedOut,
-    /// A signal ended it.
-    Killed,
-    /// Nobody knows how it ended; `reason` says why.
-    Lost,
-}
+pub use weighlock_api::State;
 
 /// One command as it is remembered.
 #[derive(Debug, Clone, PartialEq)]
@@ -80,41 +49,6 @@ pub struct Command {
     pub kept_bytes: u64,
     /// What has no column: JSON, which the store does not look into.
     pub detail: String,
-}
-
-impl State {
-    /// Returns the coarse status that follows from the state.
-    pub fn status(self) -> &'static str {
-        match self {
-            Self::Waiting | Self::Held => "pending",
-            Self::Running => "approved",
-            Self::Blocked | Self::Rejected | Self::Expired | Self::Withdrawn => "rejected",
-            Self::Succeeded => "executed",
-            Self::Failed | Self::TimedOut | Self::Killed | Self::Lost => "failed",
-        }
-    }
-
-    /// Returns the state's word.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Blocked => "blocked",
-            Self::Rejected => "rejected",
-            Self::Waiting => "waiting",
-            Self::Held => "held",
-            Self::Expired => "expired",
-            Self::Withdrawn => "withdrawn",
-            Self::Running => "running",
-            Self::Succeeded => "succeeded",
-            Self::Failed => "failed",
-            Self::TimedOut => "timed_out",
-            Self::Killed => "killed",
-            Self::Lost => "lost",
-        }
-    }
-
-    pub(crate) fn from_word(word: &str) -> Option<Self> {
-        serde_json::from_value(word.into()).ok()
-    }
 }
 
 /// Random characters at the end of an id; what comes before is its time.

@@ -2,16 +2,15 @@
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use weighlock_api::ID_TIME;
+pub use weighlock_api::short_id as short;
+
 /// Crockford's digits: no letter that looks like another.
 const DIGITS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 
-/// Characters for the time (milliseconds, good for 35,000 years) and for
-/// chance; the store relies on the latter.
-const TIME: usize = 10;
+/// Characters for chance; the store relies on them. Before them are those of the
+/// time: milliseconds, good for 35,000 years.
 const CHANCE: usize = 10;
-
-/// How many characters people are shown; see [`short`].
-const SHORT: usize = 6;
 
 /// Generates ids.
 pub struct Ids {
@@ -36,17 +35,10 @@ impl Ids {
         getrandom::fill(&mut random).expect("the kernel has randomness");
         format!(
             "{what}_{}{}",
-            digits(millis.cast_unsigned(), TIME),
+            digits(millis.cast_unsigned(), ID_TIME),
             digits(u64::from_le_bytes(random), CHANCE)
         )
     }
-}
-
-/// Returns the short form that people see and type; one in a billion ids shares it.
-pub fn short(id: &str) -> String {
-    let (what, rest) = id.split_once('_').unwrap_or(("r", id));
-    let tail = rest.get(TIME..).unwrap_or(rest);
-    format!("{what}_{}", &tail[..tail.len().min(SHORT)])
 }
 
 /// Returns the day an id was made, as days since 1970.
@@ -58,7 +50,7 @@ pub fn day(id: &str) -> u64 {
 pub fn millis(id: &str) -> u64 {
     let rest = id.split_once('_').map_or(id, |(_, rest)| rest);
     rest.bytes()
-        .take(TIME)
+        .take(ID_TIME)
         .filter_map(|byte| DIGITS.iter().position(|&digit| digit == byte))
         .fold(0, |number, digit| number << 5 | digit as u64)
 }

@@ -11,26 +11,9 @@ mod tests;
 
 use std::path::{Component, Path, PathBuf};
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
 use self::error_line::{ErrorLine, FailureKind, FileIntent};
 pub use self::secret::{ClosedNames, find_secret_denials};
-
-/// One thing that a wall stopped.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Denial {
-    /// Stable word: `fs.write`, `fs.read`, `fs.secret`, `fs.setid`, `network`, `syscall`,
-    /// `memory`, `processes`, `open_files`, `file_size` or `tmp_full`.
-    pub code: String,
-    /// The path, host or program, when the message named one. Paths are
-    /// absolute.
-    pub object: Option<String>,
-    /// One sentence: what was stopped, and by which wall.
-    pub text: String,
-    /// What a person could change.
-    pub remedy: String,
-}
+pub use weighlock_api::Denial;
 
 /// The walls of one run, as far as denials depend on them.
 pub(crate) struct WallMap<'a> {

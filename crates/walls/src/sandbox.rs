@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::system::sysinfo;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+pub use weighlock_api::{DEFAULT_HIDDEN, Review};
 use weighlock_confine::{Access, FileId, Limits, Network, Rung};
 use weighlock_policy::Preset;
 
@@ -26,19 +25,6 @@ pub enum SandboxSource {
     /// Preset `multi-user`: the directory of one principal, created when it is
     /// first used.
     Private,
-}
-
-/// When a person reviews a command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Review {
-    /// Before the command runs.
-    Before,
-    /// After it ran on a copy, offline, and its changes are known.
-    Effects,
-    /// Never: its changes on a copy are applied without asking, except those
-    /// that no preset applies without asking.
-    None,
 }
 
 /// One sandbox, as a person set it up.
@@ -107,25 +93,6 @@ pub struct Sandbox {
     /// No answer shows their values.
     pub secrets: BTreeMap<String, String>,
 }
-
-/// What a new sandbox hides by default: keys, cloud credentials and browser
-/// profiles, in case a person lets commands read the home directory.
-pub const DEFAULT_HIDDEN: &[&str] = &[
-    "~/.ssh",
-    "~/.gnupg",
-    "~/.password-store",
-    "~/.local/share/keyrings",
-    "~/.netrc",
-    "~/.git-credentials",
-    "~/.aws",
-    "~/.azure",
-    "~/.config/gcloud",
-    "~/.kube",
-    "~/.docker/config.json",
-    "~/.mozilla",
-    "~/.config/google-chrome",
-    "~/.config/chromium",
-];
 
 impl Sandbox {
     /// Returns a sandbox with nothing set but its name.

@@ -9,8 +9,9 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::http::HeaderValue;
-use weighlock_engine::{ControlView, Run, Size, TerminalView};
-use weighlock_server::{OFFSET_BYTES, ProblemDocument, ViewerMessage};
+use weighlock_api::{ControlView, ProblemDocument, Run, TerminalView, ViewerMessage};
+use weighlock_engine::Size;
+use weighlock_server::OFFSET_BYTES;
 
 use crate::client::{self, Client, Failure, TOKEN, escape};
 use crate::paths::Paths;

@@ -14,9 +14,9 @@ use rustix::process::Signal;
 use tokio::signal::unix::SignalKind;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
-use weighlock_engine::{ControlView, Size};
+use weighlock_api::{ControlView, ViewerMessage};
+use weighlock_engine::Size;
 use weighlock_screen::Screen;
-use weighlock_server::ViewerMessage;
 
 use self::draw::{Canvas, StatusLine};
 use self::line::{ServerMessage, TerminalSocket};

@@ -4,9 +4,11 @@ mod raw;
 
 use std::path::{Path, PathBuf};
 
+use weighlock_api::LimitsInfo;
+
 use weighlock_engine::{
-    Config, DEFAULT_SANDBOX, Durability, LimitsInfo, Sandbox, SecretFiles,
-    Settings as PolicySettings, Times, Traces, is_complete_path, is_sandbox_name,
+    Config, DEFAULT_SANDBOX, Durability, Sandbox, SecretFiles, Settings as PolicySettings, Times,
+    Traces, is_complete_path, is_sandbox_name,
 };
 
 use crate::client::Failure;
@@ -200,7 +202,7 @@ impl RawSandbox {
             return wrong(&format!("`{}` is not a whole path", path.display()));
         }
         let mut sandbox = Sandbox::new(name);
-        self.limits().apply(&mut sandbox.limits);
+        weighlock_engine::apply_limits(&self.limits(), &mut sandbox.limits);
         Ok(Sandbox {
             directory: self.directory.map(in_home).transpose()?,
             files: self.files.unwrap_or(sandbox.files),
@@ -280,7 +282,8 @@ fn in_home(path: PathBuf) -> Result<PathBuf, String> {
 
 #[cfg(test)]
 mod tests {
-    use weighlock_engine::{OnClose, Preset};
+    use weighlock_api::OnClose;
+    use weighlock_engine::Preset;
 
     use super::*;
 

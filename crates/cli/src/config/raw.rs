@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
 use serde::de::value::Error as ValueError;
-use weighlock_engine::{Access, Network, OnClose, Preset, Review, Rung};
+use weighlock_api::{OnClose, Review};
+use weighlock_engine::{Access, Network, Preset, Rung};
 
 use crate::text;
 

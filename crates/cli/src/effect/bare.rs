@@ -2,7 +2,8 @@
 //! has to be asked for it.
 
 use serde_json::json;
-use weighlock_engine::{ChangeInfo, FileDiff};
+use weighlock_api::ChangeInfo;
+use weighlock_engine::FileDiff;
 
 /// Returns the diff, as the server would tell it; none where it has to.
 pub(super) fn diff(change: &ChangeInfo) -> Option<FileDiff> {

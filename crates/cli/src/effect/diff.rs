@@ -1,6 +1,8 @@
 //! The diff of one path, as people and tools read it.
 
-use weighlock_engine::{ChangeInfo, DiffLine, FileDiff, Hunk, Shape, Side, compare_texts};
+use weighlock_api::ChangeInfo;
+
+use weighlock_engine::{DiffLine, FileDiff, Hunk, Shape, Side, compare_texts};
 
 use super::{bytes, path};
 use crate::text::{safe, safe_prose};

@@ -6,7 +6,9 @@ mod paint;
 
 use std::collections::HashMap;
 
-use weighlock_engine::{ChangeInfo, ChangesInfo, ChangesView, FileDiff, Run, Shape, State};
+use weighlock_api::{ChangeInfo, ChangesInfo, ChangesView, Run, State};
+
+use weighlock_engine::{FileDiff, Shape};
 
 use crate::client::{Client, Failure};
 use crate::text::{counted, one_line, safe, size};

@@ -1,7 +1,6 @@
 //! What is allowed from now on: one rule for each part that is asked about.
 
-use weighlock_engine::{RuleChoice, RuleGroup};
-use weighlock_server::NewGrant;
+use weighlock_api::{NewGrant, RuleChoice, RuleGroup};
 
 use super::ShownQuestion;
 use crate::keys::Keys;

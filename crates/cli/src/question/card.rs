@@ -1,6 +1,6 @@
 //! A question as a person reads it at a terminal.
 
-use weighlock_engine::{ApprovalView, Explanation, Risk, Situation, Tried};
+use weighlock_api::{ApprovalView, Explanation, Risk, Situation, Tried};
 
 use super::{MAX_FILES, Put, ShownQuestion, is_stale};
 use crate::text::{aligned, one_line, prose_line, safe, safe_command};

@@ -2,8 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use weighlock_engine::{ApprovalView, DecisionKind, Explanation, Risk};
-use weighlock_server::{DecisionRequest, ExplainRequest};
+use weighlock_api::{
+    ApprovalView, DecisionKind, DecisionRequest, ExplainRequest, Explanation, Risk,
+};
 
 use super::pager::{self, ReadPosition};
 use super::{Put, ShownQuestion, always, card, first, is_stale};

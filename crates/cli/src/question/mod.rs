@@ -7,10 +7,10 @@ mod pager;
 
 use std::ops::Deref;
 
-use weighlock_engine::{
-    ApprovalState, ApprovalView, ChangesInfo, Event, RuleProposals, State, Tried,
+use weighlock_api::{
+    ApprovalState, ApprovalView, ChangesInfo, CommandView, DecisionRequest, Event, RuleProposals,
+    State, Tried,
 };
-use weighlock_server::{CommandView, DecisionRequest};
 
 use crate::client::{Client, Failure, escape};
 use crate::effect::{ChangesUrls, Links};

@@ -2,8 +2,7 @@
 
 use std::process::ExitCode;
 
-use weighlock_engine::Run;
-use weighlock_server::{CommandView, FinalizeRequest, Settle};
+use weighlock_api::{CommandView, FinalizeRequest, Run, Settle};
 
 use super::approve::{not_applied, result};
 use super::show::resolve_here;
@@ -12,7 +11,7 @@ use crate::paths::Paths;
 use crate::text::{aligned, print_json};
 use crate::{effect, judged, ourselves};
 
-/// Apply what a run has changed on a copy
+/// Apply the changes of a run to the real files
 #[derive(clap::Args)]
 #[command(before_help = "Examples:
   weighlock diff r_7f3kq2                    look at it first
@@ -20,9 +19,10 @@ use crate::{effect, judged, ourselves};
   weighlock diff r_7f3kq2 --stat --json      in a script: look, and then
   weighlock commit r_7f3kq2 --hash H         apply exactly what was looked at")]
 pub(crate) struct Args {
-    /// The run: an id, a unique beginning of one, or @last
+    /// The run: an id, a unique prefix of one, or @last
     id: String,
-    /// Apply exactly what this names, from `weighlock diff --json`
+    /// Apply only if the changes still have this hash, from `weighlock diff
+    /// --json`
     #[arg(long, value_name = "H")]
     hash: Option<String>,
     /// Print the run as one JSON object

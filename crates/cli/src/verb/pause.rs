@@ -2,8 +2,7 @@
 
 use std::process::ExitCode;
 
-use weighlock_engine::PauseView;
-use weighlock_server::{PauseList, PauseRequest};
+use weighlock_api::{PauseList, PauseRequest, PauseView};
 
 use crate::client::{Client, Failure, block_on};
 use crate::ourselves;
@@ -11,7 +10,7 @@ use crate::paths::Paths;
 use crate::text::{one_line, print_json};
 use crate::when::minute;
 
-/// Hold new runs, of everyone or of one; they are not rejected
+/// Pause: hold new runs of everyone or of one; nothing is rejected
 #[derive(clap::Args)]
 #[command(before_help = "Examples:
   weighlock pause                        everything

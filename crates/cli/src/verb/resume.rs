@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use weighlock_server::{PauseList, PauseRequest};
+use weighlock_api::{PauseList, PauseRequest};
 
 use super::pause;
 use crate::client::{Client, Failure, block_on};
@@ -10,7 +10,7 @@ use crate::ourselves;
 use crate::paths::Paths;
 use crate::text::{one_line, print_json};
 
-/// Let runs start again, and what was held go on
+/// Resume: start held runs and accept new ones
 #[derive(clap::Args)]
 #[command(before_help = "Examples:
   weighlock resume

@@ -2,8 +2,7 @@
 
 use std::process::ExitCode;
 
-use weighlock_engine::{Run, SandboxView, State};
-use weighlock_server::{CommandList, CommandView};
+use weighlock_api::{CommandList, CommandView, Run, SandboxView, State};
 
 use crate::client::{Client, Failure, block_on, escape};
 use crate::paths::Paths;
@@ -15,7 +14,7 @@ use crate::{effect, text};
   weighlock show @last
   weighlock show r_7f3kq2 --json")]
 pub(crate) struct Args {
-    /// The run: an id, a unique beginning of one, or @last
+    /// The run: an id, a unique prefix of one, or @last
     id: String,
     /// Print one JSON object
     #[arg(long)]

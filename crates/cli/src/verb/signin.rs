@@ -2,14 +2,14 @@
 
 use std::process::ExitCode;
 
-use weighlock_server::LinkView;
+use weighlock_api::LinkView;
 
 use crate::client::{Client, Failure, block_on};
 use crate::ourselves;
 use crate::paths::Paths;
 use crate::text::{self, counted, safe};
 
-/// Print a link that signs you in with a browser, once
+/// Print a one-time link that signs you in with a browser
 #[derive(clap::Args)]
 #[command(before_help = "Examples:
   weighlock signin")]

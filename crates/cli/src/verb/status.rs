@@ -2,8 +2,7 @@
 
 use std::process::ExitCode;
 
-use weighlock_engine::Health;
-use weighlock_server::{CommandList, Me};
+use weighlock_api::{CommandList, Health, Me};
 
 use crate::client::{Client, Failure, block_on};
 use crate::paths::Paths;

@@ -4,7 +4,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use weighlock_engine::{ApprovalState, Approvals, State};
+use weighlock_api::{ApprovalState, State};
+use weighlock_engine::Approvals;
 
 use crate::caller::audit;
 use crate::crew::{Crew, only, text};

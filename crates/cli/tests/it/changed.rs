@@ -6,7 +6,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
 use serde_json::{Value, json};
-use weighlock_engine::{ApprovalState, DecisionKind};
+use weighlock_api::{ApprovalState, DecisionKind};
 
 use crate::caller::{audit, sandbox};
 use crate::crew::{Crew, only, text};

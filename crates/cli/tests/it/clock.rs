@@ -5,9 +5,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use weighlock_engine::{
-    Clock, Config, Engine, Nursery, Outcome, Preset, Principal, Request, Run, State,
-};
+use weighlock_api::{Run, State};
+use weighlock_engine::{Clock, Config, Engine, Nursery, Outcome, Preset, Principal, Request};
 
 use crate::support::PATIENCE;
 

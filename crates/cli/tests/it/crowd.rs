@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use weighlock_engine::{
-    ApprovalState, ApprovalView, Approvals, DecisionKind, InboxFilter, Principal, State,
-};
+use weighlock_api::{ApprovalState, ApprovalView, DecisionKind, State};
+
+use weighlock_engine::{Approvals, InboxFilter, Principal};
 
 use crate::desk::{Desk, Office};
 

@@ -10,9 +10,10 @@ use jiff::Timestamp;
 use rusqlite::{Connection, OpenFlags};
 use serde_json::Value;
 use tempfile::TempDir;
+use weighlock_api::{ApprovalView, DecisionKind, NewPerson, Role, Run, State};
 use weighlock_engine::{
-    ApprovalView, Approvals, Clock, Config, Decision, DecisionKind, Engine, Error, InboxFilter,
-    NewPerson, Nursery, Outcome, Principal, Request, Role, Run, State, Store,
+    Approvals, Clock, Config, Decision, Engine, Error, InboxFilter, Nursery, Outcome, Principal,
+    Request, Store,
 };
 
 /// Everybody whom a test may need.
@@ -55,7 +56,7 @@ impl Office {
         config.approvals = approvals;
         config.login_path = false;
         // Before they run: what these are about is the inbox.
-        config.effects.review = Some(weighlock_engine::Review::Before);
+        config.effects.review = Some(weighlock_api::Review::Before);
         Self {
             _dir: dir,
             config,
@@ -197,7 +198,7 @@ impl Desk {
     /// Everything that waits.
     pub(crate) fn inbox(&self) -> Vec<ApprovalView> {
         let filter = InboxFilter {
-            state: Some(weighlock_engine::ApprovalState::Pending),
+            state: Some(weighlock_api::ApprovalState::Pending),
             limit: 1000,
             ..InboxFilter::default()
         };

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 use serde_json::{Value, json};
-use weighlock_engine::{ApprovalState, DecisionKind, State};
+use weighlock_api::{ApprovalState, DecisionKind, State};
 
 use crate::caller::Caller;
 use crate::crash::{end, kill_at};

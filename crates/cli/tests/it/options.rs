@@ -6,7 +6,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use weighlock_engine::{ApprovalState, Approvals, Decision, DecisionKind, Outcome, Scope, State};
+use weighlock_api::{ApprovalState, DecisionKind, State};
+use weighlock_engine::{Approvals, Decision, Outcome, Scope};
 
 use crate::caller::sandbox;
 use crate::crew::{Crew, only};

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use weighlock_engine::{DecisionKind, Outcome, State};
+use weighlock_api::{DecisionKind, State};
+use weighlock_engine::Outcome;
 
 use crate::crew::{Crew, only};
 use crate::desk::{Office, races};

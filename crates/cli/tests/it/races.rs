@@ -8,10 +8,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::Barrier;
-use weighlock_engine::{
-    ApprovalState, ApprovalView, Approvals, DecisionKind, Error, InboxFilter, Outcome, Request,
-    State,
-};
+use weighlock_api::{ApprovalState, ApprovalView, DecisionKind, State};
+use weighlock_engine::{Approvals, Error, InboxFilter, Outcome, Request};
 
 use crate::desk::{BEGUN, Desk, Office, races};
 

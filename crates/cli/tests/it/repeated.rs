@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use weighlock_engine::{Outcome, Request, State};
+use weighlock_api::State;
+use weighlock_engine::{Outcome, Request};
 
 use crate::caller::Said;
 use crate::crew::{Crew, text};

@@ -2,7 +2,8 @@
 //! once.
 
 use serde_json::{Value, json};
-use weighlock_engine::{Report, State};
+use weighlock_api::State;
+use weighlock_engine::Report;
 
 use crate::crew::{Crew, only, text};
 use crate::desk::{Office, races};

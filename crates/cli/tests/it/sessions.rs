@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use weighlock_engine::{OnClose, Outcome, Request, State};
+use weighlock_api::{OnClose, State};
+use weighlock_engine::{Outcome, Request};
 
 use crate::crew::{Crew, only, text};
 use crate::desk::{Office, races};

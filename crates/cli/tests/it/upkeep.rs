@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use weighlock_engine::{Check, Clock, Config, Engine, Level, Nursery, Principal};
+use weighlock_api::{Check, Level};
+use weighlock_engine::{Clock, Config, Engine, Nursery, Principal};
 
 use crate::caller::{Caller, add};
 use crate::generated::root;

@@ -21,7 +21,9 @@ use crate::id;
 use crate::inbox::{Decision, DecisionKind};
 use crate::measures::SETTLED;
 use crate::principal::{Principal, Right};
+use crate::view::ChangesRecord;
 use crate::view::ChangesView;
+use crate::view::RunRecord;
 use crate::view::{Reason, Run, stored};
 
 impl Engine {
@@ -67,7 +69,8 @@ impl Engine {
         match self.apply_held(command.clone(), by).await {
             Err(Error::Conflicts { paths }) => {
                 let text = format!(
-                    "Approved by {by}, but not all is as it was: {}. Nothing was applied; its changes \
+                    "Approved by {by}, but not all is as it was: {}. Nothing was applied; its \
+                     changes \
                      are kept.",
                     paths.join(", ")
                 );
@@ -331,7 +334,7 @@ impl Engine {
         match looked.needed() > 1 {
             true => Err(Error::invalid(
                 "two_must_see_it",
-                "two people have to approve this, and the question is closed; nothing was applied"
+                "two people must approve this, and the question is closed; nothing was applied"
                     .into(),
                 "run the command again, so that both are asked",
             )),

@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fs::{Mode, OFlags, ResolveFlags, open, openat2};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+pub use weighlock_api::{Draft, DraftRun};
 use weighlock_effects::{Change, Changes, Kind, Page, Raw, Root, Source};
 use weighlock_store::ChangesRow;
 use weighlock_walls::{Sandbox, WorkDir};
@@ -22,38 +21,10 @@ use crate::error::{Error, brief};
 use crate::principal::Principal;
 use crate::rules::clean;
 use crate::time;
+use crate::view::ChangesRecord;
 use crate::view::ChangesView;
 use crate::view::Run;
-
-/// The undecided changes of one session.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Draft {
-    /// The session.
-    pub session_id: String,
-    /// The sandbox, by id.
-    pub sandbox_id: Option<String>,
-    /// Whose they are.
-    pub requested_by: String,
-    /// The runs, the oldest first: they are applied in this order.
-    pub runs: Vec<DraftRun>,
-}
-
-/// The undecided changes of one run.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct DraftRun {
-    /// The run.
-    pub command_id: String,
-    /// What people type.
-    pub short_id: String,
-    /// What ran.
-    pub command: String,
-    /// What it changed, in short.
-    pub changes: ChangesView,
-    /// The question about them, if it is still open.
-    pub approval_id: Option<String>,
-    /// When they are thrown away, if nobody decides.
-    pub kept_until: String,
-}
+use crate::view::RunRecord;
 
 /// Finds where the held changes of a session are: each directory with the one
 /// that has changes to it.

@@ -16,6 +16,7 @@ use super::{CHANGES, apart};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::measures::SETTLED;
+use crate::view::ChangesRecord;
 use crate::view::ChangesView;
 use crate::view::{Detail, Reason, Run};
 

@@ -14,7 +14,9 @@ use super::copy::Copied;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::mutex::lock;
+use crate::view::ChangesRecord;
 use crate::view::ChangesView;
+use crate::view::RunRecord;
 use crate::view::{Run, stored};
 
 /// Runs that are about to begin, with the runs whose copies they will see.

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+pub use weighlock_api::{ChangeInfo, ChangesInfo};
 use weighlock_effects::{Applied, Change, Changes, Conflict, Kind, Node, NodeKind, Page};
 use weighlock_store::{ChangesRow, ChangesState};
 
@@ -16,6 +17,7 @@ use crate::error::Error;
 use crate::id;
 use crate::mutex::lock;
 use crate::principal::Principal;
+use crate::view::ChangesRecord;
 use crate::view::Run;
 use crate::view::{ChangesView, ConflictInfo, rank, shown};
 
@@ -25,72 +27,10 @@ const MAX_LINES: u64 = 5000;
 /// For so many files the changed lines are counted for a list.
 const COUNTED: usize = 200;
 
-/// All that a run changed, a page of it.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ChangesInfo {
-    /// The run; none for a whole draft.
-    pub command_id: Option<String>,
-    /// What it comes to.
-    #[serde(flatten)]
-    pub view: ChangesView,
-    /// One line above them: what was tried, and how it ended.
-    pub header: String,
-    /// The directory that paths are relative to.
-    pub directory: Option<String>,
-    /// The changes: what is lost first.
-    pub changes: Vec<ChangeInfo>,
-    /// What stands in the way of applying them.
-    pub conflicts: Vec<ConflictInfo>,
-    /// Runs that were built on these changes, and go with them.
-    pub needed_by: Vec<String>,
-    /// Where the next page begins, if there is one.
-    pub next: Option<usize>,
-}
-
-/// One changed path.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ChangeInfo {
-    /// Its number, by which its diff is asked for.
-    pub index: usize,
-    /// Relative to the directory, or whole where it is elsewhere.
-    pub path: String,
-    /// What it was called before.
-    pub from: Option<String>,
-    /// `created`, `modified`, `deleted`, `renamed`, `mode`, `link` or `times`.
-    pub kind: String,
-    /// What it is: `file`, `directory`, `link`.
-    pub is: String,
-    /// Lines added, where it is text.
-    pub added: Option<u64>,
-    /// Lines removed, where it is text.
-    pub removed: Option<u64>,
-    /// Bytes before.
-    pub size_before: Option<u64>,
-    /// Bytes after.
-    pub size_after: Option<u64>,
-    /// Rights before, in octal.
-    pub mode_before: Option<String>,
-    /// Rights after, in octal.
-    pub mode_after: Option<String>,
-    /// Why it is not simply applied: that other programs run it, say.
-    pub mark: Option<String>,
-    /// What else changes, a line for each: owner, extended attributes, or the
-    /// time of modification where nothing else does.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub about: Vec<String>,
-    /// How many other names the file has (hard links), in the sandbox or outside.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub other_names: u64,
-}
-
 #[expect(
     clippy::trivially_copy_pass_by_ref,
     reason = "serde hands over a reference"
 )]
-fn is_zero(number: &u64) -> bool {
-    *number == 0
-}
-
 /// The diff of one file, a page of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FileDiff {

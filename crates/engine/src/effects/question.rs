@@ -25,9 +25,11 @@ use crate::id;
 use crate::inbox::of_the_request;
 use crate::measures::SETTLED;
 use crate::rules::reason_view;
+use crate::view::ChangesRecord;
 use crate::view::ChangesView;
 use crate::view::ConflictInfo;
 use crate::view::ReasonView;
+use crate::view::RunRecord;
 use crate::view::Tried;
 use crate::view::{Reason, Run, stored};
 

@@ -12,6 +12,7 @@ use crate::error::Error;
 use crate::principal::Principal;
 use crate::run::Beginning;
 use crate::view::ApprovalView;
+use crate::view::ChangesRecord;
 use crate::view::ChangesView;
 
 impl Engine {
@@ -39,7 +40,7 @@ impl Engine {
         if case.request.external {
             return Err(Error::invalid(
                 "no_copy",
-                "whoever asked for it runs it, so it cannot be tried here; nothing was run".into(),
+                "its requester runs it, so it cannot be tried here; nothing was run".into(),
                 "approve or reject it by its text",
             ));
         }
@@ -54,7 +55,7 @@ impl Engine {
                 return Err(Error::invalid(
                     "blocked",
                     format!("{} Nothing was run.", case.refusal().text),
-                    "reject it: the rules do not let it run any more",
+                    "reject it: the rules no longer allow it",
                 ));
             }
         };

@@ -16,7 +16,9 @@ use crate::error::Error;
 use crate::follow::RETRY_EVERY;
 use crate::id;
 use crate::principal::{Principal, Right};
+use crate::view::ChangesRecord;
 use crate::view::ChangesView;
+use crate::view::RunRecord;
 use crate::view::{Detail, Reason, Run, stored};
 
 /// The name of what says that a directory belongs to an undo.

@@ -15,7 +15,7 @@ use crate::engine::Engine;
 use crate::hex::hex;
 use crate::request::Request;
 use crate::run::Case;
-use crate::sandboxes::Guard;
+use crate::sandboxes::guard_of;
 
 /// Bytes of a fingerprint. Nobody finds two requests with the same 96 bits.
 const LENGTH: usize = 12;
@@ -59,7 +59,7 @@ impl Engine {
             [request.keep, request.external, request.background],
             [&request.in_terminal, &request.shell_dir],
             sandbox.id,
-            Guard::of(sandbox),
+            guard_of(sandbox),
             identity(self.walls.directory_of(sandbox), &mut read),
             identity(&place.path, &mut read),
             path,

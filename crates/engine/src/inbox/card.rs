@@ -197,7 +197,7 @@ fn deed(part: &Part) -> String {
     let known = [
         ("deletes", things(Access::Delete)),
         ("writes", things(Access::Write)),
-        ("reaches", hosts),
+        (verb_of_network(part), hosts),
     ];
     let known = known
         .into_iter()
@@ -206,8 +206,17 @@ fn deed(part: &Part) -> String {
     match (&part.unknown, things(Access::Run)) {
         (Some(_), Some(program)) => format!("unknown: runs {program}"),
         _ if !known.is_empty() => known.join(" and "),
-        (Some(_), None) if part.does.is_empty() => "does something that cannot be foreseen".into(),
+        (Some(_), None) if part.does.is_empty() => "has unpredictable effects".into(),
         _ => unended(&part.does).to_owned(),
+    }
+}
+
+/// Names what a part does on the network, by what its program is known to do.
+fn verb_of_network(part: &Part) -> &'static str {
+    match part.does.split(' ').next() {
+        Some("pushes") => "pushes to",
+        Some("fetches") => "fetches from",
+        _ => "connects to",
     }
 }
 
@@ -335,16 +344,15 @@ impl Engine {
     }
 }
 
-impl From<Answer> for AnswerView {
-    fn from(answer: Answer) -> Self {
-        Self {
-            by: answer.by,
-            approved: answer.approve,
-            how: answer.how,
-            origin: answer.origin,
-            reason: answer.reason,
-            edited: answer.edited,
-            at: time(answer.at),
-        }
+/// Describes an answer.
+pub(super) fn answer_view(answer: Answer) -> AnswerView {
+    AnswerView {
+        by: answer.by,
+        approved: answer.approve,
+        how: answer.how,
+        origin: answer.origin,
+        reason: answer.reason,
+        edited: answer.edited,
+        at: time(answer.at),
     }
 }

@@ -7,9 +7,8 @@
 
 use std::sync::Arc;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use serde_json::json;
+pub use weighlock_api::DecisionKind;
 use weighlock_policy::{Scope, Verdict};
 use weighlock_store::{Answer, Answered, Approval, ApprovalState, Command, Entry};
 
@@ -21,26 +20,6 @@ use crate::principal::{Principal, Right};
 use crate::run::Case;
 use crate::view::ApprovalView;
 use crate::view::{Reason, Run, explained};
-
-/// What a person decides.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum DecisionKind {
-    /// It may run, once.
-    ApproveOnce,
-    /// What it did on a copy is applied, and nothing is run again.
-    ApplyEffect,
-    /// It may run, and what is like it may from now on.
-    ApproveAlways,
-    /// Another text runs instead, once. What the first did on a copy is thrown
-    /// away.
-    ApproveEdited,
-    /// It runs on the real files, with the sandbox's network; what it did on a
-    /// copy is thrown away.
-    RunForReal,
-    /// It may not run.
-    Reject,
-}
 
 /// A person's answer to a question.
 #[derive(Debug, Clone, PartialEq)]
@@ -93,7 +72,7 @@ impl Decision {
                     "the reason has {long} characters, and {MAX_REASON} is the limit; nothing was \
                      decided"
                 ),
-                "say it in fewer words",
+                "use fewer words",
             )),
         }
     }
@@ -212,7 +191,7 @@ impl Engine {
                 "not_tried",
                 "it was not tried on a copy, so there is nothing to apply; nothing was decided"
                     .into(),
-                "approve it once, or try it first: [t] in `weighlock approve`",
+                "approve it once, or try it on a copy first: [t] in `weighlock approve`",
             ));
         }
         let now = match self.look_again(approval).await {
@@ -258,10 +237,10 @@ impl Engine {
             Some(_) if self.core.config.approvals.four_eyes => Err(Error::OwnRequest),
             Some(_) if approval.needed > 1 => Err(Error::invalid(
                 "two_must_see_it",
-                "two people have to approve this, and only one has seen the other text; nothing \
-                 was decided"
+                "two people must approve this, and only one has seen the new text; nothing was \
+                 decided"
                     .into(),
-                "reject it, and say what should be asked for instead",
+                "reject it, and say what to request instead",
             )),
             Some(text) => self.check_edited(now, text).await,
         }
@@ -314,8 +293,8 @@ impl Engine {
         match case.judged.judgement.verdict {
             Verdict::Ask if self.needed(card::risk(&case)) > 1 => Err(Error::invalid(
                 "two_must_see_it",
-                "two people have to approve the other text; nothing was decided".into(),
-                "reject it, and say what should be asked for instead",
+                "two people must approve the new text; nothing was decided".into(),
+                "reject it, and say what to request instead",
             )),
             Verdict::Reject => Err(Error::invalid(
                 "blocked",
@@ -470,8 +449,7 @@ fn text_of(approval: &Approval) -> String {
 fn two_must_see() -> Error {
     Error::invalid(
         "two_must_see_it",
-        "two people have to approve this, and one alone can only do that; nothing was decided"
-            .into(),
+        "two people must approve this, and this action takes one only; nothing was decided".into(),
         "approve it once",
     )
 }

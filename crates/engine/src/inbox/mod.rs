@@ -19,6 +19,7 @@ use weighlock_store::{
     Approval, ApprovalFilter, ApprovalState, Ask, Asked, Command, Entry, Risk, State,
 };
 
+use self::card::answer_view;
 pub(crate) use self::card::{body as card_of, of_the_request};
 pub(crate) use self::clock::Deadlines;
 pub use self::decide::{Decision, DecisionKind};
@@ -31,7 +32,7 @@ use crate::principal::{Principal, Right};
 use crate::quota::tell_text;
 use crate::run::{Case, Outcome};
 use crate::time;
-use crate::view::{AnswerView, ApprovalView, Reason, Run, explained};
+use crate::view::{ApprovalView, Reason, Run, explained};
 
 /// Which approvals to list.
 #[derive(Debug, Clone, Default)]
@@ -212,7 +213,7 @@ impl Engine {
         let mut view = self.card(approval)?;
         view.explanation = explanation.map(Box::new);
         view.answers = { self.core.store.answers(&view.approval_id)?.into_iter() }
-            .map(AnswerView::from)
+            .map(answer_view)
             .collect();
         Ok(view)
     }
@@ -253,7 +254,7 @@ impl Engine {
             effect.needed_by = needed_by.collect();
         }
         view.answers = { self.core.store.answers(&view.approval_id)?.into_iter() }
-            .map(AnswerView::from)
+            .map(answer_view)
             .collect();
         Ok(view)
     }

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+pub use weighlock_api::{RuleChoice, RuleGroup, RuleProposals, ScopeView};
 use weighlock_policy::{Effect, Part, Subject, Verdict, propose};
 use weighlock_store::{Approval, ApprovalState, Filter, State};
 
@@ -11,6 +10,7 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::policy;
 use crate::principal::Principal;
+use crate::rules::past_command;
 use crate::rules::written;
 use crate::rules::{Past, PastCommand};
 use crate::run::Case;
@@ -27,69 +27,6 @@ const MAX_GROUPS: usize = 20;
 
 /// Parts that are told of as allowed already.
 const MAX_ALLOWED: usize = 200;
-
-/// What could be allowed from now on.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct RuleProposals {
-    /// Something can be allowed beforehand.
-    pub offered: bool,
-    /// Why not.
-    pub why: Option<String>,
-    /// One for each part that is asked about.
-    pub groups: Vec<RuleGroup>,
-    /// The parts that are allowed already; at most 200.
-    pub allowed: Vec<String>,
-    /// How many commands of the past were looked at.
-    pub looked_at: usize,
-    /// For whom this person may allow it; the first is what to begin with.
-    pub scopes: Vec<ScopeView>,
-    /// The session that it belongs to, for what ends with it.
-    pub session: Option<String>,
-}
-
-/// One part that is asked about.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct RuleGroup {
-    /// Its text.
-    pub text: String,
-    /// Bytes of the whole text: first, and one past the last.
-    pub span: (usize, usize),
-    /// The program, where there is one.
-    pub program: Option<String>,
-    /// One plain sentence.
-    pub does: String,
-    /// What could be allowed, the narrowest first; empty where it can only be
-    /// asked about each time.
-    pub choices: Vec<RuleChoice>,
-    /// The choice to begin with; none to keep asking.
-    pub selected: Option<usize>,
-}
-
-/// One thing that could be allowed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct RuleChoice {
-    /// As a grant takes it.
-    pub pattern: String,
-    /// What it means, in few words.
-    pub label: String,
-    /// How many commands of the past it is about.
-    pub matched: usize,
-    /// The newest of them, at most 50.
-    pub commands: Vec<PastCommand>,
-    /// Commands that it is about and that were rejected or blocked.
-    pub refused: Vec<PastCommand>,
-}
-
-/// For whom something is allowed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct ScopeView {
-    /// In few words.
-    pub label: String,
-    /// Only for this agent.
-    pub agent: Option<String>,
-    /// Only in this sandbox, by id.
-    pub sandbox: Option<String>,
-}
 
 impl Engine {
     /// Returns what could be allowed from now on where a question is asked.
@@ -204,7 +141,7 @@ fn is_weighty(part: &Part) -> bool {
 
 fn named<'a>(past: impl Iterator<Item = &'a Past>) -> Vec<PastCommand> {
     { past.take(NAMED) }
-        .map(|past| PastCommand::from(&past.command))
+        .map(|past| past_command(&past.command))
         .collect()
 }
 

@@ -7,13 +7,13 @@ mod token;
 
 use std::sync::Arc;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use serde_json::json;
+pub use weighlock_api::{NewPerson, PersonPatch, PersonView};
 use weighlock_store::PrincipalRow;
 use weighlock_walls::{DEFAULT_SANDBOX, PasswdEntry};
 
 use self::signin::Doorbell;
+use self::token::token_info;
 pub use self::token::{NewToken, TokenInfo};
 use crate::core::Core;
 use crate::error::{Error, brief};
@@ -24,75 +24,6 @@ use crate::time;
 
 /// Names that the record uses for others than people and agents.
 const RESERVED: &[&str] = &["clock", "doctor", "everyone", "policy", "root", "weighlock"];
-
-/// A person or an agent as doors show them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct PersonView {
-    /// The name, which never changes.
-    pub principal_id: String,
-    /// What they may do.
-    pub role: Role,
-    /// The user of this machine who they are, if they are one.
-    pub uid: Option<u32>,
-    /// They are let in.
-    pub is_active: bool,
-    /// Sandboxes in which the role counts, by id; everywhere if absent.
-    pub sandboxes: Option<Vec<String>>,
-    /// The sandbox that counts when none is named, by id.
-    pub default_sandbox: Option<String>,
-    /// Who has paused them, if anybody has.
-    pub paused_by: Option<String>,
-    /// Grows with each change; the `ETag` of it.
-    pub version: i64,
-    /// When they were added.
-    pub created_at: String,
-    /// When something was changed last.
-    pub updated_at: String,
-    /// Their tokens, newest first.
-    pub tokens: Vec<TokenInfo>,
-}
-
-/// Somebody to be added.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(example = json!({ "principal_id": "coder", "role": "agent" }))]
-pub struct NewPerson {
-    /// The name: small letters, digits, `.`, `-` and `_`.
-    pub principal_id: String,
-    /// What they may do.
-    pub role: Role,
-    /// The user of this machine who they are, if they are one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub uid: Option<u32>,
-    /// Sandboxes in which the role counts, by id or name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sandboxes: Option<Vec<String>>,
-    /// The sandbox that counts when none is named.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub default_sandbox: Option<String>,
-}
-
-/// What to change about somebody; what is absent stays. An empty list of
-/// sandboxes is none at all; `everywhere` takes the list away.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct PersonPatch {
-    /// What they may do.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub role: Option<Role>,
-    /// Whether they are let in.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub is_active: Option<bool>,
-    /// Sandboxes in which the role counts.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub sandboxes: Option<Vec<String>>,
-    /// The role counts in all sandboxes.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub everywhere: bool,
-    /// The sandbox that counts when none is named; empty for none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub default_sandbox: Option<String>,
-}
 
 /// Who there is, and what they show to be let in; see
 /// [`Engine::people`](crate::Engine::people).
@@ -182,7 +113,7 @@ impl People {
             version: row.version,
             created_at: time(row.created_at),
             updated_at: time(row.updated_at),
-            tokens: tokens.into_iter().map(TokenInfo::from).collect(),
+            tokens: tokens.into_iter().map(token_info).collect(),
             principal_id: row.name,
         })
     }

@@ -2,9 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use serde_json::json;
+pub use weighlock_api::{NewToken, TokenInfo};
 use weighlock_store::TokenRow;
 
 use super::People;
@@ -19,37 +18,6 @@ const USED_EVERY: Duration = Duration::from_secs(60);
 
 /// Characters of a token that are kept to recognise it by.
 const PREFIX: usize = 9;
-
-/// A token without its secret.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct TokenInfo {
-    /// Names it.
-    pub token_id: String,
-    /// Its first characters, to recognise it by.
-    pub prefix: String,
-    /// What it is for.
-    pub label: String,
-    /// Who made it.
-    pub created_by: String,
-    /// When it was made.
-    pub created_at: String,
-    /// When it ends by itself.
-    pub expires_at: Option<String>,
-    /// When it was used last, to the minute.
-    pub last_used_at: Option<String>,
-    /// When it was revoked.
-    pub revoked_at: Option<String>,
-}
-
-/// A token that was just made. This is the only time it is shown.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct NewToken {
-    /// The secret.
-    pub token: String,
-    /// What is known of it from now on.
-    #[serde(flatten)]
-    pub info: TokenInfo,
-}
 
 impl People {
     /// Returns whom a token stands for.
@@ -121,7 +89,7 @@ impl People {
         let detail = json!({ "token": row.id, "prefix": row.prefix, "for": row.principal,
                              "label": row.label, "seconds": seconds });
         let entry = self.core.entry("token.created", who.name(), None, detail);
-        let info = TokenInfo::from(row.clone());
+        let info = token_info(row.clone());
         self.core.store.add_token(row, vec![entry]).await?;
         Ok(NewToken { token, info })
     }
@@ -182,18 +150,17 @@ impl People {
     }
 }
 
-impl From<TokenRow> for TokenInfo {
-    fn from(row: TokenRow) -> Self {
-        Self {
-            token_id: row.id,
-            prefix: row.prefix,
-            label: row.label,
-            created_by: row.created_by,
-            created_at: time(row.created_at),
-            expires_at: row.expires_at.map(time),
-            last_used_at: row.last_used_at.map(time),
-            revoked_at: row.revoked_at.map(time),
-        }
+/// Describes a token.
+pub(super) fn token_info(row: TokenRow) -> TokenInfo {
+    TokenInfo {
+        token_id: row.id,
+        prefix: row.prefix,
+        label: row.label,
+        created_by: row.created_by,
+        created_at: time(row.created_at),
+        expires_at: row.expires_at.map(time),
+        last_used_at: row.last_used_at.map(time),
+        revoked_at: row.revoked_at.map(time),
     }
 }
 

@@ -2,13 +2,12 @@
 
 use std::collections::HashMap;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+pub use weighlock_api::{Compared, ComparedCommand};
 use weighlock_policy::Verdict;
 use weighlock_store::{Command, Filter, State};
 
 use super::Rules;
-use super::past::PastCommand;
+use super::past::past_command;
 use crate::error::Error;
 use crate::policy::RuleDraft;
 use crate::principal::{Principal, Right};
@@ -18,42 +17,6 @@ const LOOK_BACK: usize = 1000;
 
 /// How many commands of each list are named.
 const NAMED: usize = 100;
-
-/// A draft beside the rules in force.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Compared {
-    /// How many commands of the past were judged.
-    pub looked_at: usize,
-    /// How many would be allowed now; so for the others.
-    pub newly_allowed: u64,
-    /// See `newly_allowed`.
-    pub newly_asked: u64,
-    /// See `newly_allowed`.
-    pub newly_blocked: u64,
-    /// What would be allowed, each text once, at most 100: what was refused
-    /// once comes first, then the newest.
-    pub allowed: Vec<ComparedCommand>,
-    /// What would be asked about.
-    pub asked: Vec<ComparedCommand>,
-    /// What would be blocked.
-    pub blocked: Vec<ComparedCommand>,
-}
-
-/// A command on which a draft and the rules in force do not agree.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct ComparedCommand {
-    /// The newest of its text.
-    #[serde(flatten)]
-    pub newest: PastCommand,
-    /// How often it was asked for.
-    pub times: u64,
-    /// The verdict by the rules in force.
-    pub now: Verdict,
-    /// The verdict by the draft.
-    pub draft: Verdict,
-    /// A person or the policy has refused it once.
-    pub refused: bool,
-}
 
 impl Rules {
     /// Compares a text for a rule file with the rules in force.
@@ -115,7 +78,7 @@ impl Rules {
         };
         let (now, draft) = (verdict(None), verdict(Some(draft)));
         let compared = ComparedCommand {
-            newest: PastCommand::from(command),
+            newest: past_command(command),
             times: 0,
             now,
             draft,

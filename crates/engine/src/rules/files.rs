@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::atomic::Ordering;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use weighlock_policy::{Judgement, Layer, LoadError, Outline, RuleForm, Verdict};
+use weighlock_api::LoadErrorView;
+pub use weighlock_api::{PolicyText, RuleEdit, RuleEdited, RuleInfo, RulesChecked, VersionView};
+use weighlock_policy::{Judgement, Layer, RuleForm};
 use weighlock_store::{Command, Filter, RulesVersion};
 
 use super::Rules;
@@ -30,117 +30,6 @@ const MONTH: i64 = 30 * 24 * 3600 * 1_000_000;
 
 /// How many versions are looked at to tell how old a rule is.
 const VERSIONS: usize = 200;
-
-/// A rule file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct PolicyText {
-    /// `server`, or `sandbox.` and the sandbox's name.
-    pub id: String,
-    /// Where it is.
-    pub file: String,
-    /// What it says; empty where there is none yet.
-    pub text: String,
-    /// Names exactly this text; a change must repeat it.
-    pub etag: i64,
-    /// The version it was saved as; none where it was written otherwise.
-    pub version: Option<i64>,
-    /// Its rules, in their order; empty while it cannot be read.
-    pub rules: Vec<RuleInfo>,
-    /// What is wrong with it.
-    pub errors: Vec<LoadErrorView>,
-    /// In how many commands hits were counted: the newest of the last 7 days.
-    pub looked_at: usize,
-}
-
-/// One rule of a file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct RuleInfo {
-    /// Its name.
-    pub name: String,
-    /// Where it begins, from 1.
-    pub line: usize,
-    /// What it says about what it matches.
-    pub verdict: Verdict,
-    /// In short, what it is about.
-    pub about: String,
-    /// Why.
-    pub because: String,
-    /// It is about changes of files, in which hits are not counted.
-    pub change: bool,
-    /// How many commands it is about, as the rules are now.
-    pub hits: u64,
-    /// When the newest of them was asked for, of the last 30 days.
-    pub last_hit: Option<String>,
-    /// It has been there for 30 days, and no command of these was about it.
-    pub unused: bool,
-    /// As a form has it; none where it can only be changed as text.
-    pub form: Option<RuleForm>,
-}
-
-/// One rule that is put into a text, changed or taken out of it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct RuleEdit {
-    /// The whole text.
-    pub text: String,
-    /// The line on which the rule begins; without it, the rule is new.
-    #[serde(default)]
-    pub line: Option<usize>,
-    /// The rule; without it, the one on that line goes.
-    #[serde(default)]
-    pub rule: Option<RuleForm>,
-}
-
-/// A text in which one rule was changed.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct RuleEdited {
-    /// The whole text; every line that is not the rule's is as it was.
-    pub text: String,
-    /// What is wrong with it, and what rules it has.
-    #[serde(flatten)]
-    pub checked: RulesChecked,
-}
-
-/// One mistake in rules.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct LoadErrorView {
-    /// From 1.
-    pub line: usize,
-    /// In characters, from 1.
-    pub column: usize,
-    /// What is wrong.
-    pub message: String,
-    /// What to do about it; may be empty.
-    pub hint: String,
-}
-
-/// A text that might become a rule file.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct RulesChecked {
-    /// Nothing is wrong with it.
-    pub ok: bool,
-    /// All mistakes, in their order.
-    pub errors: Vec<LoadErrorView>,
-    /// Its rules, if nothing is wrong.
-    pub rules: Vec<RuleInfo>,
-}
-
-/// A text that a rule file has had.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct VersionView {
-    /// From 1.
-    pub version: i64,
-    /// Who saved it; none where it was written by other means.
-    pub author: Option<String>,
-    /// When.
-    pub created_at: String,
-    /// What they said about it.
-    pub note: String,
-    /// The whole text.
-    pub text: String,
-    /// The file says this now.
-    pub current: bool,
-}
 
 impl Rules {
     /// Returns a rule file with what its rules were about lately.
@@ -194,9 +83,9 @@ impl Rules {
         let text = edited.ok_or_else(|| {
             Error::invalid(
                 "not_by_form",
-                "the rule cannot be changed without changing other lines; nothing was changed"
+                "this rule cannot be changed without changing other lines; nothing was changed"
                     .into(),
-                "change it as text",
+                "edit it as text",
             )
         })?;
         Ok(RuleEdited {
@@ -223,7 +112,7 @@ impl Rules {
         let file = self.rule_file(id)?;
         let text = self.text_of(&file)?;
         let versions = self.core.store.rules_versions(&file.id, before, limit)?;
-        let mut views: Vec<VersionView> = versions.into_iter().map(VersionView::from).collect();
+        let mut views: Vec<VersionView> = versions.into_iter().map(version_view).collect();
         if before.is_none()
             && let Some(newest) = views.first_mut()
         {
@@ -400,43 +289,14 @@ fn infos(layer: &Layer, text: &str) -> Vec<RuleInfo> {
         .collect()
 }
 
-impl From<Outline> for RuleInfo {
-    fn from(rule: Outline) -> Self {
-        Self {
-            name: rule.name,
-            line: rule.line,
-            verdict: rule.verdict,
-            about: rule.about,
-            because: rule.because,
-            change: rule.change,
-            hits: 0,
-            last_hit: None,
-            unused: false,
-            form: None,
-        }
-    }
-}
-
-impl From<LoadError> for LoadErrorView {
-    fn from(error: LoadError) -> Self {
-        Self {
-            line: error.line,
-            column: error.column,
-            message: error.message,
-            hint: error.hint,
-        }
-    }
-}
-
-impl From<RulesVersion> for VersionView {
-    fn from(version: RulesVersion) -> Self {
-        Self {
-            version: version.version,
-            author: Some(version.author).filter(|author| !author.is_empty()),
-            created_at: time(version.at),
-            note: version.note,
-            text: version.text,
-            current: false,
-        }
+/// Describes a version of a rule file.
+fn version_view(version: RulesVersion) -> VersionView {
+    VersionView {
+        version: version.version,
+        author: Some(version.author).filter(|author| !author.is_empty()),
+        created_at: time(version.at),
+        note: version.note,
+        text: version.text,
+        current: false,
     }
 }

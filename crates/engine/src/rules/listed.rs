@@ -1,12 +1,11 @@
 //! What a blacklist would have blocked.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+pub use weighlock_api::Listed;
 use weighlock_policy::Blacklist;
 use weighlock_store::Filter;
 
 use super::Rules;
-use super::past::PastCommand;
+use super::past::past_command;
 use crate::error::Error;
 use crate::principal::{Principal, Right};
 
@@ -18,17 +17,6 @@ const LOOK_BACK: usize = 10_000;
 
 /// How many of them are named.
 const NAMED: usize = 50;
-
-/// A blacklist beside the commands of the last 7 days.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Listed {
-    /// How many commands were looked at.
-    pub looked_at: usize,
-    /// How many contain an entry.
-    pub matched: usize,
-    /// The newest of these, at most 50.
-    pub commands: Vec<PastCommand>,
-}
 
 impl Rules {
     /// Says which commands of the last 7 days a blacklist is about.
@@ -46,7 +34,7 @@ impl Rules {
             looked_at: past.len(),
             matched: blocked.len(),
             commands: { blocked.into_iter().take(NAMED) }
-                .map(PastCommand::from)
+                .map(past_command)
                 .collect(),
         })
     }

@@ -32,8 +32,8 @@ pub use self::files::{PolicyText, RuleEdit, RuleEdited, RuleInfo, RulesChecked, 
 pub use self::judge::{Judge, check_rules};
 pub(crate) use self::judge::{Judged, Where, clean};
 pub use self::listed::Listed;
-pub(crate) use self::past::Past;
 pub use self::past::PastCommand;
+pub(crate) use self::past::{Past, past_command};
 pub use self::save::Save;
 
 /// Finds the directories that held changes of a session are in: each directory

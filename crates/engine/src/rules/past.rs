@@ -1,12 +1,9 @@
 //! What was asked for before, understood once more: to say what a rule would
 //! have meant for it.
 
+pub use weighlock_api::PastCommand;
 use weighlock_policy::{Facts, Granted, Place, Reader, Subject, understand};
 use weighlock_store::{Command, Filter};
-
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use weighlock_store::State;
 
 use super::Rules;
 use crate::error::Error;
@@ -14,23 +11,6 @@ use crate::id;
 use crate::policy;
 use crate::principal::Principal;
 use crate::time;
-
-/// A command of the past, in a few words.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct PastCommand {
-    /// The run.
-    pub command_id: String,
-    /// What people type.
-    pub short_id: String,
-    /// The text.
-    pub command: String,
-    /// What became of it.
-    pub state: State,
-    /// Who asked.
-    pub requested_by: String,
-    /// When.
-    pub created_at: String,
-}
 
 /// Bytes of past commands that one request judges again: all of the past as
 /// people know it, and less than a second even if every text is made to be costly.
@@ -133,15 +113,14 @@ impl Past {
     }
 }
 
-impl From<&Command> for PastCommand {
-    fn from(command: &Command) -> Self {
-        Self {
-            short_id: id::short(&command.id),
-            command_id: command.id.clone(),
-            command: command.command.clone(),
-            state: command.state,
-            requested_by: command.requested_by.clone(),
-            created_at: time(command.created_at),
-        }
+/// Describes a command of the past.
+pub(crate) fn past_command(command: &Command) -> PastCommand {
+    PastCommand {
+        short_id: id::short(&command.id),
+        command_id: command.id.clone(),
+        command: command.command.clone(),
+        state: command.state,
+        requested_by: command.requested_by.clone(),
+        created_at: time(command.created_at),
     }
 }

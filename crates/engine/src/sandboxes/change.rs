@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+pub use weighlock_api::{NewSandbox, SandboxPatch};
 use weighlock_confine::FileId;
 use weighlock_store::{Changed, SandboxRow};
 use weighlock_walls::{
@@ -17,51 +17,6 @@ use super::guard::{Guard, merged};
 use super::{Known, SandboxInfo, Sandboxes, is_called, private_dirs};
 use crate::error::{Error, brief};
 use crate::principal::{Principal, Right};
-
-/// A sandbox to be made.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(example = json!({
-    "label": "webshop", "path": "/srv/webshop", "guard": { "files": "write", "network": "off" },
-}))]
-pub struct NewSandbox {
-    /// What people call it: letters, digits, `-` and `_`.
-    pub label: String,
-    /// An existing directory, as a whole path.
-    pub path: String,
-    /// Whose it is; the maker's if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub owner_principal_id: Option<String>,
-    /// How it is guarded.
-    #[serde(default)]
-    pub guard: Guard,
-    /// Variables whose values nobody is shown again. They are set for commands
-    /// that a person or a rule has allowed, and for no others.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub secrets: BTreeMap<String, String>,
-}
-
-/// What to change of a sandbox; what is absent stays.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct SandboxPatch {
-    /// What people call it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub label: Option<String>,
-    /// Whether new runs are taken.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub is_active: Option<bool>,
-    /// Whose it is.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub owner_principal_id: Option<String>,
-    /// How it is guarded, in JSON Merge Patch: only what is to change.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub guard: Option<serde_json::Map<String, serde_json::Value>>,
-    /// Variables whose values nobody is shown again; with `null`, one goes.
-    /// Those that are not named stay.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub secrets: BTreeMap<String, Option<String>>,
-}
 
 /// What the store keeps beside the columns.
 #[derive(Serialize, Deserialize)]
@@ -266,7 +221,7 @@ impl Sandboxes {
             Error::invalid(
                 "bad_sandbox",
                 format!("{} {why}; nothing was changed", brief(path)),
-                "give the whole path of a project's directory below an allowed root (`roots` in \
+                "give the absolute path of a project's directory below an allowed root (`roots` in \
                  the configuration)",
             )
         };

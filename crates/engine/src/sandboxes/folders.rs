@@ -6,8 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+pub use weighlock_api::{Folder, FolderView};
 use weighlock_walls::PasswdEntry;
 
 use super::Sandboxes;
@@ -22,36 +21,6 @@ const COUNTED: u64 = 50_000;
 
 /// How long is spent on counting.
 const COUNT_FOR: Duration = Duration::from_millis(200);
-
-/// A directory that could become a sandbox.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct FolderView {
-    /// The directory, resolved; none where the roots are listed.
-    pub path: Option<String>,
-    /// What it is in, where that may be looked at.
-    pub parent: Option<String>,
-    /// Whose it is.
-    pub owner: Option<String>,
-    /// Bytes of the files in it, as far as they were counted.
-    pub bytes: u64,
-    /// How many files that are.
-    pub files: u64,
-    /// There is more than was counted.
-    pub more: bool,
-    /// Why it cannot be a sandbox; none if it can.
-    pub refused: Option<String>,
-    /// Directories in it, or the allowed roots; at most 500, by name.
-    pub folders: Vec<Folder>,
-}
-
-/// One directory in another.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-pub struct Folder {
-    /// Its name; the whole path of a root.
-    pub name: String,
-    /// Its whole path.
-    pub path: String,
-}
 
 impl Sandboxes {
     /// Looks at a directory below an allowed root; at the roots themselves
@@ -73,7 +42,7 @@ impl Sandboxes {
             Error::invalid(
                 "no_such_folder",
                 format!("{} is not below an allowed root", brief(asked)),
-                "`roots` in the configuration says where sandboxes may be",
+                "`roots` in the configuration lists where sandboxes may be",
             )
         })?;
         let refused = self.check_directory(&dir.to_string_lossy(), who.name());

@@ -10,8 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+pub use weighlock_api::SandboxInfo;
 use weighlock_confine::{Access, FileId};
 use weighlock_policy::{Layer, Preset};
 use weighlock_store::SandboxRow;
@@ -23,7 +22,9 @@ use weighlock_walls::{
 use self::change::{Body, bad};
 pub use self::change::{NewSandbox, SandboxPatch};
 pub use self::folders::{Folder, FolderView};
-pub use self::guard::{Files, Guard, LimitsInfo};
+pub(crate) use self::guard::guard_of;
+pub use self::guard::{Files, Guard, LimitsInfo, apply_limits};
+use self::guard::{minimum_of, network_of};
 use crate::config::Config;
 use crate::core::Core;
 use crate::error::{Error, brief};
@@ -31,6 +32,7 @@ use crate::mutex::lock;
 use crate::policy;
 use crate::principal::Principal;
 use crate::time;
+use crate::view::sandbox_view;
 use crate::view::{Detail, SandboxView};
 
 /// What holds the private directories, below the base directory.
@@ -55,38 +57,6 @@ pub struct Sandboxes {
     core: Arc<Core>,
     walls: Arc<Walls>,
     known: Mutex<Arc<Vec<Known>>>,
-}
-
-/// A sandbox as doors show it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct SandboxInfo {
-    /// Never changes.
-    pub sandbox_id: String,
-    /// Whose it is.
-    pub owner_principal_id: Option<String>,
-    /// What people call it.
-    pub label: String,
-    /// Commands run there or below.
-    pub path: String,
-    /// New runs are taken.
-    pub is_active: bool,
-    /// `settings` (only the configuration file changes it), `built-in` where
-    /// that says nothing about it, `store`, or `private` for the directory of
-    /// one principal.
-    pub source: String,
-    /// What is to be known before it is used: that it holds more than a
-    /// project, and what to do about that.
-    #[serde(default)]
-    pub warning: Option<String>,
-    /// How it is guarded.
-    #[serde(flatten)]
-    pub guard: Guard,
-    /// Grows with each change; the `ETag` of it.
-    pub version: i64,
-    /// When it was made; absent for one of the settings.
-    pub created_at: Option<String>,
-    /// When it was changed last.
-    pub updated_at: Option<String>,
 }
 
 impl Sandboxes {
@@ -157,7 +127,7 @@ impl Sandboxes {
         let layers = self.layers_of(&row.label, &body.guard)?;
         let guard = body.guard;
         let mut limits = Sandbox::new("").limits;
-        guard.limits.apply(&mut limits);
+        apply_limits(&guard.limits, &mut limits);
         let sandbox = Sandbox {
             id: row.id,
             name: row.label,
@@ -180,13 +150,13 @@ impl Sandboxes {
                 (None, Files::Effects) => Some(Review::Effects),
                 (said, _) => said,
             },
-            network: guard.network,
+            network: network_of(guard.network),
             read: guard.read,
             write: guard.write,
             unprotected: guard.unprotected,
             user: guard.user,
             rules: None,
-            minimum: guard.minimum,
+            minimum: minimum_of(guard.minimum),
             time: guard.limits.time_seconds.map(Duration::from_secs),
             output_bytes: { guard.limits.output_mib }.map(|mib| mib.saturating_mul(1024 * 1024)),
             hidden: guard.hidden,
@@ -230,7 +200,7 @@ impl Sandboxes {
             None => {
                 return Err(Error::invalid(
                     "no_sandbox_named",
-                    "the request names no sandbox, and its principal has no default one; nothing \
+                    "the request names no sandbox, and you have no default sandbox; nothing \
                      was run"
                         .into(),
                     format!("name one of: {}", self.names_for(who)),
@@ -357,7 +327,7 @@ impl Sandboxes {
 
     /// Returns a sandbox as doors show it with a run.
     pub(crate) fn describe(&self, sandbox: &Sandbox) -> SandboxView {
-        SandboxView::of_sandbox(sandbox, self.walls.directory_of(sandbox))
+        sandbox_view(sandbox, self.walls.directory_of(sandbox))
     }
 
     /// Replaces the secrets of a run's sandbox in a text that the run chose.
@@ -454,7 +424,7 @@ impl Sandboxes {
             }
             .into(),
             warning: self.too_wide(sandbox),
-            guard: Guard::of(sandbox),
+            guard: guard_of(sandbox),
             version: known.version,
             created_at: stored.then(|| time(known.created_at)),
             updated_at: stored.then(|| time(known.updated_at)),

@@ -26,6 +26,7 @@ use crate::mutex::lock;
 use crate::output::end_of;
 use crate::principal::Principal;
 use crate::run::Outcome;
+use crate::view::RunRecord;
 use crate::view::{Reason, Run};
 
 /// How much of what a command said is on record with it; the terminal's own

@@ -4,10 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 use tokio::time::Instant;
+pub use weighlock_api::ControlView;
 use weighlock_exec::Size;
 
 use super::input::{MOST, Sent, Typed, is_signal};
@@ -78,22 +77,6 @@ pub(super) struct Holder {
     pub(super) until: Instant,
     /// It is being given back.
     pub(super) leaving: bool,
-}
-
-/// Who types at a terminal.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct ControlView {
-    /// Who has taken the keyboard; nobody if whoever opened it types.
-    pub taken_by: Option<String>,
-    /// Since when.
-    pub since: Option<String>,
-    /// Bytes that others have typed meanwhile, and that wait.
-    pub held_bytes: usize,
-    /// What somebody who types should know: who does, or what was said when
-    /// the keyboard was given back.
-    pub text: Option<String>,
-    /// Seconds until the keyboard is given back by itself, when that is near.
-    pub seconds_left: Option<u64>,
 }
 
 impl Keyboard {
@@ -200,7 +183,7 @@ impl Keyboard {
         match full {
             true => Err(Error::invalid(
                 "too_much_input",
-                "so much input is held already that no more fits; this was not sent".into(),
+                "too much input is held already; this was not sent".into(),
                 "wait until the keyboard is given back",
             )),
             false => Ok(sent),

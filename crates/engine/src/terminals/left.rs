@@ -7,6 +7,7 @@ use super::hand::{Said, TOOK, mark};
 use crate::engine::Engine;
 use crate::live::Live;
 use crate::view::Run;
+use crate::view::opened_size;
 
 impl Engine {
     /// Gives back a keyboard that somebody had when an earlier server ended.
@@ -16,7 +17,7 @@ impl Engine {
         };
         // One that cannot be read costs a size, not the terminal.
         let diary = Diary::default().news(&self.core.run_dir(&run.command_id));
-        let Some(left) = left_taken(&diary.unwrap_or_default(), terminal.size()) else {
+        let Some(left) = left_taken(&diary.unwrap_or_default(), opened_size(terminal)) else {
             return;
         };
         let why = "had it when the server ended; what others typed meanwhile is lost";

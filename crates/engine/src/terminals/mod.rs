@@ -23,7 +23,6 @@ pub use self::input::{Sent, Typed};
 pub use self::keyboard::ControlView;
 pub(crate) use self::keyboard::Keyboard;
 pub(crate) use self::show::{Shown, show_from};
-pub use self::startup::is_plain_shell;
 pub(crate) use self::startup::{keep_nonce, startup};
 pub use self::view::{CursorView, ScreenView, TerminalView};
 pub use self::viewer::{Sight, Viewer};
@@ -46,6 +45,7 @@ use crate::principal::{Principal, Right};
 use crate::request::{Input, Request, Terminal};
 use crate::run::Outcome;
 use crate::view::Run;
+use crate::view::RunRecord;
 
 /// Longer than any name that somebody types.
 const MAX_NAME: usize = 64;
@@ -105,7 +105,7 @@ impl Engine {
             return Err(Error::invalid(
                 "missing_description",
                 "a terminal needs a description; nothing was run".into(),
-                "say in a few words what it is for",
+                "say what it is for in a few words",
             ));
         }
         let who = request.principal.clone();

@@ -54,26 +54,13 @@ pub(crate) fn startup(request: &Request) -> Option<(Startup, Nonce)> {
     Some((startup, nonce))
 }
 
-/// Returns whether a command is a shell and nothing more.
-pub fn is_plain_shell(command: &str) -> bool {
-    plain_shell(command).is_some()
-}
-
 /// Returns the shell that a command is, if it is nothing more.
 pub(super) fn plain_shell(command: &str) -> Option<Shell> {
-    let mut words = command.split_ascii_whitespace();
-    let program = words.next()?;
-    let name = ["/bin/", "/usr/bin/"]
-        .iter()
-        .find_map(|dir| program.strip_prefix(dir))
-        .unwrap_or(program);
-    let shell = match name {
-        "bash" => Shell::Bash,
-        "zsh" => Shell::Zsh,
-        "sh" => Shell::Sh,
-        _ => return None,
-    };
-    words.all(|word| word == "-i").then_some(shell)
+    match weighlock_api::plain_shell(command)? {
+        "bash" => Some(Shell::Bash),
+        "zsh" => Some(Shell::Zsh),
+        _ => Some(Shell::Sh),
+    }
 }
 
 impl Engine {

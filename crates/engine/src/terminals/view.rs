@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+pub use weighlock_api::{CursorView, ScreenView, TerminalView};
 use weighlock_store::State;
 
 use super::keyboard::ControlView;
@@ -12,91 +11,10 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::time;
 use crate::view::Run;
+use crate::view::opened_size;
 
 /// Lines of a terminal's output that are told with it.
 const TAIL: usize = 20;
-
-/// One terminal.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct TerminalView {
-    /// The run that it is.
-    pub terminal_id: String,
-    /// What people type.
-    pub short_id: String,
-    /// What it is called in its session.
-    pub name: String,
-    /// What it is for.
-    pub description: String,
-    /// What was started in it.
-    pub command: String,
-    /// The session.
-    pub session_id: Option<String>,
-    /// The sandbox, by id.
-    pub sandbox_id: Option<String>,
-    /// Whose it is.
-    pub requested_by: String,
-    /// `busy` while something runs, `idle` while it waits for input, `waiting`
-    /// for a person's answer, or `closed`.
-    pub status: String,
-    /// The exact state of its run.
-    pub state: State,
-    /// How its command ended.
-    pub exit_code: Option<i32>,
-    /// The process that was started in it, as the host sees it.
-    pub pid: Option<u32>,
-    /// Where it was started.
-    pub cwd: String,
-    /// Seconds since it was opened.
-    pub uptime_seconds: u64,
-    /// When it wrote something last.
-    pub last_active: String,
-    /// Characters in a line.
-    pub columns: u16,
-    /// Lines.
-    pub rows: u16,
-    /// What it calls itself.
-    pub title: String,
-    /// The last lines of its output, as they are seen.
-    pub output_tail: Vec<String>,
-    /// While it waits for input: the line it waits in, up to the cursor.
-    pub prompt: Option<String>,
-    /// Its shell tells where its commands end, so that they can be run by
-    /// `exec`.
-    pub shell: bool,
-    /// Who types.
-    pub control: ControlView,
-}
-
-/// What a terminal shows.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct ScreenView {
-    /// Each line, without blanks at its end.
-    pub rows: Vec<String>,
-    /// Characters in a line.
-    pub columns: u16,
-    /// Where the cursor is.
-    pub cursor: CursorView,
-    /// What the program calls its window.
-    pub title: String,
-    /// A program has taken the whole screen, as editors do.
-    pub alternate: bool,
-    /// The last lines of all that was shown, as many as were asked for; what
-    /// did not fit into one line is in one again.
-    pub history: Vec<String>,
-    /// It shows the output up to this byte.
-    pub offset: u64,
-}
-
-/// Where the cursor of a terminal is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct CursorView {
-    /// Lines above it.
-    pub row: u16,
-    /// Characters to its left.
-    pub column: u16,
-    /// Whether it is shown.
-    pub visible: bool,
-}
 
 impl Engine {
     /// Returns a terminal as doors show it.
@@ -116,7 +34,7 @@ impl Engine {
         let idle = run.open && keeper.is_some_and(weighlock_confine::waits_for_input);
         let prompt = shown.as_ref().filter(|_| idle);
         let silent = shown.as_ref().map(|shown| shown.fed.borrow().at.elapsed());
-        let size = { shown.as_ref() }.map_or(terminal.size(), |shown| *shown.size.borrow());
+        let size = { shown.as_ref() }.map_or(opened_size(&terminal), |shown| *shown.size.borrow());
         let now = self.core.clock.micros();
         let since = run.started_at.as_deref().or(Some(&run.created_at));
         let since = since.and_then(|text| text.parse::<jiff::Timestamp>().ok());
@@ -162,7 +80,7 @@ impl Engine {
         }
         let terminal = run.detail.terminal.clone().unwrap_or_default();
         let (log, dir) = (self.outputs.log(run), self.core.run_dir(&run.command_id));
-        match last_picture(&log, &dir, terminal.size()) {
+        match last_picture(&log, &dir, opened_size(&terminal)) {
             Ok(picture) => Ok(screen_view(&picture, lines)),
             Err(source) => Err(Error::file(&dir)(source)),
         }

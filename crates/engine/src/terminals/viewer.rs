@@ -15,6 +15,7 @@ use crate::error::Error;
 use crate::live::Live;
 use crate::output::{Follow, Until, end_of};
 use crate::view::Run;
+use crate::view::opened_size;
 
 /// Whoever is further behind than this gets the screen anew.
 const BEHIND: u64 = 512 * 1024;
@@ -129,7 +130,7 @@ impl Engine {
         if let Some(from) = from {
             let terminal = run.detail.terminal.clone().unwrap_or_default();
             viewer.read_diary();
-            let size = viewer.size_at(from).unwrap_or(terminal.size());
+            let size = viewer.size_at(from).unwrap_or(opened_size(&terminal));
             viewer.ready.push_back(Sight::Resized(size));
         }
         viewer
@@ -227,8 +228,11 @@ impl Viewer {
             }
             None => {
                 let terminal = self.run.detail.terminal.clone().unwrap_or_default();
-                let picture =
-                    last_picture(&self.engine.outputs.log(&self.run), &dir, terminal.size());
+                let picture = last_picture(
+                    &self.engine.outputs.log(&self.run),
+                    &dir,
+                    opened_size(&terminal),
+                );
                 taken(&mut picture.map_err(Error::file(&dir))?)
             }
         };

@@ -1,66 +1,28 @@
 //! What is said of a run's changes in short, with the run itself.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use weighlock_api::ChangesView;
 use weighlock_effects::{Change, Changes, Kind, NodeKind};
-use weighlock_store::{ChangesRow, State};
+use weighlock_store::ChangesRow;
 
 /// How many paths are named with the run; the rest is a call away.
 const NAMED: usize = 20;
 
-/// What a run changed on a copy, in short.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
-pub struct ChangesView {
-    /// `none`, `held`, `applied`, `discarded` or `undone`.
-    pub state: String,
-    /// Names exactly what would be, or was applied.
-    pub hash: String,
-    /// What it comes to: "2 files change, 1 is deleted".
-    pub summary: String,
-    /// How many are new.
-    pub created: u64,
-    /// How many have another content.
-    pub modified: u64,
-    /// How many are gone.
-    pub deleted: u64,
-    /// How many have another name.
-    pub renamed: u64,
-    /// How many have other rights or attributes, or are or were links.
-    pub other: u64,
-    /// The first of them, as people read them: `M src/main.rs`. At most 20.
-    pub paths: Vec<String>,
-    /// What the command itself came to, while a person is asked about its
-    /// changes and after.
-    pub ended_as: Option<State>,
-    /// It could reach the network, and what it did there is not among the
-    /// changes: the hosts that the command names.
-    pub network: Option<Vec<String>>,
-    /// Runs whose changes were not applied when it saw them.
-    pub built_on: Vec<String>,
-    /// Who applied them: a person, or `policy`.
-    pub applied_by: Option<String>,
-    /// The run that took them back.
-    pub undone_by: Option<String>,
-    /// They can be taken back.
-    pub can_undo: bool,
+/// Describes changes, found or recorded.
+pub(crate) trait ChangesRecord {
+    /// Reads the record of changes.
+    fn from_row(row: &ChangesRow) -> Self;
+    /// Describes what was found on a copy.
+    fn of(changes: &Changes, state: &str) -> Self;
+    /// Describes a run that changed nothing.
+    fn nothing() -> Self;
 }
 
-/// Something that is not as the run saw it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct ConflictInfo {
-    /// Relative to the directory, or whole where it is elsewhere.
-    pub path: String,
-    /// What happened to it.
-    pub why: String,
-}
-
-impl ChangesView {
-    pub(crate) fn from_row(row: &ChangesRow) -> Self {
+impl ChangesRecord for ChangesView {
+    fn from_row(row: &ChangesRow) -> Self {
         serde_json::from_value(row.body.clone()).unwrap_or_default()
     }
 
-    pub(crate) fn of(changes: &Changes, state: &str) -> Self {
+    fn of(changes: &Changes, state: &str) -> Self {
         let mut view = Self {
             state: state.into(),
             hash: changes.hash(),
@@ -81,50 +43,46 @@ impl ChangesView {
         told.sort_by_key(|change| rank(change.kind));
         let lines = told.iter().take(NAMED).map(|change| line(changes, change));
         view.paths = lines.collect();
-        view.summary = view.sum(noun(&told));
+        view.summary = sum(&view, noun(&told));
         view
     }
 
-    pub(crate) fn nothing() -> Self {
+    fn nothing() -> Self {
         Self {
             state: "none".into(),
             summary: "changes nothing".into(),
             ..Self::default()
         }
     }
+}
 
-    /// Returns how many paths change.
-    pub fn count(&self) -> u64 {
-        self.created + self.modified + self.deleted + self.renamed + self.other
+/// Returns in a few words what it comes to.
+fn sum(view: &ChangesView, noun: Noun) -> String {
+    let kinds = [
+        (view.modified, "changed", ["changes", "change"]),
+        (view.created, "created", ["is created", "are created"]),
+        (view.deleted, "deleted", ["is deleted", "are deleted"]),
+        (view.renamed, "renamed", ["is renamed", "are renamed"]),
+        (
+            view.other,
+            "with other rights or links",
+            ["gets other rights or links", "get other rights or links"],
+        ),
+    ];
+    let mut parts: Vec<String> = vec![];
+    for (count, word, verbs) in kinds.into_iter().filter(|(count, ..)| *count > 0) {
+        let many = usize::from(count > 1);
+        parts.push(match noun {
+            None => format!("{count} {word}"),
+            Some(nouns) if parts.is_empty() => {
+                format!("{count} {} {}", nouns[many], verbs[many])
+            }
+            Some(_) => format!("{count} {}", verbs[many]),
+        });
     }
-
-    fn sum(&self, noun: Noun) -> String {
-        let kinds = [
-            (self.modified, "changed", ["changes", "change"]),
-            (self.created, "created", ["is created", "are created"]),
-            (self.deleted, "deleted", ["is deleted", "are deleted"]),
-            (self.renamed, "renamed", ["is renamed", "are renamed"]),
-            (
-                self.other,
-                "with other rights or links",
-                ["gets other rights or links", "get other rights or links"],
-            ),
-        ];
-        let mut parts: Vec<String> = vec![];
-        for (count, word, verbs) in kinds.into_iter().filter(|(count, ..)| *count > 0) {
-            let many = usize::from(count > 1);
-            parts.push(match noun {
-                None => format!("{count} {word}"),
-                Some(nouns) if parts.is_empty() => {
-                    format!("{count} {} {}", nouns[many], verbs[many])
-                }
-                Some(_) => format!("{count} {}", verbs[many]),
-            });
-        }
-        match parts.is_empty() {
-            true => "only times of modification change".into(),
-            false => parts.join(", "),
-        }
+    match parts.is_empty() {
+        true => "only times of modification change".into(),
+        false => parts.join(", "),
     }
 }
 
@@ -196,7 +154,7 @@ mod tests {
 
     #[test]
     fn changes_are_summed_up_by_what_happens_to_files() {
-        let sum = |[modified, created, deleted, renamed, other]: [u64; 5], noun| {
+        let said = |[modified, created, deleted, renamed, other]: [u64; 5], noun| {
             let view = ChangesView {
                 modified,
                 created,
@@ -205,7 +163,7 @@ mod tests {
                 other,
                 ..ChangesView::default()
             };
-            view.sum(noun)
+            sum(&view, noun)
         };
         let files = Some(["file", "files"]);
         let directories = Some(["directory", "directories"]);
@@ -223,7 +181,7 @@ mod tests {
             ([0, 0, 2, 0, 0], None, "2 deleted"),
             ([0; 5], files, "only times of modification change"),
         ] {
-            assert_eq!(sum(counts, noun), told);
+            assert_eq!(said(counts, noun), told);
         }
     }
 }

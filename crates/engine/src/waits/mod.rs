@@ -9,14 +9,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use regex::bytes::Regex;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use tokio::task::JoinSet;
 
 use crate::engine::Engine;
 use crate::error::{Error, brief};
 use crate::principal::Principal;
 use crate::view::Run;
+pub use weighlock_api::{Met, WaitKind as Kind, Wanted};
 
 /// More things are not waited for at once.
 const MOST: usize = 100;
@@ -31,74 +30,6 @@ const QUIET_MS: u64 = 500;
 /// that what was just typed has time to be answered; one longer than a request
 /// would never come.
 const LONGEST_QUIET_MS: u64 = 300_000;
-
-/// Something that a run may do.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Wanted {
-    /// The run, by its id, or a terminal's name.
-    pub id: String,
-    /// What to wait for.
-    #[serde(default)]
-    pub until: Kind,
-    /// For `output`: a regular expression, for one line at a time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pattern: Option<String>,
-    /// For `output`: the byte of the output to begin at; the first when not
-    /// given, so that what was written already counts.
-    #[serde(default)]
-    pub from: u64,
-    /// For `port`: which one; any when not given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub port: Option<u16>,
-    /// For `idle` and `stable`: how long, in milliseconds; 500 when not given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ms: Option<u64>,
-}
-
-/// What can be waited for.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Kind {
-    /// Its command has ended, or it will never begin.
-    #[default]
-    Exit,
-    /// A line of its output matches.
-    Output,
-    /// It listens on a port.
-    Port,
-    /// It has written nothing for a time.
-    Idle,
-    /// Its screen has been the same for a time.
-    Stable,
-    /// It waits for somebody to type.
-    Input,
-    /// Nobody else has the keyboard of its terminal.
-    Keyboard,
-}
-
-/// What became of something that was waited for.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Met {
-    /// Which of those asked for, from 0.
-    pub index: usize,
-    /// The run.
-    pub command_id: String,
-    /// What was waited for.
-    pub until: Kind,
-    /// It has happened. If not, it never will: the run has ended.
-    pub met: bool,
-    /// The line that matches.
-    pub line: Option<String>,
-    /// Where it begins, in bytes of the output.
-    pub offset: Option<u64>,
-    /// The port.
-    pub port: Option<u16>,
-    /// What stands before the cursor.
-    pub prompt: Option<String>,
-    /// What was said when the keyboard was given back.
-    pub text: Option<String>,
-}
 
 /// What waiting has come to.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -132,7 +63,7 @@ impl Engine {
         if wanted.is_empty() || wanted.len() > MOST {
             return Err(Error::invalid(
                 "invalid_wait",
-                format!("{} things cannot be waited for", wanted.len()),
+                format!("cannot wait for {} things", wanted.len()),
                 format!("name 1 to {MOST}"),
             ));
         }
@@ -141,8 +72,8 @@ impl Engine {
         {
             return Err(Error::invalid(
                 "invalid_wait",
-                format!("{ms} ms of silence are too many to wait for"),
-                format!("name at most {LONGEST_QUIET_MS}; it counts from the request on"),
+                format!("{ms} ms of silence is too long to wait for"),
+                format!("use at most {LONGEST_QUIET_MS}; it counts from the request on"),
             ));
         }
         let mut runs = vec![];
@@ -231,7 +162,7 @@ fn pattern(wanted: &Wanted) -> Result<Option<Regex>, Error> {
         (None, Kind::Output) => {
             return Err(Error::invalid(
                 "invalid_wait",
-                "it is not said which output to wait for".into(),
+                "the pattern of the output to wait for is missing".into(),
                 "give a regular expression as `pattern`",
             ));
         }
@@ -243,8 +174,8 @@ fn pattern(wanted: &Wanted) -> Result<Option<Regex>, Error> {
     built.map(Some).map_err(|error| {
         Error::invalid(
             "invalid_pattern",
-            format!("`{}` is no regular expression: {error}", brief(text)),
-            "put a backslash before characters that are meant as they are",
+            format!("`{}` is not a regular expression: {error}", brief(text)),
+            "put a backslash before special characters",
         )
     })
 }

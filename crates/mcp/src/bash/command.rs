@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use weighlock_engine::{Cut, Run, State};
-use weighlock_server::{CommandView, NewCommand, ShellName};
+use weighlock_api::{CommandView, Cut, NewCommand, Run, ShellName, State};
 
 use super::truncate::{MOST, truncate};
 use super::{millis, task};

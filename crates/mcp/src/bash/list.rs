@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use weighlock_engine::TaskView;
+use weighlock_api::TaskView;
 
 use crate::api::{self, Failure, escape};
 use crate::call::Call;
@@ -60,7 +60,7 @@ async fn list(call: &Call, _: TaskListInput) -> Result<Reply, Failure> {
     let mut listed = TaskListAnswer::default();
     if let Some(session) = call.desk.session_id().await? {
         let path = format!("/tasks?session={}", escape(&session));
-        let found: weighlock_server::TaskList = api::get(call.desk.api(), path).await?;
+        let found: weighlock_api::TaskList = api::get(call.desk.api(), path).await?;
         listed.tasks = found.tasks.into_iter().map(ListedTask::from).collect();
     }
     Ok(Reply::json(&listed))

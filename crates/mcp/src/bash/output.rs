@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weighlock_server::CommandView;
+use weighlock_api::{ApiRequest, CommandView};
 
 use super::truncate::truncate;
 use super::{address, looked_for, millis};
@@ -88,7 +88,7 @@ async fn output(call: &Call, asked: TaskOutputInput) -> Result<Reply, Failure> {
     let reader: String = call.desk.session.chars().take(MOST_READER).collect();
     let reader = escape(&reader);
     let path = format!("/tasks/{id}/output?reader={reader}");
-    let got: weighlock_engine::TaskOutput = api::get(call.desk.api(), path).await?;
+    let got: weighlock_api::TaskOutput = api::get(call.desk.api(), path).await?;
     let (output, truncated) = truncate(got.output);
     let message = notes(&view.run).join("\n");
     let got = Got {
@@ -108,9 +108,9 @@ async fn output(call: &Call, asked: TaskOutputInput) -> Result<Reply, Failure> {
 async fn over(call: &Call, id: &str, until: Instant) -> Result<CommandView, Failure> {
     let api = call.desk.api();
     while let Some(step) = call.step(Some(until)) {
-        let path = format!("/commands/{id}?wait_ms={}", step.as_millis());
+        let request = ApiRequest::run(id, Some(step.as_millis() as u64), None);
         let view: CommandView = tokio::select! {
-            view = api::get(api, path) => view?,
+            view = api::send(api, request) => view?,
             () = call.is_cancelled() => break,
         };
         if matches!(RunStage::of(&view.run), RunStage::Ended | RunStage::Refused) {

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weighlock_server::{CommandView, StopRequest};
+use weighlock_api::{CommandView, StopRequest};
 
 use super::{address, looked_for, task};
 use crate::api::{self, Failure};

@@ -1,8 +1,9 @@
 //! `close`, `list`, `status` and `send_input`: for the terminals of the session.
 
 use serde_json::json;
-use weighlock_engine::{Run, ScreenView, State, TerminalView, short_id};
-use weighlock_server::{CommandList, SentView, TerminalInput};
+use weighlock_api::{
+    CommandList, Run, ScreenView, SentView, State, TerminalInput, TerminalView, short_id,
+};
 
 use super::open::stop;
 use super::params::TerminalParams;

@@ -3,8 +3,10 @@
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use weighlock_engine::{State, TerminalView, WaitKind, Wanted};
-use weighlock_server::{CommandView, NewTerminal, StopRequest, WaitRequest, WaitView};
+use weighlock_api::{
+    ApiRequest, CommandView, NewTerminal, State, StopRequest, TerminalView, WaitKind, WaitRequest,
+    WaitView, Wanted,
+};
 
 use super::params::TerminalParams;
 use super::result::{ToolResult, cut, pid, returncode, summary};
@@ -160,6 +162,6 @@ async fn gone(call: &Call, id: &str) -> Result<(), Failure> {
         timeout_ms: Some(GONE_WITHIN_MS),
         ..WaitRequest::default()
     };
-    let _: WaitView = api::post(call.desk.api(), "/wait".into(), &request).await?;
+    let _: WaitView = api::send(call.desk.api(), ApiRequest::wait(&request)).await?;
     Ok(())
 }

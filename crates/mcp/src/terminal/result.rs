@@ -2,8 +2,7 @@
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use weighlock_engine::{Cut, Run, State, TerminalView};
-use weighlock_server::{CommandView, CutTo};
+use weighlock_api::{CommandView, Cut, CutTo, Run, State, TerminalView};
 
 use super::MAX_OUTPUT_CHARS;
 use crate::reply::Reply;

@@ -1,7 +1,7 @@
 //! `run`: one command, and its output.
 
 use serde_json::json;
-use weighlock_server::{NewCommand, ShellName};
+use weighlock_api::{NewCommand, ShellName};
 
 use super::params::TerminalParams;
 use super::result::{ToolResult, cut};

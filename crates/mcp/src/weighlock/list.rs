@@ -2,8 +2,8 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weighlock_engine::{Run, TaskView, TerminalView, safe_text};
-use weighlock_server::{CommandList, TaskList};
+use weighlock_api::{CommandList, Run, TaskList, TaskView, TerminalView};
+use weighlock_screen::safe_text;
 
 use super::told::word;
 use crate::api::{self, Failure, escape};
@@ -105,7 +105,7 @@ async fn list(call: &Call, asked: ListInput) -> Result<Reply, Failure> {
         listed.tasks = list.tasks.into_iter().map(ListedRun::from).collect();
     }
     if wants(ListKind::Terminals) {
-        let list: weighlock_server::TerminalList =
+        let list: weighlock_api::TerminalList =
             api::get(desk.api(), format!("/terminals?{of}")).await?;
         listed.terminals = list.terminals.into_iter().map(ListedRun::from).collect();
     }

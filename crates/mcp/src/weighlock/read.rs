@@ -2,8 +2,9 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weighlock_engine::{ScreenView, State, TaskView};
-use weighlock_server::{FRAME_HEADER, FoundLines, Frame, LineView, LinesView};
+use weighlock_api::{
+    FRAME_HEADER, FoundLines, Frame, LineView, LinesView, ScreenView, State, TaskView,
+};
 
 use super::looked_for;
 use super::told::word;

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use weighlock_engine::{Review, State, TerminalView, is_plain_shell};
-use weighlock_server::{CommandView, NewCommand, NewExec, NewTerminal};
+use weighlock_api::{
+    CommandView, NewCommand, NewExec, NewTerminal, Review, State, TerminalView, is_plain_shell,
+};
 
 use super::told::Told;
 use crate::api::{self, Failure};

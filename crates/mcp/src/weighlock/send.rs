@@ -2,8 +2,9 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weighlock_engine::{WaitKind, Wanted, short_id};
-use weighlock_server::{SentView, TerminalInput, WaitRequest, WaitView};
+use weighlock_api::{
+    ApiRequest, SentView, TerminalInput, WaitKind, WaitRequest, WaitView, Wanted, short_id,
+};
 
 use super::looked_for;
 use super::read::{filled, screen};
@@ -102,7 +103,7 @@ async fn send(call: &Call, asked: SendKeysInput) -> Result<Reply, Failure> {
         timeout_ms: Some(WITHIN_MS),
         ..WaitRequest::default()
     };
-    let _: WaitView = api::post(api, "/wait".into(), &settled).await?;
+    let _: WaitView = api::send(api, ApiRequest::wait(&settled)).await?;
     let screen = filled(screen(call, &id).await?.rows);
     let shown = ScreenAnswer {
         state: { sent.as_ref() }

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use weighlock_server::{CommandView, StopRequest};
+use weighlock_api::{ApiRequest, CommandView, StopRequest};
 
 use super::looked_for;
 use super::told::Told;
@@ -49,8 +49,8 @@ async fn stop(call: &Call, asked: StopInput) -> Result<Reply, Failure> {
     let is_terminal = id != asked.id;
     let view = match is_terminal && close(call, &id).await.is_ok() {
         true => {
-            let path = format!("/commands/{id}?wait_ms={CLOSED_WITHIN_MS}");
-            api::get(call.desk.api(), path).await?
+            let request = ApiRequest::run(&id, Some(CLOSED_WITHIN_MS), None);
+            api::send(call.desk.api(), request).await?
         }
         // Or one that was never opened.
         false => end(call, &id).await?,

@@ -2,8 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use weighlock_engine::{Run, State, short_id};
-use weighlock_server::CommandView;
+use weighlock_api::{CommandView, Run, State, short_id};
 
 use crate::reply::Reply;
 use crate::request::ended_with;

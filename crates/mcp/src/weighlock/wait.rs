@@ -4,8 +4,10 @@ use std::time::{Duration, Instant};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weighlock_engine::{ApprovalView, Met, Run, WaitKind, Wanted, safe_text};
-use weighlock_server::{CommandView, WaitRequest, WaitView};
+use weighlock_api::{
+    ApiRequest, ApprovalView, CommandView, Met, Run, WaitKind, WaitRequest, WaitView, Wanted,
+};
+use weighlock_screen::safe_text;
 
 use super::looked_for;
 use super::told::{Told, word};
@@ -112,7 +114,7 @@ async fn wait(call: &Call, asked: Wait) -> Result<Reply, Failure> {
         Some(seconds) => {
             return Err(Failure::new(
                 "invalid_arguments",
-                format!("`timeout`: {seconds} s cannot be waited for"),
+                format!("`timeout`: cannot wait for {seconds} s"),
                 "Give seconds, 0 to see how it is.",
             ));
         }
@@ -147,7 +149,7 @@ async fn wait(call: &Call, asked: Wait) -> Result<Reply, Failure> {
         };
         request.timeout_ms = Some(step.as_millis() as u64);
         let waited: WaitView = tokio::select! {
-            waited = api::post(call.desk.api(), "/wait".into(), &request) => waited?,
+            waited = api::send(call.desk.api(), ApiRequest::wait(&request)) => waited?,
             () = call.is_cancelled() => WaitView::default(),
         };
         let Some(run) = waited.runs.first() else {

@@ -11,8 +11,8 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use hyper::{Method, StatusCode};
 use serde_json::json;
-use weighlock_mcp::{Api, ApiResponse, Ask, Options, Toolset, serve_stdio};
-use weighlock_server::ProblemDocument;
+use weighlock_api::{ApiRequest, ApiResponse, ProblemDocument};
+use weighlock_mcp::{Api, Options, Toolset, serve_stdio};
 
 use crate::client::{Client, Failure, TOKEN, block_on};
 use crate::given;
@@ -27,8 +27,7 @@ const MOST_IDLE: usize = 8;
 /// And how often.
 const AGAIN_AFTER: Duration = Duration::from_millis(100);
 
-/// Serve the Model Context Protocol to the client that starts this, or set a
-/// client up
+/// Serve the Model Context Protocol (MCP) over stdio, or set up a client
 #[derive(clap::Args)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -53,28 +52,28 @@ enum McpCommand {
 /// Which tools there are, and whose.
 #[derive(clap::Args)]
 struct ToolArgs {
-    /// The tools that there are; can be given again
+    /// A toolset to offer; may be given several times
     #[arg(long = "toolset", value_name = "NAME", default_value = "weighlock")]
     toolsets: Vec<Toolset>,
-    /// The agent's profile, whose rules tighten the rest
+    /// The agent profile, whose rules make the policy stricter
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
-    /// What its runs belong together by: a client that names it again finds
-    /// them [default: a new one]
+    /// The session its runs belong to: a client that names it again finds them
+    /// [default: a new one]
     #[arg(long, value_name = "NAME")]
     session: Option<String>,
-    /// The sandbox to run in [default: your own default]
+    /// The sandbox to run in [default: your default sandbox]
     #[arg(short, long, value_name = "NAME")]
     sandbox: Option<String>,
-    /// Where commands run that do not say [default: where the client starts
-    /// this]
+    /// Where commands run that name no directory [default: where the client
+    /// starts this]
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
-    /// Where a command needs a person and you may decide, ask through the
+    /// If a command needs approval and you may decide, ask you through the
     /// client, if it can
     #[arg(long)]
     ask: bool,
-    /// Refuse commands that do not say what they are for
+    /// Refuse commands without a description
     #[arg(long)]
     require_description: bool,
 }
@@ -183,7 +182,7 @@ struct Socket {
 }
 
 impl Api for Socket {
-    fn ask(&self, ask: Ask) -> BoxFuture<'_, Result<ApiResponse, (String, String)>> {
+    fn ask(&self, ask: ApiRequest) -> BoxFuture<'_, Result<ApiResponse, (String, String)>> {
         Box::pin(async move {
             let answer = self.ask_until(ask, Instant::now() + AGAIN_WITHIN).await;
             answer.map_err(|failure| (failure.what, failure.hint))
@@ -194,12 +193,14 @@ impl Api for Socket {
 impl Socket {
     /// Asks, and again where the server has gone away meanwhile: what may have
     /// been done is asked for once more only if that does no harm.
-    async fn ask_until(&self, ask: Ask, deadline: Instant) -> Result<ApiResponse, Failure> {
+    async fn ask_until(&self, ask: ApiRequest, deadline: Instant) -> Result<ApiResponse, Failure> {
         loop {
             let failure = match self.connection().await {
                 Ok(mut client) => {
                     let key = ask.key.as_deref();
-                    let passed = client.pass(ask.method.clone(), &ask.path, key, ask.body.clone());
+                    let method = Method::from_bytes(ask.method.word().as_bytes());
+                    let method = method.expect("a word of HTTP");
+                    let passed = client.pass(method, &ask.path, key, ask.body.clone().into());
                     match passed.await {
                         Ok((status, body)) => {
                             let mut idle = self.idle();
@@ -207,8 +208,10 @@ impl Socket {
                                 idle.push(client);
                             }
                             drop(idle);
-                            let status = status.as_u16();
-                            return Ok(ApiResponse { status, body });
+                            return Ok(ApiResponse {
+                                status: status.as_u16(),
+                                body: body.into(),
+                            });
                         }
                         Err(failure) if !ask.is_repeatable() => return Err(failure),
                         Err(failure) => failure,

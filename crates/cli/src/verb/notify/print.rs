@@ -1,6 +1,6 @@
 //! Webhooks for people's eyes.
 
-use weighlock_engine::{NoticeView, Topic, WebhookFormat, WebhookView, short_id};
+use weighlock_api::{NoticeView, Topic, WebhookFormat, WebhookView, short_id};
 
 use crate::names::SandboxNames;
 use crate::text::{self, columns, one_line, safe};

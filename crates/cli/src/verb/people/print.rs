@@ -1,6 +1,6 @@
 //! People and agents as people read them.
 
-use weighlock_engine::{PersonView, Role, TokenInfo};
+use weighlock_api::{PersonView, Role, TokenInfo};
 
 use crate::names::SandboxNames;
 use crate::text::{columns, counted, one_line, safe};

@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use weighlock_engine::{NewToken, PersonView};
-use weighlock_server::{RotateRequest, TokenRequest};
+use weighlock_api::{NewToken, PersonView, RotateRequest, TokenRequest};
 
 use super::address;
 use super::print::rights;
@@ -21,7 +20,7 @@ pub(super) struct AddToken {
     /// What it is for
     #[arg(long)]
     label: Option<String>,
-    /// When it ends by itself: 30d [default: never]
+    /// Time until it expires: 30d [default: never]
     #[arg(long, value_name = "TIME", value_parser = text::parse_patience)]
     expires: Option<Duration>,
 }
@@ -34,7 +33,7 @@ pub(super) struct Rotate {
     name: String,
     /// The token: its id or its beginning, from `weighlock people show NAME`
     token: String,
-    /// How long the old one counts beside the new
+    /// How long the old token stays valid
     #[arg(long, value_name = "TIME", default_value = "24h", value_parser = text::parse_patience)]
     overlap: Duration,
 }

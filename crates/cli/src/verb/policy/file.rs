@@ -5,8 +5,10 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-use weighlock_engine::{Compared, ComparedCommand, PolicyText, RulesChecked, VersionView};
-use weighlock_server::{BackRequest, RuleText, SaveRequest};
+use weighlock_api::{
+    BackRequest, Compared, ComparedCommand, PolicyText, RuleText, RulesChecked, SaveRequest,
+    VersionView,
+};
 
 use crate::client::{Client, Failure, block_on, escape};
 use crate::ourselves;
@@ -27,16 +29,16 @@ pub(super) struct EditPolicy {
     /// Which rules: `server`, or `sandbox.NAME`
     #[arg(default_value = "server")]
     policy: String,
-    /// Take the text from a file instead of an editor
+    /// Read the rules from a file instead of opening an editor
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// What the change is for
+    /// The reason for the change
     #[arg(short = 'm', long, default_value = "")]
     note: String,
-    /// Save without asking
+    /// Save without confirmation
     #[arg(long)]
     yes: bool,
-    /// What is to be typed where nobody would be asked any more
+    /// The confirmation phrase for rules that would allow everything
     #[arg(long, value_name = "WORDS")]
     phrase: Option<String>,
 }
@@ -64,7 +66,7 @@ pub(super) struct RestorePolicy {
     /// Which rules: `server`, or `sandbox.NAME`
     #[arg(long, default_value = "server")]
     policy: String,
-    /// What the change is for
+    /// The reason for the change
     #[arg(short = 'm', long, default_value = "")]
     note: String,
 }
@@ -129,7 +131,7 @@ pub(super) fn log(log: PolicyLog, json: bool, paths: &Paths) -> Result<ExitCode,
         let found = found.ok_or_else(|| {
             Failure::new(
                 format!("there is no version {version}"),
-                "`weighlock policy log` lists those there are",
+                "`weighlock policy log` lists all versions",
             )
         })?;
         print!("{}", found.text);

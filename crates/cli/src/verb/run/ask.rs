@@ -4,8 +4,7 @@
 use std::time::Duration;
 
 use tokio::time::Instant;
-use weighlock_engine::{Role, Run, State};
-use weighlock_server::{CommandView, Me, NewCommand};
+use weighlock_api::{CommandView, Me, NewCommand, Role, Run, State};
 
 use super::show::Show;
 use super::wait::{self, WaitOutcome};

@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::io::AsyncReadExt;
-use weighlock_engine::State;
-use weighlock_server::{CommandView, Frame, StopRequest};
+use weighlock_api::{CommandView, Frame, State, StopRequest};
 
 use super::ask::Asking;
 use super::show::Show;

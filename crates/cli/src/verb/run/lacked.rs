@@ -1,6 +1,6 @@
 //! What a run may have failed for since it was on a copy.
 
-use weighlock_engine::{Health, Run};
+use weighlock_api::{Health, Run};
 
 use crate::client::Client;
 

@@ -5,8 +5,8 @@ use std::io::{IsTerminal, Write};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use weighlock_engine::{DEFAULT_SANDBOX, Run, State};
-use weighlock_server::CommandView;
+use weighlock_api::{CommandView, Run, State};
+use weighlock_engine::DEFAULT_SANDBOX;
 
 use super::RunOptions;
 use crate::effect;

@@ -3,8 +3,7 @@
 use std::io::Write;
 use std::time::Duration;
 
-use weighlock_engine::{Reason, Run, State};
-use weighlock_server::CommandView;
+use weighlock_api::{CommandView, Reason, Run, State};
 
 use super::show::{Show, WIDTH};
 use crate::client::Failure;

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 use tokio::time::Instant;
-use weighlock_engine::State;
-use weighlock_server::CommandView;
+use weighlock_api::{CommandView, State};
 
 use super::show::Show;
 use crate::client::{Client, Failure};

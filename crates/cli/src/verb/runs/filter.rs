@@ -1,7 +1,6 @@
 //! What a person types to find runs again, and what the server is asked.
 
-use weighlock_engine::{SandboxInfo, State};
-use weighlock_server::PeopleList;
+use weighlock_api::{PeopleList, SandboxInfo, State};
 
 use crate::client::{Client, Failure, escape};
 use crate::when;

@@ -1,6 +1,6 @@
 //! Sandboxes as people read them.
 
-use weighlock_engine::{Checks, Files, Guard, LimitsInfo, Network, Review, SandboxInfo};
+use weighlock_api::{Checks, Files, Guard, LimitsInfo, Review, SandboxInfo};
 
 use crate::text::{columns, one_line, safe, size};
 
@@ -34,7 +34,7 @@ fn row(info: &SandboxInfo) -> Vec<String> {
         one_line(&info.label, 30),
         one_line(&info.path, 60),
         files(guard).into(),
-        network(guard).into(),
+        guard.network.word().into(),
         memory(&guard.limits),
         agents(guard),
         if info.is_active { "" } else { "off" }.into(),
@@ -73,7 +73,7 @@ pub(super) fn whole(info: &SandboxInfo) {
         ("note", info.warning.as_deref().map(safe)),
         ("files", Some(files(guard).to_owned())),
         ("review", Some(review(guard).to_owned())),
-        ("network", Some(network(guard).to_owned())),
+        ("network", Some(guard.network.word().to_owned())),
         ("reads", paths(&guard.read)),
         ("writes", paths(&guard.write)),
         ("hidden", paths(&guard.hidden)),
@@ -124,13 +124,6 @@ fn review(guard: &Guard) -> &'static str {
         Some(Review::Effects) => "a person is asked about effects",
         Some(Review::Before) => "a person is asked before commands run",
         Some(Review::None) => "changes are applied unasked, within the floors",
-    }
-}
-
-fn network(guard: &Guard) -> &'static str {
-    match guard.network {
-        Network::Off => "off",
-        _ => "on",
     }
 }
 

@@ -1,5 +1,6 @@
 //! `weighlock serve`: the server.
 
+mod agents;
 mod doors;
 mod replace;
 
@@ -37,22 +38,23 @@ pub(crate) struct Args {
     /// directory, else that]
     #[arg(long, value_name = "DIR")]
     base: Option<PathBuf>,
-    /// Where to listen beside the Unix socket, or "off" [default: 127.0.0.1:7777]
+    /// TCP address to listen on beside the Unix socket, or "off" [default:
+    /// 127.0.0.1:7777]
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<String>,
     /// The configuration file [default: $XDG_CONFIG_HOME/weighlock/config.toml]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// End the server that runs, and start none; its runs go on
+    /// Stop the running server; its runs continue
     #[arg(long)]
     stop: bool,
-    /// End the server that runs, and take its place; its runs go on
+    /// Replace the running server; its runs continue
     #[arg(long)]
     replace: bool,
     /// Set a damaged database aside and begin a new one
     #[arg(long)]
     recover: bool,
-    /// How the log on standard error is written [env: WEIGHLOCK_LOG_FORMAT]
+    /// Format of the log on standard error [env: WEIGHLOCK_LOG_FORMAT]
     #[arg(
         long,
         value_name = "FORMAT",
@@ -61,7 +63,7 @@ pub(crate) struct Args {
         default_value = "text"
     )]
     log_format: LogFormat,
-    /// Serve the web pages from this directory: for who develops them
+    /// Serve the web pages from this directory, for development
     #[arg(long, value_name = "DIR", hide_short_help = true)]
     ui_dir: Option<PathBuf>,
     /// Started by another command: no terminal, no TCP, says `ready`.
@@ -148,7 +150,7 @@ async fn run(
         tcp,
         hosts,
         ui_dir: args.ui_dir,
-        within: weighlock_mcp::door,
+        within: |within| weighlock_mcp::door(agents::Rest(within)),
     };
     weighlock_server::serve(Arc::clone(&engine), open, stop)
         .await

@@ -1,6 +1,6 @@
 //! The screen of `watch`, line by line.
 
-use weighlock_engine::{ApprovalView, Risk, Run};
+use weighlock_api::{ApprovalView, Risk, Run};
 
 use super::model::Model;
 use crate::text::{aligned, command_line, counted, duration, fit, one_line, size};

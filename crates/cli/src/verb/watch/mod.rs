@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use tokio::signal::unix::{Signal, SignalKind};
-use weighlock_server::{CommandView, PauseList, PauseRequest};
+use weighlock_api::{CommandView, PauseList, PauseRequest};
 
 use crate::client::{Client, Failure, block_on};
 use crate::events::EventFeed;
@@ -23,7 +23,7 @@ use crate::term::{prompt, say};
 use crate::verb::{approve, show};
 use model::{Model, WatchRow};
 
-/// Watch everything, and decide what waits
+/// Watch runs and approvals live, and decide
 #[derive(clap::Args)]
 #[command(before_help = "Examples:
   weighlock watch

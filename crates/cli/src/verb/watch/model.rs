@@ -1,7 +1,8 @@
 //! What `watch` knows.
 
-use weighlock_engine::{ApprovalView, Load, Role, Run, State};
-use weighlock_server::{ApprovalList, CommandList, CommandView, Me, PeopleList};
+use weighlock_api::{
+    ApprovalList, ApprovalView, CommandList, CommandView, Load, Me, PeopleList, Role, Run, State,
+};
 
 use crate::client::{Client, Failure};
 use crate::names::SandboxNames;

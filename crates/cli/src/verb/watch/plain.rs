@@ -2,8 +2,7 @@
 
 use std::process::ExitCode;
 
-use weighlock_engine::Event;
-use weighlock_server::CommandView;
+use weighlock_api::{CommandView, Event};
 
 use crate::client::{Client, Failure, escape};
 use crate::events::EventFeed;
