@@ -259,7 +259,7 @@ test('several are rejected together, and never approved', async ({ page, server 
   await expect(row(page, 'touch')).toHaveCount(3);
   await page.keyboard.press('Shift+ArrowDown');
   await page.keyboard.press('Shift+ArrowDown');
-  await expect(page.getByRole('heading', { name: '3 approvals chosen' })).toBeVisible();
+  await expect(page.getByRole('heading', { name: '3 approvals selected' })).toBeVisible();
   await expect(page.getByRole('button', { name: /Approve|Apply/ })).toHaveCount(0);
   await expect(page.getByRole('button', { name: 'Pause coder' })).toBeVisible();
   await accessible(page);

@@ -86,7 +86,7 @@ test('what a run changed is shown, and taken back unless it was changed since', 
   const agent = server.agent('coder');
   const run = await agent.run('sed -i s/two/three/ notes.txt');
   await page.goto(`${server.address}/runs/${run.command_id}/changes`);
-  await expect(page.getByText('A person has been asked')).toBeVisible();
+  await expect(page.getByText('These changes wait for approval')).toBeVisible();
   await owner(page, 'POST', `/commands/${run.command_id}/approve`, {});
   await expect(page.getByText(/Applied by/)).toBeVisible();
   expect(readFileSync(file, 'utf8')).toBe('one\nthree\n');

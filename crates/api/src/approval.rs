@@ -9,11 +9,11 @@ use crate::{ChangesView, ConflictInfo, Explanation, NewGrant, PastCommand, Reaso
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ApprovalState {
-    /// Nobody has answered yet, or not enough have.
+    /// Not decided yet, or not approved by enough people.
     Pending,
-    /// As many people as needed said yes.
+    /// As many people as needed approved it.
     Approved,
-    /// A person said no.
+    /// A person rejected it.
     Rejected,
     /// Nobody answered in time.
     Expired,
@@ -72,15 +72,15 @@ impl Risk {
 pub enum DecisionKind {
     /// It may run, once.
     ApproveOnce,
-    /// What it did on a copy is applied, and nothing is run again.
+    /// Its changes on the copy are applied, and nothing runs again.
     ApplyEffect,
-    /// It may run, and what is like it may from now on.
+    /// Approved once, and a grant allows commands like it from now on.
     ApproveAlways,
-    /// Another text runs instead, once. What the first did on a copy is thrown
-    /// away.
+    /// The edited text runs instead, once. Changes of the original on a copy
+    /// are discarded.
     ApproveEdited,
-    /// It runs on the real files, with the sandbox's network; what it did on a
-    /// copy is thrown away.
+    /// It runs on the real files, with the sandbox's network; its changes on a
+    /// copy are discarded.
     RunForReal,
     /// It may not run.
     Reject,
@@ -99,7 +99,7 @@ pub struct RuleProposals {
     pub allowed: Vec<String>,
     /// How many commands of the past were looked at.
     pub looked_at: usize,
-    /// For whom this person may allow it; the first is what to begin with.
+    /// The scopes in which this person may allow it; the first is the default.
     pub scopes: Vec<ScopeView>,
     /// The session that it belongs to, for what ends with it.
     pub session: Option<String>,
@@ -112,7 +112,7 @@ pub struct RuleGroup {
     pub text: String,
     /// Bytes of the whole text: first, and one past the last.
     pub span: (usize, usize),
-    /// The program, where there is one.
+    /// The program, if there is one.
     pub program: Option<String>,
     /// One plain sentence.
     pub does: String,
@@ -138,7 +138,7 @@ pub struct RuleChoice {
     pub refused: Vec<PastCommand>,
 }
 
-/// For whom something is allowed.
+/// Whom a grant applies to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ScopeView {
     /// In few words.
@@ -149,22 +149,23 @@ pub struct ScopeView {
     pub sandbox: Option<String>,
 }
 
-/// One question to a person, and its answer once there is one.
+/// One question to a person, and its answer if decided.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ApprovalView {
     /// Unique, and sorted by time of creation.
     pub approval_id: String,
-    /// What people type; any beginning of it that is unique will do.
+    /// What people type; any unique prefix works.
     pub short_id: String,
     /// `pending`, `approved`, `rejected`, `expired`, `withdrawn` or `blocked`.
     pub state: ApprovalState,
     /// `low`, `medium` or `high`.
     pub risk: Risk,
-    /// One sentence about what the command does. It is ours, not the agent's.
+    /// One sentence about what the command does, written by weighlock and not
+    /// by the agent.
     pub summary: String,
-    /// What the requester says that it is for: a claim.
+    /// The purpose that the requester gives: a claim.
     pub claim: Option<String>,
-    /// Who asks.
+    /// The requester.
     pub requested_by: String,
     /// The profile that the agent works under.
     pub agent: Option<String>,
@@ -186,16 +187,15 @@ pub struct ApprovalView {
     pub environment: Vec<String>,
     /// It is given something to read.
     pub has_input: bool,
-    /// What it is given to read, as far as that is known now; at most 16 KiB.
+    /// Its standard input, as far as it is known now; at most 16 KiB.
     pub input: Option<String>,
     /// Bytes of it beyond that.
     pub more_input: usize,
-    /// The requester can hand it anything to read later, which nobody sees
-    /// before.
+    /// The requester can send it any input later, which nobody reviews before.
     pub input_follows: bool,
-    /// What the sandbox lets it reach: `off` or `on`.
+    /// Network access in the sandbox: `off` or `on`.
     pub network: String,
-    /// What it may do with the files there: `read` or `write`.
+    /// Its access to the files there: `read` or `write`.
     pub files: String,
     /// Why a person is asked, the deciding reason first.
     pub reasons: Vec<ReasonView>,
@@ -219,11 +219,11 @@ pub struct ApprovalView {
     pub needed: u32,
     /// What people have answered; only where one approval is asked for.
     pub answers: Vec<AnswerView>,
-    /// Names exactly what is asked about; a decision must repeat it.
+    /// Identifies exactly what was requested; a decision must repeat it.
     pub fingerprint: String,
-    /// Grows when what is asked about has changed.
+    /// Increases when the request changes.
     pub version: i64,
-    /// What it did on a copy: the question is whether that is applied.
+    /// Its changes on a copy: the question is whether to apply them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effect: Option<Tried>,
     /// Everything about the command; only where one approval is asked for, and
@@ -238,16 +238,16 @@ pub struct ApprovalView {
 pub struct Tried {
     /// `trying`, `ready`, or `stale` once the live files have changed.
     pub state: String,
-    /// One line: how it ended, and what it comes to.
+    /// One line: how it ended, and its effect.
     pub header: String,
-    /// What it changed, in short.
+    /// A summary of its changes.
     pub changes: ChangesView,
     /// Its exit code.
     pub exit_code: Option<i32>,
-    /// Hosts that it tried to reach, as far as its output tells: it was offline.
+    /// Hosts that it tried to reach while offline, as far as its output shows.
     #[serde(default)]
     pub stopped: Vec<String>,
-    /// What stands in the way of applying it.
+    /// Conflicts that prevent applying it.
     #[serde(default)]
     pub conflicts: Vec<ConflictInfo>,
     /// Runs that are applied first, since it was built on them.
@@ -266,7 +266,7 @@ pub enum Situation {
     Waiting,
     /// It does other things, and will look later.
     WentOn,
-    /// There is nothing to wait for any more.
+    /// It is gone: nobody waits for the answer.
     Over,
 }
 
@@ -281,7 +281,7 @@ pub struct AnswerView {
     pub how: String,
     /// From where.
     pub origin: String,
-    /// What the requester is told.
+    /// The message to the requester.
     pub reason: Option<String>,
     /// The text that is run instead.
     pub edited: Option<String>,
@@ -311,7 +311,7 @@ pub struct ApprovalListParams {
     pub sandbox: Option<String>,
     /// Only of this requester.
     pub agent: Option<String>,
-    /// From the page before.
+    /// The `next` of the previous page.
     pub cursor: Option<String>,
     /// How many, at most 500.
     pub limit: Option<usize>,
@@ -340,7 +340,8 @@ pub enum ApprovalStatusFilter {
 pub struct DecisionRequest {
     /// Yes or no.
     pub kind: DecisionKind,
-    /// From the approval: names exactly what was seen.
+    /// The fingerprint of the approval, which identifies exactly what was
+    /// shown.
     pub fingerprint: String,
     /// The reason that the requester sees, word for word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -351,11 +352,11 @@ pub struct DecisionRequest {
     /// The text to run instead, for `approve_edited`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
-    /// What is allowed from now on, for `approve_always`.
+    /// The grants to add, for `approve_always`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<NewGrant>,
-    /// What is blocked from now on, for everybody, with `reject`: patterns as
-    /// rules have them. For administrators.
+    /// Patterns, as in rules, to block from now on for everybody, with
+    /// `reject`. For administrators.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocks: Vec<String>,
 }

@@ -21,8 +21,8 @@ pub struct VerifiedView {
 pub struct FaultView {
     pub seq: u64,
     pub what: String,
-    /// Set when the entries are right, and a row is not what they say: its table
-    /// and its key.
+    /// Set when the entries are right but a row contradicts them: its table and
+    /// key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub row: Option<String>,
 }
@@ -42,7 +42,7 @@ pub struct Entries {
 pub struct RunEntries {
     /// Oldest first.
     pub entries: Vec<serde_json::Value>,
-    /// What they say of the run's life.
+    /// What the entries say about the run.
     pub steps: Vec<Steps>,
 }
 
@@ -66,9 +66,9 @@ pub struct AuditListParams {
     pub run: Option<String>,
     /// Only those about this sandbox, by id.
     pub sandbox: Option<String>,
-    /// Only what this one did.
+    /// Only what this person or agent did.
     pub actor: Option<String>,
-    /// Only what is about runs and questions of this one.
+    /// Only entries about runs and questions of this person or agent.
     pub owner: Option<String>,
     /// Only this kind: `run.started`, or all of `run.`.
     pub kind: Option<String>,

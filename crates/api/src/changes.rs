@@ -53,11 +53,11 @@ pub struct DraftRun {
     pub short_id: String,
     /// What ran.
     pub command: String,
-    /// What it changed, in short.
+    /// A summary of its changes.
     pub changes: ChangesView,
     /// The question about them, if it is still open.
     pub approval_id: Option<String>,
-    /// When they are thrown away, if nobody decides.
+    /// When they are discarded if nobody decides.
     pub kept_until: String,
 }
 
@@ -69,17 +69,17 @@ pub struct ChangesInfo {
     /// What it comes to.
     #[serde(flatten)]
     pub view: ChangesView,
-    /// One line above them: what was tried, and how it ended.
+    /// A headline: what was tried on the copy, and how it ended.
     pub header: String,
     /// The directory that paths are relative to.
     pub directory: Option<String>,
-    /// The changes: what is lost first.
+    /// The changes, deletions first.
     pub changes: Vec<ChangeInfo>,
-    /// What stands in the way of applying them.
+    /// Conflicts that prevent applying them.
     pub conflicts: Vec<ConflictInfo>,
     /// Runs that were built on these changes, and go with them.
     pub needed_by: Vec<String>,
-    /// Where the next page begins, if there is one.
+    /// Where the next page starts, if there is one.
     pub next: Option<usize>,
 }
 
@@ -90,7 +90,7 @@ pub struct ChangeInfo {
     pub index: usize,
     /// Relative to the directory, or whole where it is elsewhere.
     pub path: String,
-    /// What it was called before.
+    /// Its previous name.
     pub from: Option<String>,
     /// `created`, `modified`, `deleted`, `renamed`, `mode`, `link` or `times`.
     pub kind: String,
@@ -127,7 +127,7 @@ pub struct ChangesView {
     pub state: String,
     /// Names exactly what would be, or was applied.
     pub hash: String,
-    /// What it comes to: "2 files change, 1 is deleted".
+    /// Its effect in short: "2 files change, 1 is deleted".
     pub summary: String,
     /// How many are new.
     pub created: u64,
@@ -141,11 +141,11 @@ pub struct ChangesView {
     pub other: u64,
     /// The first of them, as people read them: `M src/main.rs`. At most 20.
     pub paths: Vec<String>,
-    /// What the command itself came to, while a person is asked about its
+    /// The result of the command itself, while a person decides about its
     /// changes and after.
     pub ended_as: Option<State>,
-    /// It could reach the network, and what it did there is not among the
-    /// changes: the hosts that the command names.
+    /// Set when it had network access, whose effects are not among the changes:
+    /// the hosts that the command names.
     pub network: Option<Vec<String>>,
     /// Runs whose changes were not applied when it saw them.
     pub built_on: Vec<String>,
@@ -171,7 +171,7 @@ pub struct ConflictInfo {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ListParams")]
 pub struct ChangeListParams {
-    /// From this one on: `next` of the page before.
+    /// Start at this index: `next` of the previous page.
     #[serde(default)]
     pub from: usize,
     /// How many, at most 500.
@@ -182,12 +182,12 @@ pub struct ChangeListParams {
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DiffParams {
-    /// From this line of the diff on.
+    /// Start at this line of the diff.
     #[serde(default)]
     pub offset: u64,
     /// How many lines, at most 5000; 1000 if not given.
     pub limit: Option<u64>,
-    /// Show what seems to be a secret.
+    /// Show likely secrets.
     #[serde(default)]
     pub reveal: bool,
 }
@@ -206,13 +206,14 @@ pub struct DraftList {
     pub drafts: Vec<Draft>,
 }
 
-/// What becomes of a session's draft.
+/// What to do with a session's draft.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SettleDraft {
     /// Applied in order, or thrown away.
     pub changes: Settle,
-    /// From the draft as it was seen; anything else is refused.
+    /// The hash of the draft as it was shown; if the draft has changed, the
+    /// request is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hash: Option<String>,
     /// The reason that the requester sees.
@@ -220,7 +221,7 @@ pub struct SettleDraft {
     pub reason: Option<String>,
 }
 
-/// What becomes of changes.
+/// What to do with changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Settle {

@@ -29,7 +29,7 @@ pub struct Event {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "StreamParams")]
 pub struct EventStreamParams {
-    /// Tell what happened after this event first; `Last-Event-ID` says the
-    /// same and counts more.
+    /// Send what happened after this event first; the header `Last-Event-ID`
+    /// does the same and takes precedence.
     pub after: Option<u64>,
 }

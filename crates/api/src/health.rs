@@ -8,7 +8,7 @@ use crate::SandboxView;
 /// Whether the engine serves, at a glance.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Health {
-    /// Always `ok`: whoever can answer serves.
+    /// Always `ok`: a server that answers is healthy.
     pub status: String,
     /// The server's version.
     pub version: String,
@@ -18,7 +18,7 @@ pub struct Health {
     pub running: usize,
     /// Commands run in this directory or below it.
     pub base: String,
-    /// The sandboxes that there are.
+    /// All sandboxes.
     pub sandboxes: Vec<SandboxView>,
     /// Bytes of output on disk.
     pub output_bytes: u64,
@@ -28,7 +28,7 @@ pub struct Health {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
-    /// As it should be.
+    /// Everything is fine.
     Ok,
     /// Worth knowing.
     Hint,
@@ -49,12 +49,12 @@ pub struct Check {
     pub fix: Option<String>,
 }
 
-/// All that `weighlock doctor` can be told by the server.
+/// Everything that the server reports to `weighlock doctor`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Checks {
     /// In the order they are shown.
     pub checks: Vec<Check>,
-    /// Each thing that walls are made of, as it was tried just now.
+    /// Each kernel feature that walls use, as tried just now.
     #[serde(default)]
     pub primitives: Vec<PrimitiveView>,
 }

@@ -10,10 +10,9 @@ pub struct Kept {
     pub outputs: KeptPart,
     /// What applied changes need to be undone.
     pub undo: KeptPart,
-    /// Changes that nobody has decided about.
+    /// Undecided changes.
     pub drafts: KeptPart,
-    /// Recordings that were made for somebody; they are made again when they
-    /// are asked for.
+    /// Cached recordings; the server makes them again on request.
     pub recordings: KeptPart,
 }
 
@@ -32,8 +31,8 @@ pub struct KeptPart {
     pub removed_bytes: u64,
 }
 
-/// Limits and times as they are set while the server runs; what is absent is as
-/// the configuration file says.
+/// Limits that administrators set while the server runs; absent ones come from
+/// the configuration file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ServerLimits {
@@ -49,26 +48,26 @@ pub struct ServerLimits {
     pub output_days: Option<u64>,
     /// How much output of all runs together is kept.
     pub output_mib: Option<u64>,
-    /// How long what was applied can be undone.
+    /// How long applied changes can be undone.
     pub undo_days: Option<u64>,
     /// How much is kept for that.
     pub undo_mib: Option<u64>,
-    /// How long changes are kept that nobody decided about.
+    /// How long undecided changes are kept.
     pub draft_days: Option<u64>,
 }
 
 /// The limits in force, and where each comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LimitsInForce {
-    /// What counts.
+    /// The limits in force.
     pub now: ServerLimits,
     /// What administrators have set.
     pub set: ServerLimits,
-    /// What the configuration file says.
+    /// The values of the configuration file.
     pub file: ServerLimits,
 }
 
-/// What somebody may do, and what there is.
+/// What the caller may do, and what exists.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Features {
     /// Ask for commands to be run.
@@ -85,7 +84,7 @@ pub struct Features {
     pub administer: bool,
     /// Allow commands beforehand.
     pub always: bool,
-    /// Who asks for a command may not approve it.
+    /// Requesters may not approve their own requests.
     pub four_eyes: bool,
     /// A command of high risk needs two people.
     pub two_for_high_risk: bool,
@@ -95,11 +94,11 @@ pub struct Features {
     pub timeout_default_seconds: u64,
     /// The longest that can be asked for.
     pub timeout_max_seconds: u64,
-    /// Characters of output that whoever asks for a run is shown.
+    /// Characters of output that the requester of a run gets.
     pub output_chars: usize,
 }
 
-/// Limits to try, for what they would remove; what is absent is as it is now.
+/// Limits to try, to see what they would remove; absent ones stay as they are.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct KeptParams {
@@ -107,10 +106,10 @@ pub struct KeptParams {
     pub output_days: Option<u64>,
     /// How much of it.
     pub output_mib: Option<u64>,
-    /// How long what was applied can be undone.
+    /// How long applied changes can be undone.
     pub undo_days: Option<u64>,
     /// How much is kept for that.
     pub undo_mib: Option<u64>,
-    /// How long changes are kept that nobody decided about.
+    /// How long undecided changes are kept.
     pub draft_days: Option<u64>,
 }

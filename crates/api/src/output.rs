@@ -51,7 +51,7 @@ impl Totals {
     }
 }
 
-/// How much output a run had.
+/// The size of a run's output.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct OutputView {
@@ -65,7 +65,7 @@ pub struct OutputView {
     pub stderr_bytes: u64,
     /// Bytes that are on disk and can be read.
     pub kept_bytes: u64,
-    /// Bytes left out between the beginning and the newest end.
+    /// Bytes left out between the beginning and the end.
     pub dropped_bytes: u64,
     /// Bytes that could not be stored, and why.
     pub lost_bytes: u64,
@@ -148,7 +148,7 @@ impl JsonSchema for CutTo {
 pub struct LineView {
     /// Counted from 1 over both streams.
     pub line: u64,
-    /// Byte offset of its beginning.
+    /// Byte offset where it starts.
     pub offset: u64,
     /// Milliseconds after the start.
     pub ms: u64,
@@ -241,9 +241,9 @@ pub struct LinesParams {
     pub from: Option<u64>,
     /// How many, at most 10,000.
     pub lines: Option<usize>,
-    /// With `full` or `agent`, lines come as they would be seen: without escape
-    /// sequences, with `spans`, and not more than 2 MiB at a time. `agent` is
-    /// what the requester of the run was shown, with line numbers of its own.
+    /// With `full` or `agent`, lines come rendered: without escape sequences,
+    /// with `spans`, and at most 2 MiB at a time. `agent` is the shortened
+    /// output that the requester got, with its own line numbers.
     pub view: Option<OutputAudience>,
 }
 
@@ -276,7 +276,7 @@ pub struct RawParams {
     pub limit: Option<u64>,
     /// Only this stream.
     pub stream: Option<StreamName>,
-    /// Go on as long as the run does.
+    /// Follow the output until the run ends.
     #[serde(default)]
     pub follow: FollowMode,
     /// Send frames that tell the streams and gaps apart.
@@ -294,7 +294,7 @@ pub enum StreamName {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FollowMode {
-    /// What there is now.
+    /// What is stored now.
     #[default]
     No,
     /// Until the command has ended.

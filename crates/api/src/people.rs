@@ -14,7 +14,7 @@ pub struct PauseView {
     pub by: String,
     /// Since when.
     pub since: String,
-    /// Why, if that was said.
+    /// The reason, if given.
     pub reason: Option<String>,
 }
 
@@ -23,15 +23,15 @@ pub struct PauseView {
 pub struct PersonView {
     /// The name, which never changes.
     pub principal_id: String,
-    /// What they may do.
+    /// Their role.
     pub role: Role,
     /// The user of this machine who they are, if they are one.
     pub uid: Option<u32>,
     /// They are let in.
     pub is_active: bool,
-    /// Sandboxes in which the role counts, by id; everywhere if absent.
+    /// Sandboxes in which the role applies, by id; everywhere if absent.
     pub sandboxes: Option<Vec<String>>,
-    /// The sandbox that counts when none is named, by id.
+    /// The default sandbox, by id.
     pub default_sandbox: Option<String>,
     /// Who has paused them, if anybody has.
     pub paused_by: Option<String>,
@@ -45,44 +45,44 @@ pub struct PersonView {
     pub tokens: Vec<TokenInfo>,
 }
 
-/// Somebody to be added.
+/// A person or agent to add.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(example = serde_json::json!({ "principal_id": "coder", "role": "agent" }))]
 pub struct NewPerson {
     /// The name: small letters, digits, `.`, `-` and `_`.
     pub principal_id: String,
-    /// What they may do.
+    /// Their role.
     pub role: Role,
     /// The user of this machine who they are, if they are one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uid: Option<u32>,
-    /// Sandboxes in which the role counts, by id or name.
+    /// Sandboxes in which the role applies, by id or name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandboxes: Option<Vec<String>>,
-    /// The sandbox that counts when none is named.
+    /// The default sandbox.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_sandbox: Option<String>,
 }
 
-/// What to change about somebody; what is absent stays. An empty list of
-/// sandboxes is none at all; `everywhere` takes the list away.
+/// Changes to a person or an agent; omitted fields stay. An empty list of
+/// sandboxes means none; `everywhere` removes the list.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PersonPatch {
-    /// What they may do.
+    /// Their role.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<Role>,
     /// Whether they are let in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub is_active: Option<bool>,
-    /// Sandboxes in which the role counts.
+    /// Sandboxes in which the role applies.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sandboxes: Option<Vec<String>>,
-    /// The role counts in all sandboxes.
+    /// The role applies in all sandboxes.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub everywhere: bool,
-    /// The sandbox that counts when none is named; empty for none.
+    /// The default sandbox; empty for none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_sandbox: Option<String>,
 }
@@ -159,13 +159,13 @@ impl Role {
 pub struct Me {
     /// The name.
     pub principal_id: String,
-    /// What they may do.
+    /// Their role.
     pub role: Role,
     /// By what we know them: `socket`, `token`, `signed_in` or `library`.
     pub how: String,
-    /// Sandboxes in which the role counts, by id; everywhere if absent.
+    /// Sandboxes in which the role applies, by id; everywhere if absent.
     pub sandboxes: Option<Vec<String>>,
-    /// The sandbox that counts when none is named, by id.
+    /// The default sandbox, by id.
     pub default_sandbox: Option<String>,
     /// What is paused.
     pub pauses: Vec<PauseView>,
@@ -173,7 +173,7 @@ pub struct Me {
     pub waiting: u64,
     /// The server's version.
     pub version: String,
-    /// What they may do, and what there is.
+    /// What the caller may do, and what exists.
     pub features: Features,
 }
 
@@ -200,7 +200,7 @@ pub struct TokenRequest {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RotateRequest {
-    /// How long the old one still counts: a day if not given.
+    /// How long the old token stays valid: a day by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub overlap_seconds: Option<u64>,
 }
@@ -224,7 +224,7 @@ pub struct PauseList {
     pub pauses: Vec<PauseView>,
 }
 
-/// A link that signs somebody in.
+/// A one-time sign-in link.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LinkView {
     /// To be put behind the server's address: `/signin#…`.
@@ -233,13 +233,13 @@ pub struct LinkView {
     pub expires_in_seconds: u64,
 }
 
-/// What somebody signs in by.
+/// A link or a token to sign in with.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged, deny_unknown_fields)]
 pub enum SignIn {
     /// By a link.
     Link {
-        /// What stands behind the `#`.
+        /// The text after the `#`.
         code: String,
     },
     /// By a token.

@@ -19,8 +19,8 @@ pub struct Compared {
     pub newly_asked: u64,
     /// See `newly_allowed`.
     pub newly_blocked: u64,
-    /// What would be allowed, each text once, at most 100: what was refused
-    /// once comes first, then the newest.
+    /// Commands that would be allowed, each text once, at most 100: earlier
+    /// rejected ones first, then the newest.
     pub allowed: Vec<ComparedCommand>,
     /// What would be asked about.
     pub asked: Vec<ComparedCommand>,
@@ -51,7 +51,7 @@ pub struct PolicyText {
     pub id: String,
     /// Where it is.
     pub file: String,
-    /// What it says; empty where there is none yet.
+    /// Its text; empty if there is none yet.
     pub text: String,
     /// Names exactly this text; a change must repeat it.
     pub etag: i64,
@@ -72,9 +72,9 @@ pub struct RuleInfo {
     pub name: String,
     /// Where it begins, from 1.
     pub line: usize,
-    /// What it says about what it matches.
+    /// Its verdict on what it matches.
     pub verdict: Verdict,
-    /// In short, what it is about.
+    /// What it matches, in short.
     pub about: String,
     /// Why.
     pub because: String,
@@ -107,7 +107,7 @@ pub struct RuleEdit {
 /// A text in which one rule was changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RuleEdited {
-    /// The whole text; every line that is not the rule's is as it was.
+    /// The whole text; only lines of the rule differ.
     pub text: String,
     /// What is wrong with it, and what rules it has.
     #[serde(flatten)]
@@ -138,7 +138,7 @@ pub struct RulesChecked {
     pub rules: Vec<RuleInfo>,
 }
 
-/// A text that a rule file has had.
+/// A saved version of a rule file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct VersionView {
     /// From 1.
@@ -147,7 +147,7 @@ pub struct VersionView {
     pub author: Option<String>,
     /// When.
     pub created_at: String,
-    /// What they said about it.
+    /// Their comment on it.
     pub note: String,
     /// The whole text.
     pub text: String,
@@ -231,7 +231,7 @@ pub struct Explanation {
     pub read_only: bool,
     /// Why it is not `auto`, the deciding reason first.
     pub reasons: Vec<ReasonView>,
-    /// What it consists of, in order; at most 1,000.
+    /// Its parts, in order; at most 1,000.
     pub parts: Vec<PartView>,
     /// Parts that were judged and are not listed.
     #[serde(default)]
@@ -242,7 +242,7 @@ pub struct Explanation {
     pub tokens: Vec<TokenView>,
     /// Why rule files that have changed are not in force.
     pub warnings: Vec<String>,
-    /// Names exactly what was judged; an approval must repeat it.
+    /// Identifies exactly what was judged; an approval must repeat it.
     pub fingerprint: String,
 }
 
@@ -284,7 +284,7 @@ pub struct PartView {
     pub verdict: Verdict,
     /// The rule that decided, as an index into `rules`; absent for the default.
     pub rule: Option<usize>,
-    /// The options given, with what they mean.
+    /// The given options, with their meaning.
     pub options: Vec<OptionView>,
     /// What happens, by class.
     pub effects: Vec<String>,
@@ -296,7 +296,7 @@ pub struct PartView {
     pub deletes: Vec<String>,
     /// Files whose content it runs.
     pub runs: Vec<String>,
-    /// What it names on the network.
+    /// Hosts and URLs that it names.
     pub hosts: Vec<String>,
     /// Why more could happen than that.
     pub unknown: Option<String>,
@@ -323,15 +323,15 @@ pub struct RuleView {
     pub name: String,
     /// Where it is from.
     pub layer: String,
-    /// What it says about what it matches.
+    /// Its verdict on what it matches.
     pub verdict: Verdict,
-    /// In short, what it is about.
+    /// What it matches, in short.
     pub about: String,
     /// It matched something.
     pub matched: bool,
 }
 
-/// A rule in force, with what it was about lately.
+/// A rule in force, with its recent matches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RuleInForce {
     /// The rule.
@@ -529,10 +529,10 @@ pub struct RuleText {
 pub struct SaveRequest {
     /// The whole text.
     pub text: String,
-    /// What the change is for.
+    /// The reason for the change.
     #[serde(default)]
     pub note: String,
-    /// What was typed, where the answer was `allows_everything`.
+    /// The confirmation phrase, if the answer was `allows_everything`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phrase: Option<String>,
 }
@@ -543,10 +543,10 @@ pub struct SaveRequest {
 pub struct BackRequest {
     /// The version.
     pub version: i64,
-    /// What the change is for.
+    /// The reason for the change.
     #[serde(default)]
     pub note: String,
-    /// What was typed, where the answer was `allows_everything`.
+    /// The confirmation phrase, if the answer was `allows_everything`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phrase: Option<String>,
 }
@@ -573,10 +573,10 @@ pub struct BlacklistView {
     /// The file that holds it, or would.
     #[serde(default)]
     pub path: String,
-    /// The file is there and is what counts.
+    /// The file exists and is in force.
     #[serde(default)]
     pub from_file: bool,
-    /// Commands are judged by it: a list of one's own always counts, the
+    /// Whether commands are judged by it: a saved list always is in force, the
     /// built-in one only with preset `blacklist`.
     #[serde(default)]
     pub in_force: bool,

@@ -171,7 +171,7 @@ pub struct ProblemDocument {
     pub detail: String,
     /// What to do.
     pub hint: String,
-    /// The question as it is now, where that is the problem.
+    /// The current question, if the problem is that it changed or is decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<Box<ApprovalView>>,
 }

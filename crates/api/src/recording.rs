@@ -3,18 +3,18 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What is in a recording.
+/// The index of a recording: its length, marks and key frames.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RecordingIndex {
     /// How long it is, in seconds.
     pub duration: f64,
     /// Bytes of the whole file.
     pub bytes: u64,
-    /// Places that somebody may look for.
+    /// Marks to jump to.
     pub marks: Vec<RecordingMark>,
     /// Times from which it can be played at once, in seconds.
     pub frames: Vec<f64>,
-    /// The run goes on, and so does its recording.
+    /// The run, and its recording, continue.
     pub open: bool,
 }
 
@@ -33,9 +33,9 @@ pub struct RecordingMark {
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RecordingParams {
-    /// Begin at this time, in seconds: with the screen as it was then.
+    /// Start at this time, in seconds, with the screen of that time.
     pub at: Option<f64>,
-    /// Show what seems to be a secret.
+    /// Show likely secrets.
     #[serde(default)]
     pub reveal: bool,
 }

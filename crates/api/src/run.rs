@@ -11,9 +11,9 @@ use crate::{ChangesView, CutTo, OutputView, Review, Settle};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// The policy said no.
+    /// The policy blocked it.
     Blocked,
-    /// A person said no.
+    /// A person rejected it.
     Rejected,
     /// A person has been asked.
     Waiting,
@@ -33,7 +33,7 @@ pub enum State {
     TimedOut,
     /// A signal ended it.
     Killed,
-    /// Nobody knows how it ended; `reason` says why.
+    /// Its end is unknown; `reason` says why.
     Lost,
 }
 
@@ -92,9 +92,9 @@ pub struct Denial {
 pub struct Run {
     /// Unique, and sorted by time of creation.
     pub command_id: String,
-    /// What people type; any beginning of it that is unique will do.
+    /// What people type; any unique prefix works.
     pub short_id: String,
-    /// What it belongs together with.
+    /// The session it belongs to.
     pub session_id: Option<String>,
     /// The sandbox, by id.
     pub sandbox_id: Option<String>,
@@ -131,7 +131,7 @@ pub struct Run {
     pub detail: Detail,
     /// Something of it may still be running.
     pub open: bool,
-    /// It is not what the audit says of it: somebody has edited the database.
+    /// The row contradicts the audit: somebody has edited the database.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub altered: bool,
 }
@@ -140,17 +140,16 @@ pub struct Run {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Detail {
-    /// What the requester said it is for.
+    /// The purpose that the requester gave.
     pub description: Option<String>,
-    /// The token by which the requester was known, as it is labelled, or else
-    /// its first characters.
+    /// The label of the requester's token, or else its first characters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
     /// The version of the server's rules that it was judged by; none where they
     /// were never saved here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policy_version: Option<i64>,
-    /// What was asked for, where a person has put another text in its place.
+    /// The original command, if a person edited it.
     pub original: Option<String>,
     /// What read the command: `sh` or `bash`.
     pub shell: String,
@@ -161,7 +160,7 @@ pub struct Detail {
     pub timeout_ms: u64,
     /// The limit for silence.
     pub idle_ms: Option<u64>,
-    /// What it could use.
+    /// The limits of the run.
     pub limits: Option<LimitsView>,
     /// From start to end.
     pub duration_ms: Option<f64>,
@@ -169,9 +168,9 @@ pub struct Detail {
     pub pipestatus: Option<Vec<i32>>,
     /// Why it was blocked, ended or lost, or has not begun.
     pub reason: Option<Reason>,
-    /// What was still running when the shell had ended.
+    /// Processes still running when the shell ended.
     pub left_running: Vec<LeftRunning>,
-    /// What it used.
+    /// Resources that it used.
     pub usage: Option<Used>,
     /// Where it ran, and behind which walls.
     pub sandbox: Option<SandboxView>,
@@ -180,7 +179,7 @@ pub struct Detail {
     /// The terminal that it has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub terminal: Option<TerminalDetail>,
-    /// Nobody waits for it.
+    /// No client waits for it.
     pub background: bool,
     /// A plain file that its output is also written to.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -191,9 +190,9 @@ pub struct Detail {
     /// Where that shell was when it was judged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shell_dir: Option<String>,
-    /// Where the shell that goes on was afterwards.
+    /// The directory of the shell afterwards.
     pub cwd_after: Option<String>,
-    /// Which walls a failed run has met, as its output suggests.
+    /// Which walls probably made a run fail, judged by its output.
     pub denials: Vec<Denial>,
     /// How much output there was.
     pub output: OutputView,
@@ -204,7 +203,7 @@ pub struct Detail {
 /// The terminal of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TerminalDetail {
-    /// What it is called in its session.
+    /// Its name in its session.
     pub name: String,
     /// Characters in a line, when it was opened.
     pub columns: u16,
@@ -220,13 +219,13 @@ pub struct SandboxView {
     pub name: String,
     /// The directory that it could use; none where only the system was seen.
     pub directory: Option<String>,
-    /// What it could do there: `read`, `write`, `copy` where what it wrote went
-    /// to a copy, or `none` without a directory.
+    /// Its access there: `read`, `write`, `copy` if it wrote to a copy, or
+    /// `none` without a directory.
     pub files: String,
     /// `off` or `on`.
     pub network: String,
     /// Files on the sandbox's list of secret files that it could not read,
-    /// since nobody had allowed it to; relative to the directory.
+    /// because nobody had allowed it; relative to the directory.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub closed: Vec<String>,
     /// How strong the walls were: `full`, `shared-proc` or `landlock`.
@@ -357,22 +356,22 @@ pub struct RunListParams {
     pub session: Option<String>,
     /// Only those that this person allowed.
     pub by: Option<String>,
-    /// Only those asked for at this time or later (RFC 3339).
+    /// Only those requested at this time or later (RFC 3339).
     pub since: Option<String>,
-    /// Only those asked for before this time.
+    /// Only those requested before this time.
     pub until: Option<String>,
-    /// Only those of which something may still run.
+    /// Only those that may still be running.
     #[serde(default)]
     pub open: bool,
-    /// From the page before.
+    /// The `next` of the previous page.
     pub cursor: Option<String>,
-    /// Without the newest so many, where `cursor` is not known: to jump to the
-    /// end of a long list.
+    /// Skips this many of the newest, where `cursor` is not known: to jump to
+    /// the end of a long list.
     #[serde(default)]
     pub skip: usize,
     /// How many, at most 500.
     pub limit: Option<usize>,
-    /// Count all that there are, too.
+    /// Also count all of them.
     #[serde(default)]
     pub count: bool,
     /// How an export is written: `jsonl` or `csv`.
@@ -397,17 +396,17 @@ pub enum RunStatus {
 pub struct RunShowParams {
     /// How long to wait for the end, if it runs.
     pub wait_ms: Option<u64>,
-    /// With `true`, the run is ended if its requester does not come back within
-    /// 10 seconds; with `false`, it goes on without them.
+    /// With `true`, the run is ended if its requester disconnects and does not
+    /// return within 10 seconds; with `false`, it continues.
     pub attend: Option<bool>,
-    /// How much of its output is in the answer.
+    /// How much of its output the answer contains.
     pub cut: Option<CutTo>,
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StdinParams {
-    /// Nothing follows after this.
+    /// This is the end of the input.
     #[serde(default)]
     pub last: bool,
 }
@@ -426,8 +425,8 @@ pub struct NewCommand {
     /// What it is for, in a few words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// What it belongs together with: the id of a session, or the client's own
-    /// name for one; one is opened for it when not given.
+    /// The session it belongs to: its id, or the client's own name for it. By
+    /// default a new session is opened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
     /// The sandbox to run in, by id or name; the requester's default when not
@@ -447,13 +446,14 @@ pub struct NewCommand {
     /// alike, and bash otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shell: Option<ShellName>,
-    /// What the command reads; nothing when not given.
+    /// Standard input of the command; empty by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stdin: Option<String>,
     /// Input will follow by `POST …/stdin`.
     #[serde(default)]
     pub stdin_open: bool,
-    /// After this the run is ended. Above the maximum it is lowered, and said.
+    /// Time limit of the run. A value above the maximum is lowered, and the
+    /// answer says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<i64>,
     /// After this time without output the run is ended.
@@ -463,8 +463,7 @@ pub struct NewCommand {
     /// end when not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_ms: Option<i64>,
-    /// Answer at once. Unless said otherwise, the time limit is the longest
-    /// there is.
+    /// Return at once. The default time limit is then the maximum.
     #[serde(default)]
     pub background: bool,
     /// If it still runs when this is answered, or the requester disconnects
@@ -472,7 +471,7 @@ pub struct NewCommand {
     /// `attend` when they look at it.
     #[serde(default)]
     pub attend: bool,
-    /// What the shell leaves running goes on, under its keeper.
+    /// Processes that the shell leaves running continue under the run's keeper.
     #[serde(default)]
     pub keep: bool,
     /// Who runs it: `weighlock`, or `external` for a requester that runs it
@@ -488,13 +487,13 @@ pub struct NewCommand {
     /// Try it on a copy, and ask about every change.
     #[serde(default)]
     pub preview: bool,
-    /// How much of its output is in the answer.
+    /// How much of its output the answer contains.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut: Option<CutTo>,
 }
 
-/// What becomes of a command: what it did, for one that its requester has run;
-/// or what happens to the changes that one has made on a copy.
+/// The outcome of a command: its result, if its requester ran it; or what to do
+/// with its changes on a copy.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[schemars(example = serde_json::json!({ "exit_code": 0, "stdout": "ok\n" }))]
@@ -532,8 +531,9 @@ pub enum Executor {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ApproveRequest {
-    /// From the question: names exactly what was seen. Without it the yes
-    /// counts only if the question has not changed since it was asked.
+    /// The fingerprint of the question, which identifies exactly what was
+    /// shown. Without it, the approval is valid only if the question has not
+    /// changed since it was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<String>,
     /// The reason that the requester sees.
@@ -562,7 +562,7 @@ pub struct StopRequest {
     pub grace_ms: Option<u64>,
 }
 
-/// The shells there are.
+/// The available shells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ShellName {
@@ -572,7 +572,7 @@ pub enum ShellName {
     Bash,
 }
 
-/// A run and what it said, cut to the reader's measure.
+/// A run and its output, shortened for the reader.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CommandView {
     /// The run.
@@ -588,9 +588,9 @@ pub struct CommandView {
     pub left_out_chars: u64,
     /// Of these, out of `stderr`.
     pub left_out_stderr_chars: u64,
-    /// How to read what was left out.
+    /// How to read the omitted output.
     pub note: Option<String>,
-    /// What it takes up now, while it runs.
+    /// Resources that it uses now, while it runs.
     pub load: Option<Load>,
 }
 
@@ -601,10 +601,10 @@ pub struct CommandList {
     pub commands: Vec<Run>,
     /// Ask for the next page with this; absent on the last.
     pub cursor: Option<String>,
-    /// How many there are in all, if they were to be counted.
+    /// The total number, if the request asked for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
-    /// There are more than were counted.
+    /// There are more than this count.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub more: bool,
 }

@@ -56,13 +56,13 @@ pub struct NewSandbox {
     /// How it is guarded.
     #[serde(default)]
     pub guard: Guard,
-    /// Variables whose values nobody is shown again. They are set for commands
-    /// that a person or a rule has allowed, and for no others.
+    /// Secret variables, whose values are never shown again. Only commands that
+    /// a person or a rule has allowed get them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub secrets: BTreeMap<String, String>,
 }
 
-/// What to change of a sandbox; what is absent stays.
+/// Changes to a sandbox; omitted fields stay.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SandboxPatch {
@@ -75,11 +75,11 @@ pub struct SandboxPatch {
     /// Whose it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub owner_principal_id: Option<String>,
-    /// How it is guarded, in JSON Merge Patch: only what is to change.
+    /// How it is guarded, as JSON Merge Patch: only fields to change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub guard: Option<serde_json::Map<String, serde_json::Value>>,
-    /// Variables whose values nobody is shown again; with `null`, one goes.
-    /// Those that are not named stay.
+    /// Secret variables, whose values are never shown again; `null` removes
+    /// one. Others stay.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub secrets: BTreeMap<String, Option<String>>,
 }
@@ -89,7 +89,7 @@ pub struct SandboxPatch {
 pub struct FolderView {
     /// The directory, resolved; none where the roots are listed.
     pub path: Option<String>,
-    /// What it is in, where that may be looked at.
+    /// The parent directory, if it may be listed.
     pub parent: Option<String>,
     /// Whose it is.
     pub owner: Option<String>,
@@ -97,7 +97,7 @@ pub struct FolderView {
     pub bytes: u64,
     /// How many files that are.
     pub files: u64,
-    /// There is more than was counted.
+    /// There is more than this count.
     pub more: bool,
     /// Why it cannot be a sandbox; none if it can.
     pub refused: Option<String>,
@@ -118,7 +118,7 @@ pub struct Folder {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Guard {
-    /// What may be done with the files there.
+    /// Access to the files there.
     pub files: Files,
     /// When a person is asked; if absent, `effects` where the kernel can show a
     /// copy of the directory, and `before` where it cannot.
@@ -130,24 +130,25 @@ pub struct Guard {
     pub read: Vec<PathBuf>,
     /// What else can be written.
     pub write: Vec<PathBuf>,
-    /// What is hidden wherever it could be seen. Keys, cloud credentials and
-    /// browser profiles if not given.
+    /// Paths that are always hidden. By default keys, cloud credentials and
+    /// browser profiles.
     pub hidden: Vec<PathBuf>,
-    /// Patterns of files whose content is kept from commands that nobody has
-    /// allowed, added to the built-in list: `config/prod.yml`, `private/`. `!`
-    /// makes an exception: `!.env.test`; `!**` empties the list.
+    /// Patterns of secret files, which commands cannot read unless a person or
+    /// a rule allows it; added to the built-in list: `config/prod.yml`,
+    /// `private/`. `!` makes an exception: `!.env.test`; `!**` empties the
+    /// list.
     pub secret_files: Vec<String>,
     /// Variables of the server's environment that commands see here, beside
     /// those of the settings.
     pub pass: Vec<String>,
     /// Variables that are set here.
     pub set: BTreeMap<String, String>,
-    /// Names of the variables whose values nobody is shown. Only `secrets` of
-    /// the sandbox itself changes them.
+    /// Names of secret variables, whose values are never shown. Only `secrets`
+    /// of the sandbox itself changes them.
     pub secrets: Vec<String>,
     /// What stays writable although other programs run it.
     pub unprotected: Vec<String>,
-    /// As whom commands run when the server is root.
+    /// Which OS user commands run as when the server is root.
     pub user: Option<String>,
     /// The weakest walls that will do.
     #[schemars(with = "String", extend("enum" = ["full", "shared-proc", "landlock"]))]
@@ -163,14 +164,14 @@ pub struct Guard {
     pub agents: Option<Vec<String>>,
 }
 
-/// What may be done with the files of a sandbox.
+/// Access to the files of a sandbox.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Files {
     /// They are read.
     Read,
-    /// They are changed on a copy first, and applied as `review` says. Without
-    /// that said, the same as `review: effects`.
+    /// Commands change a copy first, and `review` says how changes are applied.
+    /// Without `review`, the same as `review: effects`.
     Effects,
     /// They are changed.
     #[default]
@@ -242,8 +243,8 @@ pub struct SandboxInfo {
     /// that says nothing about it, `store`, or `private` for the directory of
     /// one principal.
     pub source: String,
-    /// What is to be known before it is used: that it holds more than a
-    /// project, and what to do about that.
+    /// Warnings before it is used: that it holds more than a project, and what
+    /// to do about that.
     #[serde(default)]
     pub warning: Option<String>,
     /// How it is guarded.
@@ -278,7 +279,7 @@ pub struct FolderAnswer {
     /// The directory.
     #[serde(flatten)]
     pub folder: FolderView,
-    /// How a sandbox is guarded unless it is said otherwise.
+    /// How a sandbox is guarded by default.
     pub guard: Guard,
 }
 

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What becomes of a session's runs when it is closed.
+/// What happens to a session's runs when it is closed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnClose {
@@ -48,13 +48,14 @@ pub struct SessionList {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ListParams")]
 pub struct SessionListParams {
-    /// From the page before.
+    /// The `next` of the previous page.
     pub cursor: Option<String>,
     /// How many, at most 500.
     pub limit: Option<usize>,
-    /// Only the open one that your own requests belong to when they name it so.
+    /// Only your open session with this name.
     pub name: Option<String>,
-    /// With `name`: in this sandbox, by id or name; your default one otherwise.
+    /// With `name`: in this sandbox, by id or name; by default in your default
+    /// sandbox.
     pub sandbox: Option<String>,
 }
 
@@ -62,7 +63,7 @@ pub struct SessionListParams {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct CloseRequest {
-    /// What becomes of its runs; what the settings say if not given.
+    /// What to do with its runs; the default comes from the settings.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runs: Option<OnClose>,
 }

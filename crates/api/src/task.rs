@@ -8,7 +8,7 @@ use crate::State;
 /// One task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskView {
-    /// What it is called; good wherever a run's id is.
+    /// Its name; can be used wherever a run's id can.
     pub task_id: String,
     /// The run that it is.
     pub command_id: String,
@@ -22,7 +22,7 @@ pub struct TaskView {
     pub status: String,
     /// The exact state of its run.
     pub state: State,
-    /// Its shell has ended, and this goes on.
+    /// Its shell has ended, but other processes continue.
     pub adopted: bool,
     /// How it ended.
     pub exit_code: Option<i32>,
@@ -69,24 +69,24 @@ pub struct ProcessView {
     pub memory_bytes: u64,
 }
 
-/// What a task has written since somebody asked last.
+/// What a task has written since the last request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskOutput {
-    /// The task, as it is now.
+    /// The current state of the task.
     pub task: TaskView,
-    /// What it wrote, both streams as they came; what is no text is replaced.
+    /// Its output, both streams in order; bytes that are not text are replaced.
     pub output: String,
     /// The byte that this begins at.
     pub from: u64,
     /// The byte to go on from.
     pub next: u64,
-    /// There is more already: ask again.
+    /// There is more output already: ask again.
     pub more: bool,
     /// Bytes of it that are not kept.
     pub lost_bytes: u64,
 }
 
-/// The tasks that there are.
+/// All tasks.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskList {
     /// The oldest first.
@@ -107,13 +107,13 @@ pub struct OutputParams {
     /// Wait until the task has ended.
     #[serde(default)]
     pub block: bool,
-    /// How long to wait for that, in milliseconds: 30 seconds when not given,
-    /// 10 minutes at the most.
+    /// How long to wait for that, in milliseconds: 30 seconds by default, at
+    /// most 10 minutes.
     pub timeout_ms: Option<u64>,
-    /// Byte to begin at; where the last call of the same reader ended when not
-    /// given.
+    /// Byte offset to start at; by default where the last call of the same
+    /// reader ended.
     pub from: Option<u64>,
-    /// Tells several readers of the same principal apart.
+    /// Distinguishes several readers of the same principal.
     #[schemars(length(max = 100))]
     pub reader: Option<String>,
 }

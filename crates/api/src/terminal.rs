@@ -10,14 +10,14 @@ use crate::State;
 /// Who types at a terminal.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ControlView {
-    /// Who has taken the keyboard; nobody if whoever opened it types.
+    /// Who has taken the keyboard; absent while its owner types.
     pub taken_by: Option<String>,
     /// Since when.
     pub since: Option<String>,
     /// Bytes that others have typed meanwhile, and that wait.
     pub held_bytes: usize,
-    /// What somebody who types should know: who does, or what was said when
-    /// the keyboard was given back.
+    /// What somebody who types should know: who has the keyboard, or the note
+    /// left when it was given back.
     pub text: Option<String>,
     /// Seconds until the keyboard is given back by itself, when that is near.
     pub seconds_left: Option<u64>,
@@ -30,11 +30,11 @@ pub struct TerminalView {
     pub terminal_id: String,
     /// What people type.
     pub short_id: String,
-    /// What it is called in its session.
+    /// Its name in its session.
     pub name: String,
     /// What it is for.
     pub description: String,
-    /// What was started in it.
+    /// The program started in it.
     pub command: String,
     /// The session.
     pub session_id: Option<String>,
@@ -61,7 +61,7 @@ pub struct TerminalView {
     pub columns: u16,
     /// Lines.
     pub rows: u16,
-    /// What it calls itself.
+    /// The title that the program sets.
     pub title: String,
     /// The last lines of its output, as they are seen.
     pub output_tail: Vec<String>,
@@ -83,7 +83,7 @@ pub struct ScreenView {
     pub columns: u16,
     /// Where the cursor is.
     pub cursor: CursorView,
-    /// What the program calls its window.
+    /// The window title that the program sets.
     pub title: String,
     /// A program has taken the whole screen, as editors do.
     pub alternate: bool,
@@ -109,8 +109,8 @@ pub struct CursorView {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "StreamParams")]
 pub struct ViewerParams {
-    /// Every byte from this offset on; of a terminal, without it, the screen
-    /// as it is and what happens from then on.
+    /// Every byte from this offset on. Without it, a terminal sends its current
+    /// screen and continues from there.
     pub from: Option<u64>,
 }
 
@@ -162,11 +162,11 @@ pub enum ViewerMessage {
     "name": "dev-server", "description": "Start the dev server", "command": "npm run dev",
 }))]
 pub struct NewTerminal {
-    /// What it is called; free in its session.
+    /// Its name; must be unused in its session.
     pub name: String,
     /// What it is for, in a few words.
     pub description: String,
-    /// What is started in it.
+    /// The program to start in it.
     pub command: String,
     /// The session, by id or the client's own name for one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -198,13 +198,13 @@ pub struct NewTerminal {
     pub timeout_ms: Option<u64>,
 }
 
-/// What is typed at a terminal, in this order.
+/// Input for a terminal, in this order.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[schemars(example = serde_json::json!({ "text": "ls", "submit": true }))]
 #[schemars(example = serde_json::json!({ "keys": ["C-c"] }))]
 pub struct TerminalInput {
-    /// Text as it is; the end of a line is the Enter key.
+    /// Literal text; a line end is the Enter key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// Text as from a clipboard.
@@ -224,8 +224,8 @@ pub struct TerminalInput {
 pub struct SentView {
     /// `typed`, `held` until the keyboard is given back, or `asked`.
     pub state: String,
-    /// In words: why it is not typed yet, or what became of earlier input that
-    /// was held, and what was said when the keyboard was given back.
+    /// A message: why it is not typed yet, what happened to earlier held input,
+    /// and the note left when the keyboard was given back.
     pub text: String,
     /// The command that a person is asked about.
     pub command_id: Option<String>,
@@ -254,7 +254,7 @@ pub struct TerminalSize {
     pub rows: u16,
 }
 
-/// A signal for what is in the foreground of a terminal.
+/// A signal for the foreground processes of a terminal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TerminalSignal {
@@ -262,7 +262,7 @@ pub struct TerminalSignal {
     pub signal: String,
 }
 
-/// The terminals that there are.
+/// All terminals.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TerminalList {
     /// The oldest first.
@@ -280,7 +280,7 @@ pub struct TerminalListParams {
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ScreenParams {
-    /// So many of the last lines of all that was shown; none if not given.
+    /// The last lines of the history to include; none by default.
     #[serde(default)]
     pub lines: usize,
 }

@@ -17,8 +17,8 @@ pub struct Wanted {
     /// For `output`: a regular expression, for one line at a time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern: Option<String>,
-    /// For `output`: the byte of the output to begin at; the first when not
-    /// given, so that what was written already counts.
+    /// For `output`: the byte offset to search from; by default 0, so that
+    /// earlier output counts too.
     #[serde(default)]
     pub from: u64,
     /// For `port`: which one; any when not given.
@@ -45,9 +45,9 @@ pub enum WaitKind {
     Idle,
     /// Its screen has been the same for a time.
     Stable,
-    /// It waits for somebody to type.
+    /// It waits for input.
     Input,
-    /// Nobody else has the keyboard of its terminal.
+    /// The keyboard of its terminal is free again.
     Keyboard,
 }
 
@@ -58,7 +58,7 @@ pub struct Met {
     pub index: usize,
     /// The run.
     pub command_id: String,
-    /// What was waited for.
+    /// The condition.
     pub until: WaitKind,
     /// It has happened. If not, it never will: the run has ended.
     pub met: bool,
@@ -68,9 +68,9 @@ pub struct Met {
     pub offset: Option<u64>,
     /// The port.
     pub port: Option<u16>,
-    /// What stands before the cursor.
+    /// The text before the cursor.
     pub prompt: Option<String>,
-    /// What was said when the keyboard was given back.
+    /// The note left when the keyboard was given back.
     pub text: Option<String>,
 }
 
@@ -102,6 +102,6 @@ pub struct WaitView {
     pub timed_out: bool,
     /// What has happened, in the order that it did, and what never will.
     pub happened: Vec<Met>,
-    /// Every run that was asked about, as it is now.
+    /// The current state of every run that the request names.
     pub runs: Vec<Run>,
 }

@@ -47,7 +47,7 @@ pub enum Topic {
     /// A long run succeeded.
     #[serde(rename = "run.finished")]
     Finished,
-    /// Somebody paused an agent, or all work.
+    /// An agent, or everything, was paused.
     #[serde(rename = "agent.paused")]
     Paused,
     /// The audit is damaged. Administrators always get this.
@@ -102,7 +102,7 @@ pub struct WebhookSettings {
     pub quiet: Option<QuietHours>,
     /// Ids of the sandboxes it covers; absent: all that its owner sees.
     pub sandboxes: Option<Vec<String>>,
-    /// What it notifies of.
+    /// The events that it sends.
     pub topics: Vec<Topic>,
     /// The shortest run whose success it notifies of.
     pub long_minutes: u32,
@@ -150,7 +150,7 @@ pub struct WebhookPatch {
     /// Covers all sandboxes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub everywhere: Option<bool>,
-    /// What it notifies of.
+    /// The events that it sends.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub topics: Option<Vec<Topic>>,
     /// The shortest run whose success it notifies of.

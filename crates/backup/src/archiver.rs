@@ -282,9 +282,10 @@ struct RunningBackup<'a>(&'a watch::Sender<bool>);
 
 impl<'a> RunningBackup<'a> {
     fn begin(running: &'a watch::Sender<bool>) -> Result<Self, Error> {
-        match running.send_if_modified(|running| !std::mem::replace(running, true)) {
-            true => Ok(Self(running)),
-            false => Err(Error::Running),
+        if running.send_if_modified(|running| !std::mem::replace(running, true)) {
+            Ok(Self(running))
+        } else {
+            Err(Error::Running)
         }
     }
 }

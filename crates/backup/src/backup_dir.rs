@@ -92,9 +92,10 @@ impl BackupDir {
     ) -> Result<(), Error> {
         let file = self.open_file(name)?;
         let bounded = file.take(expected.bytes.saturating_add(1));
-        match copy_and_hash((&self.path(name), bounded), to)? == *expected {
-            true => Ok(()),
-            false => Err(Error::damaged(format!("{name} was changed"))),
+        if copy_and_hash((&self.path(name), bounded), to)? == *expected {
+            Ok(())
+        } else {
+            Err(Error::damaged(format!("{name} was changed")))
         }
     }
 }

@@ -153,9 +153,10 @@ struct CancellableReader<'a> {
 
 impl Read for CancellableReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self.cancelled.load(Ordering::Relaxed) {
-            true => Err(io::Error::other("the server stops")),
-            false => self.source.read(buffer),
+        if self.cancelled.load(Ordering::Relaxed) {
+            Err(io::Error::other("the server stops"))
+        } else {
+            self.source.read(buffer)
         }
     }
 }

@@ -84,23 +84,25 @@ impl Destination {
         let state_dir = resolved.as_deref().unwrap_or(state_dir);
         if let Ok(below) = self.path.strip_prefix(state_dir) {
             // The server uses the rest: a restore, for one, is put there.
-            return match below.parent() == Some(Path::new(DEFAULT_DIR)) {
-                true => Ok(()),
-                false => Err((
+            return if below.parent() == Some(Path::new(DEFAULT_DIR)) {
+                Ok(())
+            } else {
+                Err((
                     "is in the state directory",
                     "omit the directory, or name one in `backups` there",
-                )),
+                ))
             };
         }
         if state_dir.starts_with(&self.path) || is_visible {
             return Err(VISIBLE);
         }
-        match self.parent.ancestors().all(is_protected) {
-            true => Ok(()),
-            false => Err((
+        if self.parent.ancestors().all(is_protected) {
+            Ok(())
+        } else {
+            Err((
                 "is in a directory that other users can change",
                 "name one whose parents all belong to the server's user or to root",
-            )),
+            ))
         }
     }
 
@@ -112,12 +114,13 @@ impl Destination {
                 return Err(("exists already", "give a directory that is new or empty"));
             }
         }
-        match is_mount(&self.path) {
-            false => Ok(()),
-            true => Err((
+        if is_mount(&self.path) {
+            Err((
                 "is where a file system is mounted, and a finished backup cannot replace that",
                 "name a new directory below it",
-            )),
+            ))
+        } else {
+            Ok(())
         }
     }
 }

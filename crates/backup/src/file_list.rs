@@ -117,9 +117,10 @@ pub(crate) fn for_each(
         bytes,
         sha256: hex(&hasher.finalize()),
     };
-    match found == *expected {
-        true => Ok(paths),
-        false => Err(Error::damaged(format!("{LIST} was changed"))),
+    if found == *expected {
+        Ok(paths)
+    } else {
+        Err(Error::damaged(format!("{LIST} was changed")))
     }
 }
 

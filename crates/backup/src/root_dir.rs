@@ -67,9 +67,10 @@ impl RootDir {
     /// blocks.
     pub(crate) fn read(&self, path: impl AsRef<Path>) -> io::Result<File> {
         let found = self.find(path.as_ref())?;
-        match found.meta.is_file() {
-            true => Ok(found.open()?.file),
-            false => Err(not_a_file()),
+        if found.meta.is_file() {
+            Ok(found.open()?.file)
+        } else {
+            Err(not_a_file())
         }
     }
 

@@ -68,12 +68,13 @@ fn check_listed_files(backup: &BackupDir, manifest: &Manifest) -> Result<ListedP
         }
         Ok(())
     })?;
-    match (count, total) == (manifest.files, Some(manifest.bytes)) {
-        true => Ok(listed),
-        false => Err(Error::damaged(format!(
+    if (count, total) == (manifest.files, Some(manifest.bytes)) {
+        Ok(listed)
+    } else {
+        Err(Error::damaged(format!(
             "{LIST} has {count} files instead of {}",
             manifest.files
-        ))),
+        )))
     }
 }
 
@@ -92,12 +93,13 @@ pub(crate) fn check_audit(dir: &Path, manifest: &Manifest) -> Result<(), Error> 
             fault.seq, fault.what
         )));
     }
-    match (entries, &head) == (manifest.entries, &manifest.head) {
-        true => Ok(()),
-        false => Err(Error::damaged(format!(
+    if (entries, &head) == (manifest.entries, &manifest.head) {
+        Ok(())
+    } else {
+        Err(Error::damaged(format!(
             "the audit ends with entry {entries}, and not with {}",
             manifest.entries
-        ))),
+        )))
     }
 }
 

@@ -394,6 +394,6 @@ async fn checked(response: Response<Incoming>) -> Result<Response<Incoming>, Fai
 fn broken(error: hyper::Error) -> Failure {
     Failure::new(
         format!("the connection to the server broke: {error}"),
-        "a run that was started goes on: `weighlock runs`",
+        "a run that was started continues: `weighlock runs`",
     )
 }

@@ -37,7 +37,7 @@ impl FrameDecoder {
                 Some(Err(error)) => {
                     return Err(Failure::new(
                         format!("the connection to the server broke: {error}"),
-                        "the run goes on: `weighlock output @last --follow`",
+                        "the run continues: `weighlock output @last --follow`",
                     ));
                 }
             }
@@ -51,7 +51,7 @@ impl FrameDecoder {
         let header = header.try_into().expect("as long as a header");
         let (kind, length) = Frame::read(header).ok_or_else(|| {
             Failure::new(
-                "the server's answer is not understood; a run that was started goes on",
+                "cannot read the server's answer; a run that was started continues",
                 "restart the server if it is of another version",
             )
         })?;

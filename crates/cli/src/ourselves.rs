@@ -16,7 +16,7 @@ pub(crate) fn may_decide() -> Result<(), Failure> {
     };
     Err(Failure::new(
         format!(
-            "approving and administering is refused inside a weighlock run ({how}); nothing was done"
+            "approving and administering is refused inside a run of weighlock ({how}); nothing was done"
         ),
         "approve outside the run, in your own terminal",
     ))

@@ -112,18 +112,22 @@ pub(crate) fn parse_time(text: &str) -> Result<i64, String> {
     let number: f64 = number
         .trim()
         .parse()
-        .map_err(|_| format!("`{text}` is no time; write 500ms, 90s, 2m or 1h"))?;
+        .map_err(|_| format!("`{text}` is not a time; write 500ms, 90s, 2m or 1h"))?;
     let factor = match unit {
         "ms" => 1.0,
         "" | "s" => 1000.0,
         "m" | "min" => 60_000.0,
         "h" => 3_600_000.0,
         "d" => 86_400_000.0,
-        _ => return Err(format!("`{unit}` is no unit of time; write ms, s, m or h")),
+        _ => {
+            return Err(format!(
+                "`{unit}` is not a unit of time; write ms, s, m or h"
+            ));
+        }
     };
     let millis = number * factor;
     if !millis.is_finite() || millis.abs() > 1e15 {
-        return Err(format!("`{text}` is no time that anyone can wait"));
+        return Err(format!("`{text}` is too long a time"));
     }
     Ok(millis.round() as i64)
 }

@@ -28,7 +28,7 @@ fn read(written: &str, now: &Zoned) -> Result<Timestamp, String> {
     let here = here.or_else(|| written.parse::<Time>().ok().map(day));
     let here = here.and_then(|here| here.to_zoned(now.time_zone().clone()).ok());
     here.map(|here| here.timestamp()).ok_or_else(|| {
-        format!("`{written}` is no time; write 24h (ago), 14:02, 2026-01-15 or 2026-01-15T14:02")
+        format!("`{written}` is not a time; write 24h (ago), 14:02, 2026-01-15 or 2026-01-15T14:02")
     })
 }
 

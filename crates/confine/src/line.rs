@@ -71,7 +71,7 @@ pub enum Notice {
     Exited {
         /// How.
         exit: Exit,
-        /// What it used.
+        /// Resources that it used.
         usage: Usage,
         /// What it left as its answer, if it was given a note.
         answer: Option<String>,

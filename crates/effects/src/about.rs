@@ -63,10 +63,11 @@ impl Changes {
             .filter(|(one, value)| before.get(*one) != Some(value))
             .map(|(one, value)| format!("attribute {} = {}", name(one), shown(value)));
         let lines: Vec<String> = gone.chain(set).collect();
-        match lines.is_empty() {
+        if lines.is_empty() {
             // They are not what they were when they were looked at.
-            true => unknown(),
-            false => lines,
+            unknown()
+        } else {
+            lines
         }
     }
 }

@@ -129,9 +129,10 @@ impl<'a> RootComparison<'a> {
         if now.kind != before.kind {
             return Ok(Some(format!("is now {}", noun(now.kind))));
         }
-        let same = match change.takes_like() {
-            true => is_like(before, &now),
-            false => is_it(before, &now),
+        let same = if change.takes_like() {
+            is_like(before, &now)
+        } else {
+            is_it(before, &now)
         };
         // The time of a directory only says that names in it came and went;
         // those that matter have entries of their own.

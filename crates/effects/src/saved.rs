@@ -65,10 +65,7 @@ impl Changes {
             line(&mut file, entry)?;
         }
         let file = file.into_inner()?;
-        match durable {
-            true => file.sync_all(),
-            false => Ok(()),
-        }
+        if durable { file.sync_all() } else { Ok(()) }
     }
 }
 

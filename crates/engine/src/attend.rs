@@ -1,4 +1,4 @@
-//! Runs that do not go on without whoever waits for them.
+//! Runs that end when the client that waits for them disappears.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -38,9 +38,9 @@ struct Watch {
 }
 
 impl Engine {
-    /// Waits for the end of a run, at most for a time. If it still runs then,
-    /// or whoever waits is gone before, they have to come back soon: the run is
-    /// ended otherwise.
+    /// Waits for the end of a run, at most for the given time. If the run
+    /// continues after that, or the client disconnects, the client has to come
+    /// back soon; otherwise the engine ends the run.
     pub async fn attend(
         self: &Arc<Self>,
         run: &Run,

@@ -37,8 +37,8 @@ impl Engine {
         self.sessions.find(&session.session_id, who)
     }
 
-    /// Takes back what has just begun to wait in a session that was closed
-    /// meanwhile: whoever closed it may not have seen it.
+    /// Withdraws a request that began to wait while its session was being
+    /// closed, because the closing call may have missed it.
     pub(crate) async fn leave_closed(
         &self,
         command: &str,

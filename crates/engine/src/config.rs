@@ -1,4 +1,4 @@
-//! What an engine is told at its start.
+//! The configuration of an engine.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -24,7 +24,7 @@ pub struct Config {
     pub roots: Vec<PathBuf>,
     /// How people are asked.
     pub approvals: Approvals,
-    /// What becomes of a session's runs when it is closed.
+    /// What happens to a session's runs when it is closed.
     pub on_close: OnClose,
     /// What commands never see, beside the state directory.
     pub hidden: Vec<PathBuf>,
@@ -61,15 +61,15 @@ pub struct Config {
     pub record_age: Duration,
     /// Bytes of the record that one principal may fill in an hour.
     pub record_quota: u64,
-    /// What becomes of changes.
+    /// What to do with changes.
     pub effects: Effects,
     /// When webhooks get messages.
     pub notify: weighlock_notify::Config,
     /// What a crash may cost.
     pub durability: Durability,
-    /// Whether what happens is counted, for whoever watches over the server.
+    /// Whether the engine counts what happens, for metrics.
     pub metrics: bool,
-    /// What is told of where the time of runs goes.
+    /// Which spans the engine makes of runs.
     pub traces: Traces,
 }
 
@@ -81,7 +81,7 @@ pub struct Effects {
     /// Bytes of before-images of all runs together; past that, the oldest
     /// cannot be undone any more.
     pub undo_bytes: u64,
-    /// How long what was applied can be undone.
+    /// How long applied changes can be undone.
     pub undo_age: Duration,
     /// How long changes wait on a copy once nobody is asked about them.
     pub draft_age: Duration,
@@ -104,7 +104,7 @@ impl Default for Effects {
 pub struct Approvals {
     /// How long a question waits; nobody's answer is a no.
     pub expire: Duration,
-    /// Who asks for a command may not approve it.
+    /// Requesters may not approve their own requests.
     pub four_eyes: bool,
     /// A command of high risk needs two people.
     pub two_for_high_risk: bool,
@@ -140,7 +140,7 @@ pub struct PolicyFiles {
 pub struct KeyboardTimes {
     /// Without a key for so long, it is given back.
     pub idle: Duration,
-    /// Whoever has lost their connection may come back for so long.
+    /// How long a client that lost its connection may come back.
     pub lost: Duration,
 }
 
@@ -155,7 +155,7 @@ impl Default for KeyboardTimes {
     }
 }
 
-/// How spans are told.
+/// Which spans are made.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Traces {
     /// They are made at all.

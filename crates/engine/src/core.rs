@@ -102,7 +102,7 @@ impl Core {
         })?)
     }
 
-    /// Finds a person or an agent whom `who` may know of.
+    /// Finds a person or an agent that `who` may see.
     pub(crate) fn find_person(&self, name: &str, who: &Principal) -> Result<PrincipalRow, Error> {
         let is_open = !who.is_agent() && who.sandboxes().is_none();
         let row = if name == who.name() || is_open || who.is_administrator() {

@@ -72,7 +72,7 @@ pub struct Engine {
     pub(crate) archiver: Arc<Archiver>,
     pub(crate) coming: Coming,
     pub(crate) read_to: ReadTo,
-    /// Runs that whoever waited for them has left.
+    /// Runs whose client has disconnected.
     pub(crate) left: Left,
     /// Names that terminals are about to have.
     pub(crate) opening: Opening,

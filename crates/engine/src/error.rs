@@ -114,9 +114,9 @@ pub enum Error {
         what: String,
     },
     /// A command that is run here tried what is for people.
-    #[error("approving and administering is refused inside a weighlock run; nothing was done")]
+    #[error("approving and administering is refused inside a run of weighlock; nothing was done")]
     Inside,
-    /// Whoever asked would approve it.
+    /// The requester tried to approve their own request.
     #[error("you cannot approve your own request; nothing was decided")]
     OwnRequest,
     /// One person counts once.
@@ -249,7 +249,7 @@ pub enum Error {
     /// A link was used, is too old, or never was one.
     #[error("this link was used already, or has expired")]
     BadLink,
-    /// A token is nobody's, or counts no more.
+    /// The token is unknown, expired or revoked.
     #[error("unknown or expired token")]
     BadToken,
     /// Another has the name.
@@ -375,7 +375,7 @@ pub enum Error {
 pub enum Kind {
     /// The request is at fault.
     Invalid,
-    /// Whoever asks may not.
+    /// The principal may not do this.
     Forbidden,
     /// There is no such thing.
     NotFound,
@@ -435,8 +435,7 @@ impl Error {
         }
     }
 
-    /// Adds that nothing was run, where whoever was told of a file alone
-    /// could not know.
+    /// Adds “nothing was run” to an error that names only a file.
     pub(crate) fn before_run(self) -> Self {
         match self {
             Self::File { path, source } => {
@@ -897,7 +896,7 @@ fn said(errors: &[weighlock_policy::LoadError]) -> String {
     lines.join("\n")
 }
 
-/// The beginning of what somebody gave us, which may be long.
+/// Returns the first 200 characters of a caller's text.
 pub(crate) fn brief(text: &str) -> String {
     text.chars().take(200).collect()
 }

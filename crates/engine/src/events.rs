@@ -1,5 +1,5 @@
-//! What happens, as it happens. Every event is an entry of the audit, so that
-//! whoever was away can be told what they have missed, across restarts too.
+//! Live events. Every event is an audit entry, so that a client that reconnects
+//! gets what it missed, across restarts too.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::principal::{Principal, Right};
 use crate::time;
 
-/// Whoever has missed more than this looks again at everything.
+/// A client that missed more events than this reloads everything.
 const REPLAYED: u64 = 1000;
 
 /// A reader of events.
@@ -118,7 +118,7 @@ impl Events {
     }
 }
 
-/// What somebody is told of an entry, if anything.
+/// Returns the event that `who` gets for an entry, if any.
 fn event(recorded: Recorded, who: &Principal) -> Option<Event> {
     let name = name_of(&recorded.kind)?;
     let seen = match &recorded.owner {

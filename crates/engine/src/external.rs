@@ -1,5 +1,5 @@
-//! Commands that whoever asked runs itself: judged and asked about like any
-//! other, and on record with what is reported.
+//! External commands: the requester runs them itself. The engine judges them
+//! like any other and records the reported result.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -31,7 +31,7 @@ pub struct Report {
     /// Where its shell was afterwards, if it goes on.
     #[serde(default)]
     pub cwd: Option<String>,
-    /// What whoever asked should know besides.
+    /// Further messages for the requester.
     #[serde(skip)]
     pub notes: Vec<String>,
     /// Why it was never run, if it was not: then it has no end of its own.

@@ -195,8 +195,8 @@ impl Engine {
             .await;
     }
 
-    /// Records how a run ended, and what became of its changes, if it made
-    /// any; and tells whoever waits.
+    /// Records how a run ended and what happened to its changes, and wakes the
+    /// clients that wait for it.
     pub(crate) async fn record_end(
         &self,
         command: &mut Command,

@@ -1,4 +1,4 @@
-//! What is counted, for whoever watches over the server.
+//! Counters and histograms for metrics.
 //!
 //! Nearly all of it follows from the audit, which tells every entry once it is
 //! certain: counting is done behind everybody's back, and no run pays for it.
@@ -74,9 +74,9 @@ pub struct Gauges {
 }
 
 impl Measures {
-    /// Returns how many there were of something, by how it came out. What
-    /// there was none of is told too: a number that is there from the first,
-    /// and not from the first case on, can be seen to grow.
+    /// Returns the counts of something by outcome, zeros included: a counter
+    /// that exists from the start, and not from its first increment, can be
+    /// seen to grow.
     pub fn counts(&self, what: Counted) -> Vec<(&'static str, u64)> {
         let words = what.words().iter().map(|how| ((what, *how), 0));
         let mut all: BTreeMap<_, u64> = words.collect();

@@ -43,7 +43,7 @@ pub struct StyledLines {
 /// How far to follow a run's output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Until {
-    /// What there is now.
+    /// What is stored now.
     Now,
     /// The end of the command.
     Ended,
@@ -74,7 +74,7 @@ impl Outputs {
         excerpt(&log, &run.detail.output.totals, cut).map_err(|source| self.unreadable(run, source))
     }
 
-    /// Says where a run's output is cut for whoever asked for it.
+    /// Returns the gaps in the output that the requester gets.
     pub fn left_out(&self, run: &Run) -> Result<Vec<LeftOut>, Error> {
         let cut = self.core.config.manners().cut();
         left_out(&self.log(run), &run.detail.output.totals, cut)
@@ -105,7 +105,7 @@ impl Outputs {
         Ok(StyledLines { lines, missing })
     }
 
-    /// Returns the lines that whoever asked for a run was shown.
+    /// Returns the output lines that the requester of a run got.
     pub fn shown_lines(&self, run: &Run) -> Result<Vec<(Stream, StyledLine)>, Error> {
         let parts = match self.excerpt(run, None)?.text {
             Text::Streams { stdout, stderr } => {

@@ -60,8 +60,8 @@ pub(crate) struct Files {
 }
 
 impl Engine {
-    /// Works out everything that running a permitted request takes, and returns
-    /// what of the permit counts then.
+    /// Prepares everything that a permitted run needs. Returns the permit,
+    /// downgraded to try-only if a rule does not apply any more.
     pub(crate) fn plan(
         &self,
         case: Case,
@@ -141,10 +141,11 @@ impl Engine {
         Ok((plan, permit))
     }
 
-    /// A rule that allows a command is about what people have seen. Where it could
-    /// run what whoever asks has written since, nothing of it stays at home, and if
-    /// there are secrets or a network to be had, it is only tried; so is what a
-    /// person wants to see first. Returns what is to be said about that.
+    /// Restricts a command that a rule allows but that could run code the
+    /// requester has written since people saw it. Such a command leaves nothing
+    /// in the home directory, and with secrets or a network available it only
+    /// runs on a copy. The same holds for a preview. Returns the warnings about
+    /// this.
     fn doubted(
         &self,
         permit: Permit,
@@ -237,10 +238,11 @@ impl Allowed<'_> {
         }
     }
 
-    /// Returns whether it is given what is secret. That is for what a person or a
-    /// rule has allowed: whoever asks reads the output of what is only tried, or
-    /// proved to read, without anybody being asked. And not where they can go on
-    /// to say what it does: at a terminal or an open input.
+    /// Returns whether the run gets the sandbox's secrets. Only commands that a
+    /// person or a rule has allowed do, because the requester reads the output
+    /// of read-only runs and of runs on a copy without approval. A terminal or
+    /// an open input never gets them, because the requester decides later what
+    /// runs there.
     fn has_secrets(&self) -> bool {
         !self.permit.is_unasked() && !self.is_open()
     }
@@ -263,7 +265,7 @@ impl Allowed<'_> {
     fn withheld(&self) -> Option<String> {
         let some = !self.sandbox.secrets.is_empty() && !self.permit.is_unasked();
         (some && self.is_open()).then(|| {
-            "the sandbox's secrets are not set where somebody can go on typing; a task has them"
+            "the sandbox's secrets are not set where somebody can type input later; a task has them"
                 .into()
         })
     }
@@ -294,8 +296,8 @@ impl Allowed<'_> {
         })
     }
 
-    /// Returns what has no column of its own in the record, and what of it was
-    /// there before.
+    /// Returns the record's fields that have no column, with those that were
+    /// set before.
     fn detail(&self, before: Detail, spec: &Spec) -> Detail {
         let request = &self.case.request;
         let file = spec.output_file.as_ref();

@@ -260,7 +260,7 @@ impl Policy {
     }
 }
 
-/// For whom rules are put together.
+/// The sandbox and the agent whose rules are combined.
 pub(crate) struct For<'a> {
     pub(crate) agent: Option<&'a str>,
     pub(crate) sandbox: &'a str,
@@ -287,8 +287,8 @@ impl InForce {
         Some(path.display().to_string())
     }
 
-    /// Returns whether an agent may be named: whoever has set profiles up
-    /// means one of them.
+    /// Returns whether a request may name this agent: if there are profiles,
+    /// only one of them.
     pub(crate) fn knows(&self, agent: &str) -> bool {
         let names = self.agents.as_ref().map(Agents::names);
         names.is_none_or(|mut names| names.any(|name| name == agent))

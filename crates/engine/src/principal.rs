@@ -28,7 +28,7 @@ pub enum Via {
     SignIn,
     /// By the program that has us inside.
     Library,
-    /// By our own record of what they asked for.
+    /// By the record of their own request.
     Record,
 }
 

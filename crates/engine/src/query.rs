@@ -93,7 +93,7 @@ impl Engine {
         };
         ago.or_else(time).or_else(day).ok_or_else(|| {
             wrong(
-                format!("`{}` is no time", brief(text)),
+                format!("`{}` is not a time", brief(text)),
                 "write 24h or 7d (ago), 2026-01-15 or 2026-01-15T14:02:00Z",
             )
         })
@@ -203,7 +203,7 @@ fn status(value: &str, filter: &mut Filter) -> Result<(), Error> {
     let state = serde_json::from_value::<State>(value.into());
     filter.state = Some(state.map_err(|_| {
         wrong(
-            format!("`{}` is no status", brief(value)),
+            format!("`{}` is not a status", brief(value)),
             "there are: waiting, held, running, succeeded, failed, timed_out, killed, blocked, \
              rejected, expired, withdrawn, lost, pending, approved, executed",
         )
@@ -218,7 +218,7 @@ fn verdict(value: &str) -> Result<&'static str, Error> {
         Ok(Verdict::Ask) => Ok("ask"),
         Ok(Verdict::Reject) => Ok("reject"),
         Err(_) => Err(wrong(
-            format!("`{}` is no verdict", brief(value)),
+            format!("`{}` is not a verdict", brief(value)),
             "there are: auto, ask, reject",
         )),
     }
@@ -231,7 +231,7 @@ fn exit(value: &str) -> Result<Exit, Error> {
         Ok(code) if value.starts_with('!') => Ok(Exit::Not(code)),
         Ok(code) => Ok(Exit::Is(code)),
         Err(_) => Err(wrong(
-            format!("`{}` is no exit code", brief(value)),
+            format!("`{}` is not an exit code", brief(value)),
             "write exit:1, or exit:!0 for all but 0",
         )),
     }

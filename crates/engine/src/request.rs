@@ -1,4 +1,4 @@
-//! What is asked for, and what of it makes sense.
+//! A request, and the checks that it is valid.
 
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ pub enum Input {
 /// The terminal that a command is to have.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Terminal {
-    /// What it is called in its session.
+    /// Its name in its session.
     pub name: String,
     /// How large it is in the beginning.
     pub size: Size,
@@ -68,7 +68,7 @@ impl Input {
         }
     }
 
-    /// Returns the beginning of what is known, as text.
+    /// Returns the start of the known input as text.
     pub(crate) fn shown(&self, most: usize) -> Option<String> {
         match self {
             Self::Text(bytes) => {
@@ -83,7 +83,7 @@ impl Input {
 /// One command, and how to run it.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// Who asks.
+    /// The requester.
     pub principal: Principal,
     /// The text for the shell.
     pub command: String,
@@ -115,8 +115,8 @@ pub struct Request {
     /// Nobody waits for it: unless said otherwise, its time limit is the
     /// longest there is.
     pub background: bool,
-    /// It is ended if whoever asks for it does not wait for it any more, as
-    /// [`Engine::attend`](crate::Engine::attend) does.
+    /// The run ends if the requester no longer waits for it with
+    /// [`Engine::attend`](crate::Engine::attend).
     pub attended: bool,
     /// Whether what the shell leaves running may go on.
     pub keep: bool,
@@ -284,8 +284,9 @@ impl Request {
         }
     }
 
-    /// Returns how long the caller waits for the end of what has begun: not at
-    /// all, where it must hear first that it may run it itself.
+    /// Returns how long the caller waits for the end of a started run. An
+    /// external command does not wait, because its requester has to learn first
+    /// that it may run it.
     pub(crate) fn wait_for_end(&self) -> Result<Option<Duration>, Error> {
         let wait = self.wait()?;
         Ok(if self.external {

@@ -28,9 +28,9 @@ const RECORD_EVERY: Duration = Duration::from_secs(24 * 3600);
 const BATCH: i64 = 100;
 
 impl Engine {
-    /// Returns how many bytes of output a new run may keep. Each gets at most
-    /// a quarter of what is not promised yet, so that many floods at once stay
-    /// within the bound that is meant for all of them.
+    /// Returns how many bytes of output a new run may keep: at most a quarter
+    /// of what is not reserved yet, so that many large outputs at once stay
+    /// within the limit for all.
     pub(crate) fn grant_bytes(&self) -> u64 {
         let free = { self.limits.output_total() }.saturating_sub(self.lives.reserved());
         self.core.config.output_per_run.min(free / 4).max(LEAST)
@@ -82,8 +82,8 @@ impl Engine {
         }
     }
 
-    /// Removes the record of what was over long ago. Once a day is often enough,
-    /// and each time leaves an entry.
+    /// Removes records older than the retention period. Once a day is often
+    /// enough, and each time adds an audit entry.
     async fn tidy_record(&self) -> Result<(), Error> {
         let age = self.core.config.record_age;
         let slack = (age / 16).min(RECORD_EVERY);

@@ -61,7 +61,7 @@ pub(crate) enum Beginning {
     /// It is on record, and has waited until now.
     After {
         command: Box<Command>,
-        /// A person has put another text in the place of what was asked for.
+        /// A person has edited the command.
         edited: bool,
     },
     /// It waits for an answer, and is tried meanwhile.
@@ -278,7 +278,7 @@ impl Engine {
         Ok(Outcome::from(self.wait(&run, wait).await?))
     }
 
-    /// Begins what is permitted: here, or in the hands of whoever asked.
+    /// Starts a permitted command, or lets its requester run it.
     pub(crate) async fn begin_case(
         self: &Arc<Self>,
         case: Case,
@@ -444,7 +444,7 @@ impl Case {
         self.judged.explain(&self.request, &self.known.sandbox)
     }
 
-    /// The system's root, whom the store need not know.
+    /// The system's root, who may be absent from the store.
     pub(crate) fn by_root(&self) -> bool {
         matches!(self.request.principal.via(), Via::Socket { uid: 0, .. })
             && self.request.principal.name() == "root"

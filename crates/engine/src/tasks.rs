@@ -212,8 +212,8 @@ impl Engine {
         })
     }
 
-    /// Makes the file that a task's output is also written to. Only whoever
-    /// runs the server can read it; others ask for the output.
+    /// Creates the file that a task's output is also written to. Only the
+    /// server's user can read it; others request the output.
     pub(crate) fn make_output_file(&self, run: &str, session: &str) -> io::Result<PathBuf> {
         let dir = self.tasks_dir(session);
         make_private(&dir).map_err(io::Error::other)?;

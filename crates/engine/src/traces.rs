@@ -1,10 +1,10 @@
-//! Where the time of a run goes, for whoever collects traces.
+//! Traces: how much time each stage of a run takes.
 //!
-//! A run is a trace, named by its id, and each stage of its journey a span
-//! below it. What a span needs follows from the run's id, so none is kept in
-//! memory until others are there; of stages only from when to when they were,
-//! so that the run's own span covers them. Spans go into a short queue; whoever
-//! is slow to take them misses some, and no run waits.
+//! A run is a trace, named by its id, and each stage of its journey is a span
+//! below it. A span follows from the run's id, so none waits in memory for
+//! others; only the times of stages are kept, so that the run's own span covers
+//! them. Spans go into a short queue; a slow collector misses some, and no run
+//! waits.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,8 +25,8 @@ use crate::mutex::lock;
 /// Spans that wait to be told: some hundred runs.
 const QUEUE: usize = 2048;
 
-/// How long the span of a run waits once it is settled: stages that end with
-/// that are told a moment later.
+/// How long the span of a settled run waits: stages that end with the run are
+/// reported a moment later.
 const ROOT_AFTER: Duration = Duration::from_secs(1);
 
 /// Runs whose stages are remembered: more than wait for an answer, as a rule.
@@ -54,8 +54,8 @@ pub struct Span {
     pub attributes: Vec<(&'static str, Value)>,
 }
 
-/// Makes spans of what runs do, and queues them for whoever collects traces;
-/// see [`Engine::tracer`](crate::Engine::tracer).
+/// Makes spans of runs, and queues them for a trace collector; see
+/// [`Engine::tracer`](crate::Engine::tracer).
 pub struct Tracer {
     core: Arc<Core>,
     queue: Option<mpsc::Sender<Span>>,

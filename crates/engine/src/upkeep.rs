@@ -1,5 +1,5 @@
-//! What whoever looks after the server should know: backups, room, clock,
-//! limits, and whose account it is.
+//! Health checks for administrators: backups, disk space, clock, limits, and
+//! the server's account.
 
 use std::time::Duration;
 
@@ -54,7 +54,7 @@ impl Engine {
             true => hint(
                 "settings",
                 format!("{found}, changed since the server started"),
-                "`weighlock serve --replace`, or `--stop` and go on; runs go on",
+                "`weighlock serve --replace`, or `--stop` and go on; runs continue",
             ),
         })
     }
@@ -174,7 +174,7 @@ impl Engine {
         let lost = self.tracer.lost_spans();
         match (self.core.config.traces.on, lost) {
             (false, _) => ok("metrics", format!("{metrics}, no traces")),
-            (true, 0) => ok("metrics", format!("{metrics}, traces are told")),
+            (true, 0) => ok("metrics", format!("{metrics}, traces are sent")),
             (true, lost) => hint(
                 "metrics",
                 format!("{metrics}; {lost} spans of traces were lost"),

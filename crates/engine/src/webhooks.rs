@@ -39,8 +39,8 @@ impl Webhooks<'_> {
         Ok(self.registry().get(id, actor(who))?)
     }
 
-    /// Adds a webhook, which gets notices of what happens from now on. Only
-    /// administrators add webhooks of the server.
+    /// Adds a webhook, which gets notices of later events. Only administrators
+    /// add webhooks of the server.
     pub async fn add(
         &self,
         patch: WebhookPatch,

@@ -81,7 +81,7 @@ pub struct End {
     pub exit: Exit,
     /// Who ended it.
     pub cause: Cause,
-    /// What it used.
+    /// Resources that it used.
     pub usage: Usage,
     /// From start to end.
     pub micros: u64,
@@ -89,7 +89,7 @@ pub struct End {
     pub unix_micros: i64,
     /// Exit codes of the last pipeline, where bash could tell.
     pub pipestatus: Option<Vec<i32>>,
-    /// What was still running when the shell had ended.
+    /// Processes still running when the shell ended.
     pub left: Vec<Leftover>,
     /// How many processes there were when the run was made to end.
     pub ended_processes: usize,

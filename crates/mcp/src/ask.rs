@@ -216,7 +216,7 @@ fn question(asked: &ApprovalView) -> String {
             lines.push(format!("  … and {more} more, which the inbox lists"));
         }
         if effect.changes.network.is_some() {
-            lines.push("It could reach the network; what it did there is not shown.".into());
+            lines.push("It had network access; what it did there is not shown.".into());
         }
     }
     lines.join("\n")

@@ -152,7 +152,7 @@ struct PendingQuestion(Option<(Peer<RoleServer>, RequestId)>);
 impl Drop for PendingQuestion {
     fn drop(&mut self) {
         if let Some((peer, id)) = self.0.take() {
-            let why = Some("nobody waits for the answer any more".into());
+            let why = Some("the client no longer waits for the answer".into());
             let why = CancelledNotificationParam::new(Some(id), why);
             tokio::spawn(async move { peer.notify_cancelled(why).await });
         }

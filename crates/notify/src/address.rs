@@ -42,15 +42,16 @@ pub(crate) async fn resolve(
         (false, _) => Ok(some),
         (true, true) => Err(format!("`{host}` has no address")),
         (true, false) => Err(
-            match all
+            if all
                 .iter()
                 .any(|one| scope_of(one.ip()) == AddressScope::Forbidden)
             {
-                true => format!("`{host}` resolves to an address that no webhook may reach"),
-                false => format!(
+                format!("`{host}` resolves to an address that no webhook may reach")
+            } else {
+                format!(
                     "`{host}` resolves to an address of this machine or its network, which only an \
                  administrator's webhook may reach"
-                ),
+                )
             },
         ),
     }

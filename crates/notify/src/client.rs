@@ -67,9 +67,10 @@ impl HttpClient {
             body,
         };
         let status = self.post(&target, &addresses, payload).await?.status();
-        match status.is_success() {
-            true => Ok(()),
-            false => Err(format!("answered {}", status.as_u16())),
+        if status.is_success() {
+            Ok(())
+        } else {
+            Err(format!("answered {}", status.as_u16()))
         }
     }
 
@@ -109,12 +110,11 @@ impl HttpClient {
     ) -> Result<Response<()>, String> {
         let stream = connect(addresses).await?;
         let request = request(&target.uri, payload)?;
-        match target.is_plain {
-            true => exchange(stream, request).await,
-            false => {
-                let stream = encrypt(stream, &target.host, self.ca_file.clone()).await?;
-                exchange(stream, request).await
-            }
+        if target.is_plain {
+            exchange(stream, request).await
+        } else {
+            let stream = encrypt(stream, &target.host, self.ca_file.clone()).await?;
+            exchange(stream, request).await
         }
     }
 }

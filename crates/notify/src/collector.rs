@@ -51,9 +51,12 @@ struct Subscription {
 
 /// Returns whether entries of a kind can become notices.
 pub(crate) fn is_relevant(kind: &str) -> bool {
-    KINDS.iter().any(|known| match known.ends_with('.') {
-        true => kind.starts_with(known),
-        false => kind == *known,
+    KINDS.iter().any(|known| {
+        if known.ends_with('.') {
+            kind.starts_with(known)
+        } else {
+            kind == *known
+        }
     })
 }
 

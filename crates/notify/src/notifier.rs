@@ -254,8 +254,9 @@ impl Notifier {
 /// Returns the label of a webhook, or its host.
 fn name_of(row: &WebhookRow) -> String {
     let label = settings_of(row).label;
-    match label.is_empty() {
-        true => origin(&row.url),
-        false => label,
+    if label.is_empty() {
+        origin(&row.url)
+    } else {
+        label
     }
 }

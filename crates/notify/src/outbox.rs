@@ -69,9 +69,10 @@ impl Outbox {
     /// Waits until something may be due.
     async fn wait(&self, events: &mut Receiver<Arc<Recorded>>) {
         let now = self.clock.micros();
-        let next = match self.registry.is_empty() {
-            true => None,
-            false => self.store.next_due(now).ok().flatten(),
+        let next = if self.registry.is_empty() {
+            None
+        } else {
+            self.store.next_due(now).ok().flatten()
         };
         let wait = next.map_or(MAX_WAIT, |at| {
             Duration::from_micros((at - now).max(1000).cast_unsigned()).min(MAX_WAIT)

@@ -56,9 +56,10 @@ pub(crate) fn choose_secret(
         },
         (WebhookFormat::Ntfy, Some(token)) => {
             let plain = token.bytes().all(|byte| byte.is_ascii_graphic());
-            match plain && (1..=MAX_TOKEN_BYTES).contains(&token.len()) {
-                true => Ok((token, None)),
-                false => bad("an access token is ASCII without spaces", "copy it again"),
+            if plain && (1..=MAX_TOKEN_BYTES).contains(&token.len()) {
+                Ok((token, None))
+            } else {
+                bad("an access token is ASCII without spaces", "copy it again")
             }
         }
         (WebhookFormat::Chat, Some(_)) => bad(

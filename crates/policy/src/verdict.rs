@@ -90,7 +90,7 @@ pub struct Tried {
     pub name: String,
     /// The layer it is from.
     pub layer: String,
-    /// What it says about what it matches.
+    /// Its verdict on what it matches.
     pub verdict: Verdict,
     /// In short, what it is about: `sudo *`.
     pub about: String,

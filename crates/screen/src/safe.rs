@@ -62,9 +62,12 @@ pub fn hidden_characters(text: &str) -> usize {
 
 fn coded(text: &str, manner: Strictness) -> String {
     let mut shown = String::with_capacity(text.len());
-    each(text, manner, |c, hidden| match hidden {
-        true => shown.push_str(&format!("⟦U+{:04X}⟧", u32::from(c))),
-        false => shown.push(c),
+    each(text, manner, |c, hidden| {
+        if hidden {
+            shown.push_str(&format!("⟦U+{:04X}⟧", u32::from(c)))
+        } else {
+            shown.push(c)
+        }
     });
     shown
 }

@@ -53,7 +53,7 @@ pub(crate) fn list_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("listApprovals")
         .summary("What waits for a person")
         .description(
-            "High risk first, then longest waiting; what is decided, newest first. An agent sees \
+            "High risk first, then longest waiting; decided ones newest first. An agent sees only \
              its own.",
         )
 }
@@ -97,9 +97,9 @@ pub(crate) fn decide_docs(op: TransformOperation<'_>) -> TransformOperation<'_> 
     op.id("decideApproval")
         .summary("Answer a question")
         .description(
-            "Answers when what was approved is started. 409 `already_decided` with the outcome if \
-             somebody or a clock was faster, 409 `payload_changed` with the new question if what \
-             would run is not what was shown.",
+            "Returns when the approved command has started. 409 `already_decided` with the \
+             outcome if it was decided or expired before, 409 `payload_changed` with the new \
+             question if what would run is not what was shown.",
         )
 }
 

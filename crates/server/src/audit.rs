@@ -46,10 +46,10 @@ pub(crate) async fn list(
 
 pub(crate) fn list_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("listAudit")
-        .summary("Who did what, where, between two times")
+        .summary("List audit entries: who did what, where and when")
         .description(
-            "For people who may see everything. `sandbox=S&kind=run.started&from=…&to=…` is who \
-             ran what in a sandbox between two times.",
+            "For people who may see everything. `sandbox=S&kind=run.started&from=…&to=…` lists \
+             who ran what in a sandbox between two times.",
         )
 }
 
@@ -62,7 +62,7 @@ pub(crate) async fn verify(
 
 pub(crate) fn verify_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("verifyAudit")
-        .summary("Check the audit's chain, and the rows that it speaks of")
+        .summary("Verify the audit chain, and the database rows it covers")
 }
 
 pub(crate) async fn export(
@@ -123,7 +123,7 @@ impl io::Write for Pieces {
 
 pub(crate) fn export_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("exportAudit")
-        .summary("The whole audit as JSON Lines, for `weighlock audit verify --file`")
+        .summary("Export the whole audit as JSON Lines, for `weighlock audit verify --file`")
         .response_with::<200, String, _>(|res| of_kinds(res, &["application/jsonl"]))
 }
 
@@ -174,7 +174,7 @@ fn steps(entries: &[serde_json::Value]) -> Vec<Steps> {
 
 pub(crate) fn of_run_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("getCommandAudit")
-        .summary("The audit entries of a run")
+        .summary("List the audit entries of a run")
 }
 
 fn verified_view(found: Verified) -> VerifiedView {

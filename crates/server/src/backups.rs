@@ -23,7 +23,7 @@ pub(crate) async fn make(
 
 pub(crate) fn make_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("makeBackup")
-        .summary("Make a backup of the whole record")
+        .summary("Back up the state directory")
         .description(
             "Returns when the backup is complete and in the audit, which takes as long as copying \
              takes. Only administrators may. `weighlock restore` restores it.",

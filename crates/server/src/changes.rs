@@ -73,10 +73,10 @@ pub(crate) async fn list(
 
 pub(crate) fn list_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("listChanges")
-        .summary("What a run changed on a copy")
+        .summary("Show what a run changed on a copy")
         .description(
-            "Held until a person decides, or applied. `conflicts` says what in the live tree is \
-             not as the run saw it: then nothing can be applied.",
+            "Held until a person decides, or applied. `conflicts` lists files that have changed \
+             since the run read them; while there are any, nothing can be applied.",
         )
 }
 
@@ -95,8 +95,8 @@ pub(crate) async fn diff(
 
 pub(crate) fn diff_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("diffChange")
-        .summary("How one file changes, line by line")
-        .description("What seems to be a secret is masked unless `reveal` is set.")
+        .summary("Show the diff of one file")
+        .description("Likely secrets are masked unless `reveal` is set.")
 }
 
 pub(crate) async fn patch(
@@ -109,7 +109,7 @@ pub(crate) async fn patch(
 
 pub(crate) fn patch_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("getPatch")
-        .summary("All that a run changed, as a patch in git's format")
+        .summary("Export the changes of a run as a patch in git's format")
         .response_with::<200, String, _>(|res| res.description("For `git apply`"))
 }
 
@@ -125,10 +125,10 @@ pub(crate) async fn revert(
 
 pub(crate) fn revert_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("revertCommand")
-        .summary("Take back what a run changed")
+        .summary("Undo the changes of a run")
         .description(
-            "Answers with the run that did it, which can be taken back in turn. 409 `conflict` if \
-             something was changed since; then nothing is done.",
+            "Returns the undo as a run, which can be undone too. 409 `conflict` if a file was \
+             changed since; then nothing is done.",
         )
 }
 
@@ -142,10 +142,10 @@ pub(crate) async fn try_out(
 
 pub(crate) fn try_out_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("previewApproval")
-        .summary("Try what is asked about on a copy, offline")
+        .summary("Run the command of a question on a copy, offline")
         .description(
-            "Answers at once; when it has ended, the question is about what it changed. Also for \
-             trying again what was overtaken.",
+            "Returns at once. When the run has ended, the question is about its changes. Also \
+             runs it again when its changes are outdated.",
         )
 }
 
@@ -163,7 +163,7 @@ pub(crate) async fn drafts(
 
 pub(crate) fn drafts_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("listDrafts")
-        .summary("Changes that nobody has decided about, by session")
+        .summary("List undecided changes, by session")
 }
 
 pub(crate) async fn draft(
@@ -182,7 +182,7 @@ pub(crate) async fn draft(
 
 pub(crate) fn draft_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("getDraft")
-        .summary("All undecided changes of a session, as one")
+        .summary("Show all undecided changes of a session as one draft")
 }
 
 pub(crate) async fn draft_diff(
@@ -200,7 +200,7 @@ pub(crate) async fn draft_diff(
 
 pub(crate) fn draft_diff_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("diffDraft")
-        .summary("How one file of a draft changes, line by line")
+        .summary("Show the diff of one file of a draft")
 }
 
 pub(crate) async fn draft_patch(
@@ -213,7 +213,7 @@ pub(crate) async fn draft_patch(
 
 pub(crate) fn draft_patch_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("getDraftPatch")
-        .summary("A session's draft as a patch in git's format")
+        .summary("Export a session's draft as a patch in git's format")
         .response_with::<200, String, _>(|res| res.description("For `git apply`"))
 }
 
@@ -236,8 +236,8 @@ pub(crate) async fn settle_draft(
 
 pub(crate) fn settle_draft_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("settleDraft")
-        .summary("Apply or throw away a session's whole draft")
-        .description("Applied in order, up to the first that cannot be.")
+        .summary("Apply or discard a session's whole draft")
+        .description("Changes are applied in order, up to the first that cannot be applied.")
 }
 
 fn as_patch(patch: Vec<u8>) -> Response {

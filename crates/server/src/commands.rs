@@ -98,18 +98,18 @@ pub(crate) fn create_docs(op: TransformOperation<'_>) -> TransformOperation<'_> 
     op.id("createCommand")
         .summary("Run a command")
         .description(
-            "Waits up to `wait_ms` for the end, else answers 202 with the run, which goes on. \
-             A refusal by policy is an answer (state `blocked`), not an error. A command that a \
-             person must allow first answers 202 (state `waiting`, with `approval_id`) at once, \
-             or waits up to `wait_ms` for the answer and the end; poll it, or withdraw it. While \
-             work is paused the state is `held`. The same `Idempotency-Key` runs a request once, \
-             however often it is made.",
+            "Waits up to `wait_ms` for the end, otherwise returns 202 with the run, which \
+             continues. A command that the policy blocks is a result (state `blocked`), not an \
+             error. A command that needs approval returns 202 (state `waiting`, with \
+             `approval_id`) at once, or waits up to `wait_ms` for the decision and the end; poll \
+             it, or withdraw it. While runs are paused the state is `held`. Requests with the \
+             same `Idempotency-Key` run once.",
         )
         .response_with::<200, Json<CommandView>, _>(|res| {
             res.description("It ended, or was blocked")
         })
         .response_with::<202, Json<CommandView>, _>(|res| {
-            res.description("It goes on, or waits; its id is the handle")
+            res.description("It is running or waiting; its id is the handle")
         })
 }
 
@@ -157,8 +157,8 @@ pub(crate) fn list_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("listCommands")
         .summary("List runs, newest first")
         .description(
-            "400 `unknown_filter` names the nearest one where `q` has a key that there is not; \
-             `invalid_filter` says what is wrong with a value.",
+            "400 `unknown_filter` if `q` has an unknown key, with the nearest known one; \
+             `invalid_filter` if a value is wrong, with the reason.",
         )
 }
 
@@ -193,8 +193,8 @@ pub(crate) async fn show(
 
 pub(crate) fn show_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("getCommand")
-        .summary("Look at a run, or wait for its end")
-        .description("The id may be shortened to any unique beginning of the short id.")
+        .summary("Show a run, or wait for its end")
+        .description("The id may be shortened to any unique prefix of the short id.")
 }
 
 pub(crate) async fn stop(
@@ -216,8 +216,10 @@ pub(crate) async fn stop(
 
 pub(crate) fn stop_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("stopCommand")
-        .summary("End a run and everything it started")
-        .description("Answers when nothing of it is left. One that has not begun is withdrawn.")
+        .summary("Stop a run and everything it started")
+        .description(
+            "Returns when all its processes have ended. A run that has not started is withdrawn.",
+        )
 }
 
 pub(crate) async fn stdin(
@@ -234,8 +236,8 @@ pub(crate) async fn stdin(
 
 pub(crate) fn stdin_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("feedCommand")
-        .summary("Hand input to a run that was started with `stdin_open`")
-        .description("Answers when the command has taken it.")
+        .summary("Send input to a run that was started with `stdin_open`")
+        .description("Returns when the command has read it.")
         .response_with::<204, (), _>(|res| res.description("Taken"))
 }
 
@@ -255,8 +257,8 @@ pub(crate) async fn approve(
 
 pub(crate) fn approve_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("approveCommand")
-        .summary("Allow a command that waits, once")
-        .description("Answers when it was started. Identical requests that wait start with it.")
+        .summary("Approve a waiting command, once")
+        .description("Returns when it has started. Identical waiting requests start with it.")
 }
 
 pub(crate) async fn reject(
@@ -273,8 +275,7 @@ pub(crate) async fn reject(
 }
 
 pub(crate) fn reject_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
-    op.id("rejectCommand")
-        .summary("Refuse a command that waits")
+    op.id("rejectCommand").summary("Reject a waiting command")
 }
 
 async fn decided(
@@ -320,12 +321,12 @@ pub(crate) async fn finalize(
 
 pub(crate) fn finalize_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("finalizeCommand")
-        .summary("Settle a command: record what it did, or apply or discard its changes")
+        .summary("Finalize a command: record its result, or apply or discard its changes")
         .description(
             "With `exit_code`, exactly once, for a command with `executor` `external` that may \
-             run. With `changes`, for one that made changes on a copy: `commit` applies them, \
-             which answers the question about them, `discard` throws them away with what was \
-             built on them.",
+             run. With `changes`, for one that made changes on a copy: `commit` applies them and \
+             thereby answers the question about them, `discard` deletes them together with \
+             changes that build on them.",
         )
 }
 
@@ -341,7 +342,7 @@ pub(crate) async fn withdraw(
 
 pub(crate) fn withdraw_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("withdrawCommand")
-        .summary("Take a request back that has not begun")
+        .summary("Withdraw a request that has not started")
 }
 
 /// Adds what a run said, cut as the preset has it.
@@ -411,8 +412,8 @@ pub(crate) struct IdempotencyKey(Option<String>);
 
 #[derive(Deserialize, JsonSchema)]
 struct KeyParam {
-    /// The client's own name for this request, such as a UUID: made twice, it
-    /// runs once, and both get the same run.
+    /// The client's own key for this request, such as a UUID. A request that is
+    /// sent twice runs once, and both answers have the same run.
     #[expect(dead_code, reason = "only describes the header")]
     #[serde(rename = "idempotency-key")]
     #[schemars(length(min = 1, max = 255))]

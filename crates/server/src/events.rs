@@ -52,13 +52,14 @@ fn told(event: &Event) -> SseEvent {
 
 pub(crate) fn stream_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("streamEvents")
-        .summary("What happens, as it happens")
+        .summary("Stream events as they happen")
         .description(
             "Server-sent events: `approval.created`, `approval.updated`, `approval.closed`, \
              `run.created`, `run.updated`, `principal.paused`, `principal.resumed`, \
-             `policy.changed`; and `reset` when so much was missed that everything should be \
-             looked at again. The data of each is an object with `id`, `event`, `time`, `kind`, \
-             `actor`, `command_id`, `approval_id` and `sandbox_id`. Each sees what concerns them.",
+             `policy.changed`; and `reset` when the client missed so much that it should reload \
+             everything. The data of each is an object with `id`, `event`, `time`, `kind`, \
+             `actor`, `command_id`, `approval_id` and `sandbox_id`. Each caller sees only what \
+             they may see.",
         )
         .response_with::<200, String, _>(|res| of_kinds(res, &["text/event-stream"]))
 }

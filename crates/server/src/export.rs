@@ -60,10 +60,10 @@ pub(crate) async fn export(
 
 pub(crate) fn export_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("exportCommands")
-        .summary("The runs of a filter as a file, newest first")
+        .summary("Export runs that match a filter, newest first")
         .description(
-            "JSON Lines with everything, or CSV. In a table, a text that a spreadsheet would take \
-             for a formula has an apostrophe before it.",
+            "JSON Lines with everything, or CSV. In CSV, a text that a spreadsheet would read as \
+             a formula starts with an apostrophe.",
         )
         .response_with::<200, String, _>(|res| of_kinds(res, &["application/jsonl", "text/csv"]))
 }

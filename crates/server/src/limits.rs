@@ -37,8 +37,8 @@ pub(crate) fn save_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("setLimits")
         .summary("Set limits and times of the whole server")
         .description(
-            "In force at once, and after a restart. What is absent is as the configuration file \
-             says. For administrators.",
+            "In force at once, and after a restart. Omitted limits come from the configuration \
+             file. For administrators.",
         )
 }
 

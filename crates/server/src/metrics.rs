@@ -58,7 +58,7 @@ pub(crate) async fn show(
 
 pub(crate) fn show_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("getMetrics")
-        .summary("What is counted, in the text format of Prometheus")
+        .summary("Get metrics in the text format of Prometheus")
         .description(
             "404 unless the settings say `[metrics] on = true`. For people who may see \
              everything: give Prometheus the token of a viewer.",
@@ -186,7 +186,7 @@ fn gauges(page: &mut MetricsText, now: &Gauges) {
         ),
         (
             "weighlock_changes_undecided",
-            "Runs whose changes nobody decided about.",
+            "Runs whose changes are undecided.",
             now.undecided,
         ),
         (

@@ -51,7 +51,7 @@ pub(crate) async fn settings(
 
 pub(crate) fn settings_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("getSettings")
-        .summary("What the caller has set for the pages: any JSON object")
+        .summary("Get the caller's settings of the pages: any JSON object")
 }
 
 pub(crate) async fn save_settings(
@@ -64,11 +64,11 @@ pub(crate) async fn save_settings(
 
 pub(crate) fn save_settings_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("saveSettings")
-        .summary("Keep what the caller sets for the pages, at most 64 KiB")
+        .summary("Save the caller's settings of the pages, at most 64 KiB")
 }
 
 pub(crate) fn me_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
-    op.id("getMe").summary("Who the caller is")
+    op.id("getMe").summary("Show who the caller is")
 }
 
 pub(crate) async fn list(
@@ -81,7 +81,7 @@ pub(crate) async fn list(
 }
 
 pub(crate) fn list_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
-    op.id("listPeople").summary("People and agents")
+    op.id("listPeople").summary("List people and agents")
 }
 
 pub(crate) async fn show(
@@ -95,7 +95,7 @@ pub(crate) async fn show(
 
 pub(crate) fn show_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("getPerson")
-        .summary("One person or agent")
+        .summary("Show a person or an agent")
         .response::<200, Json<PersonView>>()
 }
 
@@ -127,7 +127,7 @@ pub(crate) async fn change(
 
 pub(crate) fn change_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("changePerson")
-        .summary("Change somebody's role, or let them in no more")
+        .summary("Change the role of a person or an agent, or deactivate them")
         .response::<200, Json<PersonView>>()
 }
 
@@ -146,7 +146,7 @@ pub(crate) async fn token(
 
 pub(crate) fn token_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("createToken")
-        .summary("Make a token; it is shown this once")
+        .summary("Create a token; only this answer contains it")
         .response::<201, Json<NewToken>>()
 }
 
@@ -166,7 +166,7 @@ pub(crate) async fn rotate(
 
 pub(crate) fn rotate_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("rotateToken")
-        .summary("Make a token in the place of another, which counts a while longer")
+        .summary("Rotate a token: create a new one, while the old one stays valid for a time")
         .response::<201, Json<NewToken>>()
 }
 
@@ -181,8 +181,8 @@ pub(crate) async fn revoke(
 
 pub(crate) fn revoke_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("revokeToken")
-        .summary("Take a token away, at once")
-        .response_with::<204, (), _>(|res| res.description("It counts no more"))
+        .summary("Revoke a token, at once")
+        .response_with::<204, (), _>(|res| res.description("It is revoked"))
 }
 
 pub(crate) async fn pauses(Shared(engine): Shared<Arc<Engine>>, Who(who): Who) -> Json<PauseList> {
@@ -192,7 +192,7 @@ pub(crate) async fn pauses(Shared(engine): Shared<Arc<Engine>>, Who(who): Who) -
 }
 
 pub(crate) fn pauses_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
-    op.id("listPauses").summary("What is paused")
+    op.id("listPauses").summary("List what is paused")
 }
 
 pub(crate) async fn pause(
@@ -207,8 +207,8 @@ pub(crate) async fn pause(
 
 pub(crate) fn pause_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("pause")
-        .summary("Hold new runs: of one principal, or all")
-        .description("They are held, not rejected, and go on when resumed.")
+        .summary("Pause: hold new runs of one principal, or of all")
+        .description("Runs are held, not rejected, and start on resume.")
 }
 
 pub(crate) async fn resume(
@@ -222,5 +222,5 @@ pub(crate) async fn resume(
 
 pub(crate) fn resume_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("resume")
-        .summary("Let work go on, and what was held start")
+        .summary("Resume: start held runs and accept new ones")
 }

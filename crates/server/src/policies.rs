@@ -51,10 +51,10 @@ pub(crate) async fn explain(
 
 pub(crate) fn explain_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("explainCommand")
-        .summary("What the policy makes of a command")
+        .summary("Explain the verdict on a command")
         .description(
-            "The verdict, each part with its rule, every rule tried, and the words of the text. \
-             Nothing is run.",
+            "Returns the verdict, each part with its rule, every rule tried, and the words of the \
+             text. Nothing is run.",
         )
 }
 
@@ -67,7 +67,7 @@ pub(crate) async fn show(
 }
 
 pub(crate) fn show_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
-    op.id("getPolicy").summary("The policy in force")
+    op.id("getPolicy").summary("Show the policy in force")
 }
 
 pub(crate) async fn check(
@@ -97,7 +97,7 @@ pub(crate) async fn schema() -> Json<serde_json::Value> {
 
 pub(crate) fn schema_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("getRulesSchema")
-        .summary("The JSON schema of rule files, for editors")
+        .summary("Get the JSON schema of rule files, for editors")
 }
 
 pub(crate) async fn grants(
@@ -109,7 +109,7 @@ pub(crate) async fn grants(
 
 pub(crate) fn grants_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("listGrants")
-        .summary("What people have allowed beforehand")
+        .summary("List grants: what people always allow")
 }
 
 pub(crate) async fn grant(
@@ -125,9 +125,11 @@ pub(crate) async fn grant(
 
 pub(crate) fn grant_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("createGrant")
-        .summary("Allow commands beforehand")
-        .description("A rule that rejects always wins over it. For administrators; approvers allow things in \
-             the sandboxes in which they decide.")
+        .summary("Add a grant: always allow commands that match a pattern")
+        .description(
+            "Rules that reject override it. For administrators; approvers may add grants for the \
+             sandboxes in which they decide.",
+        )
 }
 
 pub(crate) async fn revoke(
@@ -141,6 +143,6 @@ pub(crate) async fn revoke(
 
 pub(crate) fn revoke_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("deleteGrant")
-        .summary("Take a grant back")
+        .summary("Revoke a grant")
         .response_with::<204, (), _>(|res| res.description("Taken back"))
 }

@@ -82,10 +82,10 @@ pub(crate) fn show_docs(
 ) -> impl Fn(TransformOperation<'_>) -> TransformOperation<'_> {
     move |op| {
         op.id(name)
-            .summary("What was shown, as it came: an asciicast")
+            .summary("Get the recording as an asciicast")
             .description(
-                "Marks for commands, take-overs, gaps and the end. What seems to be a secret is \
-                 masked, as far as it was written in one piece, unless `reveal` is set.",
+                "Marks for commands, take-overs, gaps and the end. Likely secrets that were \
+                 written in one piece are masked, unless `reveal` is set.",
             )
             .response_with::<200, String, _>(|res| of_kinds(res, &[CAST]))
     }
@@ -116,6 +116,6 @@ pub(crate) fn index_docs(
 ) -> impl Fn(TransformOperation<'_>) -> TransformOperation<'_> {
     move |op| {
         op.id(name)
-            .summary("The marks of a recording, and where it can be played from at once")
+            .summary("List the marks of a recording, and the times from which it can be played")
     }
 }

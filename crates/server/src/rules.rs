@@ -28,7 +28,7 @@ pub(crate) async fn show(
 
 pub(crate) fn show_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("getPolicyText")
-        .summary("A rule file: its text and its rules, with what they were about lately")
+        .summary("Show a rule file: its text, and its rules with recent matches")
         .response::<200, Json<PolicyText>>()
 }
 
@@ -50,11 +50,12 @@ pub(crate) async fn save(
 
 pub(crate) fn save_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("savePolicyText")
-        .summary("Put another text in the place of a rule file's")
+        .summary("Replace the text of a rule file")
         .description(
-            "In force at once, and a version that can be gone back to. 400 `bad_rules` with the \
-             first mistake if it cannot be read; 400 `allows_everything` if nobody would be asked \
-             any more, unless the phrase in the hint is typed. For administrators.",
+            "In force at once, and saved as a version that can be restored. 400 `bad_rules` with \
+             the first mistake if it cannot be read; 400 `allows_everything` if no command would \
+             need approval any more, unless the request contains the phrase in the hint. For \
+             administrators.",
         )
         .response::<200, Json<PolicyText>>()
 }
@@ -70,7 +71,7 @@ pub(crate) async fn check(
 
 pub(crate) fn check_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("checkPolicyText")
-        .summary("What is wrong with a text for a rule file, and which rules it has")
+        .summary("Check the text of a rule file, and list its rules")
         .description("Changes nothing.")
 }
 
@@ -87,8 +88,8 @@ pub(crate) fn edit_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("editPolicyText")
         .summary("Put one rule into a text, change it or take it out, as a form does")
         .description(
-            "Answers with the text; every line that is not the rule's is as it was. 400 \
-             `not_by_form` where that cannot be. Nothing is saved.",
+            "Returns the text; all other lines stay unchanged. 400 `not_by_form` if that is not \
+             possible. Nothing is saved.",
         )
 }
 

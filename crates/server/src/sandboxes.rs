@@ -36,8 +36,8 @@ pub(crate) fn folders_docs(op: TransformOperation<'_>) -> TransformOperation<'_>
     op.id("getFolder")
         .summary("Directories that could become a sandbox")
         .description(
-            "Only below the allowed roots: of what is elsewhere nobody is told whether it is \
-             there. For administrators.",
+            "Only below the allowed roots; the answer does not reveal whether other paths exist. \
+             For administrators.",
         )
 }
 
@@ -48,7 +48,7 @@ pub(crate) async fn list(Shared(engine): Shared<Arc<Engine>>, Who(who): Who) -> 
 }
 
 pub(crate) fn list_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
-    op.id("listSandboxes").summary("The sandboxes there are")
+    op.id("listSandboxes").summary("List sandboxes")
 }
 
 pub(crate) async fn show(
@@ -98,8 +98,8 @@ pub(crate) async fn change(
 
 pub(crate) fn change_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("changeSandbox")
-        .summary("Change a sandbox, or switch it off")
-        .description("Only what is given changes. One that is not active takes no new runs.")
+        .summary("Change a sandbox, or deactivate it")
+        .description("Omitted fields stay. A sandbox that is not active refuses new runs.")
         .response::<200, Json<SandboxInfo>>()
 }
 
@@ -130,6 +130,6 @@ pub(crate) async fn protection(
 
 pub(crate) fn protection_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("getProtection")
-        .summary("What protects a sandbox on this machine")
-        .description("Each wall as it was tried just now. What is missing is said.")
+        .summary("Show how this machine protects a sandbox")
+        .description("Each wall, as tried just now, and what is missing.")
 }

@@ -50,7 +50,7 @@ pub(crate) async fn show(
 }
 
 pub(crate) fn show_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
-    op.id("getSession").summary("One session")
+    op.id("getSession").summary("Show a session")
 }
 
 pub(crate) async fn close(
@@ -66,7 +66,7 @@ pub(crate) fn close_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("closeSession")
         .summary("Close a session")
         .description(
-            "What waits in it is withdrawn, what runs is ended or goes on, and what was allowed \
-             for it counts no more.",
+            "Waiting requests in it are withdrawn, running commands are ended or continue, and \
+             its grants expire.",
         )
 }

@@ -29,7 +29,7 @@ pub(crate) async fn link(
 
 pub(crate) fn link_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("createSignInLink")
-        .summary("Make a link that signs the caller in with a browser, once")
+        .summary("Create a one-time link that signs the caller in with a browser")
 }
 
 pub(crate) async fn enter(
@@ -77,7 +77,7 @@ pub(crate) async fn enter(
 
 pub(crate) fn enter_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("signIn")
-        .summary("Use a link up, or show a person's token, for a cookie")
+        .summary("Sign in: exchange a link or a person's token for a cookie")
         .response::<200, Json<Me>>()
 }
 
@@ -95,6 +95,6 @@ pub(crate) async fn leave(
 
 pub(crate) fn leave_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("signOut")
-        .summary("End what the cookie stands for")
+        .summary("Sign out")
         .response_with::<204, (), _>(|res| res.description("Signed out"))
 }

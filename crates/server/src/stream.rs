@@ -83,12 +83,12 @@ pub(crate) async fn follow(
 
 pub(crate) fn follow_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("streamOutput")
-        .summary("Output as it comes, as events")
+        .summary("Stream the output as events")
         .description(
             "Server-sent events. `output`: `offset`, `bytes`, `stream`, `text`; `gap`: `from`, \
              `to`, for output that is not kept; `end`: the run, once nothing of it is left. The \
-             id of each is the offset to go on from, by `Last-Event-ID` or `from`. A reader may \
-             be as slow as it likes: the run does not wait. Bytes that are no text are replaced; \
+             id of each event is the offset to continue from, by `Last-Event-ID` or `from`. A \
+             slow reader does not slow the run. Bytes that are not text are replaced; \
              `…/output/raw` has them.",
         )
         .response_with::<200, String, _>(|res| of_kinds(res, &["text/event-stream"]))
@@ -246,16 +246,16 @@ pub(crate) async fn watch(
 
 pub(crate) fn watch_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("watchTerminal")
-        .summary("Watch a terminal, and type at it: a WebSocket")
+        .summary("Watch and control a terminal over a WebSocket")
         .description(
             "Output comes as binary messages: 8 bytes of offset in network order, then the bytes. \
              All else is JSON with a `type`: `snapshot` (`offset`, `columns`, `rows`, `data` to \
              write to an empty terminal, `skipped` bytes), `gap`, `resize`, `control` (who types, \
              and whether that is `yours`), `around` (how many are `watching`, and to who types \
-             whether input is `hidden`), `held`, `error` and, last, `exit`. Say `input`, \
-             `resize`, `take`, `give` (with a `note`, or `drop` for what was held) and, every \
-             64 KiB, `ack` with the `offset` up to which output came: who does not is sent no \
-             more, and gets a snapshot instead of what was missed. Binary messages are keys.",
+             whether input is `hidden`), `held`, `error` and, last, `exit`. Send `input`, \
+             `resize`, `take`, `give` (with a `note`, or `drop` to discard held input) and, every \
+             64 KiB, `ack` with the `offset` of the output received: without it the server stops \
+             sending, and sends a snapshot later. Binary messages are keys.",
         )
         .response_with::<101, (), _>(|res| res.description("A WebSocket"))
 }

@@ -28,7 +28,7 @@ pub(crate) async fn health(
 }
 
 pub(crate) fn health_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
-    op.id("getHealth").summary("Whether the server serves")
+    op.id("getHealth").summary("Check that the server answers")
 }
 
 pub(crate) async fn checks(
@@ -40,10 +40,10 @@ pub(crate) async fn checks(
 
 pub(crate) fn checks_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("getChecks")
-        .summary("Check everything, by trying it")
+        .summary("Check this machine and the server by trying each feature")
         .description(
-            "The same as `weighlock doctor`. Tries each thing that walls are made of, and runs \
-             `true` once.",
+            "The same as `weighlock doctor`. Tries each kernel feature that isolation uses, and \
+             runs `true` once.",
         )
 }
 
@@ -55,7 +55,7 @@ pub(crate) async fn blacklist(
 }
 
 pub(crate) fn blacklist_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
-    op.id("getBlacklist").summary("The blacklist in force")
+    op.id("getBlacklist").summary("Show the blacklist in force")
 }
 
 pub(crate) async fn save_blacklist(
@@ -100,8 +100,10 @@ pub(crate) async fn listed(
 
 pub(crate) fn listed_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("compareBlacklist")
-        .summary("Which commands of the last 7 days a blacklist is about")
-        .description("The one in force, or another before it is saved. Changes nothing.")
+        .summary("List the commands of the last 7 days that a blacklist matches")
+        .description(
+            "Checks the blacklist in force, or another one before it is saved. Changes nothing.",
+        )
 }
 
 fn read_blacklist(entries: Vec<String>) -> Result<Blacklist, Problem> {
@@ -292,7 +294,7 @@ pub(crate) struct Id(pub(crate) String);
 
 #[derive(Deserialize, JsonSchema)]
 struct IdParam {
-    /// An id, or a unique beginning of its short form where there is one.
+    /// An id, or a unique prefix of its short form if it has one.
     #[expect(dead_code, reason = "only describes the address")]
     id: String,
 }
@@ -361,8 +363,8 @@ pub(crate) struct IfMatch(pub(crate) Option<i64>);
 
 #[derive(Deserialize, JsonSchema)]
 struct IfMatchParam {
-    /// The `ETag` that was read: a change that somebody else made since is not
-    /// lost, the answer is 412.
+    /// The `ETag` that you read. If somebody else changed it since, the answer
+    /// is 412 and nothing changes.
     #[expect(dead_code, reason = "only describes the header")]
     #[serde(rename = "if-match")]
     if_match: Option<String>,

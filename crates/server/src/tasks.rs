@@ -35,10 +35,10 @@ pub(crate) async fn list(
 
 pub(crate) fn list_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("listTasks")
-        .summary("What goes on while nobody waits, and what has ended lately")
+        .summary("List background tasks, running and recently ended")
         .description(
-            "Runs in the background, what a run has left running, and runs whose caller waits no \
-             longer: with owner, limits, processes, memory and the ports they listen on.",
+            "Runs in the background, processes that a run has left running, and runs whose caller \
+             no longer waits: with owner, limits, processes, memory and the ports they listen on.",
         )
 }
 
@@ -55,7 +55,7 @@ pub(crate) async fn show(
 }
 
 pub(crate) fn show_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
-    op.id("getTask").summary("One task")
+    op.id("getTask").summary("Show a task")
 }
 
 pub(crate) async fn output(
@@ -84,6 +84,6 @@ pub(crate) async fn output(
 
 pub(crate) fn output_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("getTaskOutput")
-        .summary("What a task has written since the last call")
-        .description("With `block`, once it has ended or time is up.")
+        .summary("Read what a task has written since the last call")
+        .description("With `block`, returns once the task has ended or time is up.")
 }

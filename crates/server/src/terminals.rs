@@ -76,9 +76,9 @@ pub(crate) fn open_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("openTerminal")
         .summary("Open a terminal")
         .description(
-            "Judged like any command. Answers 202 with the terminal, which goes on or waits for a \
-             person; 200 with the run if the policy refuses it, or with its output if it was \
-             to be waited for.",
+            "The policy judges it like any command. Returns 202 with the terminal, which runs or \
+             waits for approval; 200 with the run if the policy blocks it, or with its output if \
+             the request waits for it.",
         )
         .response_with::<200, Json<CommandView>, _>(|res| {
             res.description("It was refused, or has ended")
@@ -99,7 +99,7 @@ pub(crate) async fn list(
 }
 
 pub(crate) fn list_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
-    op.id("listTerminals").summary("Open terminals")
+    op.id("listTerminals").summary("List open terminals")
 }
 
 pub(crate) async fn show(
@@ -116,7 +116,7 @@ pub(crate) async fn show(
 
 pub(crate) fn show_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("getTerminal")
-        .summary("One terminal")
+        .summary("Show a terminal")
         .description("By the id of its run, or by its name if you can see only one of that name.")
 }
 
@@ -132,7 +132,7 @@ pub(crate) async fn close(
 
 pub(crate) fn close_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("closeTerminal")
-        .summary("End a terminal and everything in it")
+        .summary("Close a terminal and end everything in it")
         .response_with::<204, (), _>(|res| res.description("It is being ended"))
 }
 
@@ -151,8 +151,8 @@ pub(crate) async fn screen(
 
 pub(crate) fn screen_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("getScreen")
-        .summary("What a terminal shows, as text")
-        .description("Of a closed one, what it showed last.")
+        .summary("Show the screen of a terminal as text")
+        .description("For a closed terminal, its last screen.")
 }
 
 pub(crate) async fn input(
@@ -186,10 +186,10 @@ pub(crate) async fn input(
 
 pub(crate) fn input_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("typeInTerminal")
-        .summary("Type at a terminal")
+        .summary("Send input to a terminal")
         .description(
-            "What is typed while the program does not show it is not on record. A line for a \
-             shell that tells where its commands end is judged like any command.",
+            "Input that the program does not echo, such as a password, is not recorded. A line \
+             for a shell that marks where its commands end is judged like any command.",
         )
         .response_with::<200, Json<SentView>, _>(|res| {
             res.description("It was typed, and there is something to know about earlier input")
@@ -219,16 +219,16 @@ pub(crate) fn exec_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("execInTerminal")
         .summary("Run a command in the shell of a terminal")
         .description(
-            "Typed at the prompt of a terminal that was opened with `bash`, `zsh` or `sh`, once \
-             that waits for a command. Answers with the command's own output and exit status, and \
-             where the shell is then (`cwd_after`). Judged and asked about like any \
-             command.",
+            "Types it at the prompt of a terminal that was opened with `bash`, `zsh` or `sh`, \
+             once the shell waits for a command. Returns the command's own output and exit \
+             status, and the shell's directory afterwards (`cwd_after`). The policy judges it \
+             like any command.",
         )
         .response_with::<200, Json<CommandView>, _>(|res| {
             res.description("It ended, or was blocked")
         })
         .response_with::<202, Json<CommandView>, _>(|res| {
-            res.description("It goes on, or waits; its id is the handle")
+            res.description("It is running or waiting; its id is the handle")
         })
 }
 
@@ -245,7 +245,7 @@ pub(crate) async fn resize(
 
 pub(crate) fn resize_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("resizeTerminal")
-        .summary("Give a terminal another size")
+        .summary("Resize a terminal")
         .response_with::<204, (), _>(|res| res.description("It has that size"))
 }
 
@@ -262,6 +262,6 @@ pub(crate) async fn signal(
 
 pub(crate) fn signal_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("signalTerminal")
-        .summary("Send a signal to what is in the foreground of a terminal")
+        .summary("Send a signal to the foreground processes of a terminal")
         .response_with::<204, (), _>(|res| res.description("It was sent"))
 }

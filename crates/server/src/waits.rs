@@ -41,11 +41,11 @@ pub(crate) async fn wait(
 
 pub(crate) fn wait_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
     op.id("wait")
-        .summary("Wait for what runs do: any, or all, of several things")
+        .summary("Wait for one, or all, of several conditions of runs")
         .description(
-            "Answers once it is enough, or time is up. What has happened before counts, so that \
-             nothing is missed. With `Accept: text/event-stream` each thing that happens is told \
-             at once as a `met` event, and the end as `done` or `timeout`.",
+            "Returns once the conditions are met, or time is up. Conditions met before the call \
+             count, so that nothing is missed. With `Accept: text/event-stream`, each condition \
+             that is met is sent at once as a `met` event, and the end as `done` or `timeout`.",
         )
         .response::<200, Json<WaitView>>()
 }

@@ -15,7 +15,7 @@ pub struct RulesVersion {
     pub version: i64,
     /// Who saved it; empty where nobody has told us.
     pub author: String,
-    /// What they said about it.
+    /// Their comment on it.
     pub note: String,
     /// The whole text.
     pub text: String,

@@ -20,7 +20,7 @@ pub struct MachineFinding {
 /// How serious a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Severity {
-    /// As it should be.
+    /// Everything is fine.
     Ok,
     /// Works, and could be better.
     Hint,

@@ -192,7 +192,7 @@ fn heard(written: WireMessage) -> ServerMessage {
 
 fn gone() -> Failure {
     Failure::new(
-        "the connection to the server broke; the terminal goes on",
+        "the connection to the server broke; the terminal continues",
         "attach to it again: `weighlock term list`",
     )
 }
@@ -200,6 +200,6 @@ fn gone() -> Failure {
 fn broken(error: &dyn std::error::Error) -> Failure {
     Failure::new(
         format!("the connection to the server broke: {error}"),
-        "the terminal goes on; attach to it again: `weighlock term list`",
+        "the terminal continues; attach to it again: `weighlock term list`",
     )
 }

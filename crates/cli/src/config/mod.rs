@@ -249,7 +249,7 @@ fn link_base(of: &str, address: String) -> Result<String, String> {
             Ok(address.trim_end_matches('/').to_owned())
         }
         _ => Err(format!(
-            "{of}: `{address}` is no address such as https://host"
+            "{of}: `{address}` is not an address such as https://host"
         )),
     }
 }

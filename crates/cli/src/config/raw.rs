@@ -62,7 +62,7 @@ impl TryFrom<OneOrMore> for Presets {
         let known = || Preset::ALL.map(Preset::name).join(", ");
         let preset = |name: String| {
             let read = Preset::deserialize(name.as_str().into_deserializer());
-            read.map_err(|_: ValueError| format!("`{name}` is no preset; there are {}", known()))
+            read.map_err(|_: ValueError| format!("`{name}` is not a preset; there are {}", known()))
         };
         names
             .into_iter()

@@ -72,7 +72,7 @@ fn tried(asked: &ShownQuestion, effect: &Tried, put: Put) -> Vec<String> {
         let hosts = one_line(&hosts.join(", "), 60);
         let hosts = Some(hosts).filter(|hosts| !hosts.is_empty());
         let hosts = hosts.map_or_else(String::new, |hosts| format!(" ({hosts})"));
-        format!("it could reach the network{hosts}, and what it did there is not shown")
+        format!("it had network access{hosts}; what it did there is not shown")
     }));
     said.extend(files(asked, effect, put));
     let margins = std::iter::once("Effect ").chain(std::iter::repeat("       "));

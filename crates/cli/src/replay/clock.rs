@@ -6,7 +6,7 @@ use crate::text;
 
 /// Reads `8:31`, `1:02:03`, and what else is a time: `83`, `90s`, `2m`.
 pub(crate) fn parse(written: &str) -> Result<Duration, String> {
-    let wrong = || format!("`{written}` is no time; write 8:31, 1:02:03 or 83");
+    let wrong = || format!("`{written}` is not a time; write 8:31, 1:02:03 or 83");
     let parts: Vec<&str> = written.trim().split(':').collect();
     let (hours, minutes, seconds) = match parts[..] {
         [one] => return text::parse_patience(one).map_err(|_| wrong()),

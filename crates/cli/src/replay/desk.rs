@@ -403,7 +403,7 @@ mod tests {
         let lines = after(&mut desk, "0\r");
         assert!(lines[3].starts_with("playing 1:20"), "{lines:?}");
         after(&mut desk, "g");
-        assert!(after(&mut desk, "soon\r")[3].starts_with("`soon` is no time"));
+        assert!(after(&mut desk, "soon\r")[3].starts_with("`soon` is not a time"));
         after(&mut desk, "g");
         assert!(after(&mut desk, "\x1b")[3].starts_with("playing 1:20"));
     }

@@ -62,7 +62,7 @@ impl RecordingFile {
                 Self::kept(name, &mut pipe)
             }
             Ok(kind) if !kind.is_file() => Err(Failure::new(
-                format!("{name} is not a recording: it is no file"),
+                format!("{name} is not a recording: it is not a file"),
                 "name a terminal (weighlock term list), a run (weighlock runs) or a file.cast",
             )),
             _ => Ok(Self {

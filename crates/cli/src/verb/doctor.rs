@@ -96,7 +96,7 @@ fn server(health: &Health, paths: &Paths) -> Check {
             text::duration(health.uptime_seconds * 1000.0),
             health.base
         ),
-        fix: (!same).then(|| "restart it to use this version; runs go on meanwhile".into()),
+        fix: (!same).then(|| "restart it to use this version; runs continue meanwhile".into()),
     }
 }
 

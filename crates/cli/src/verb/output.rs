@@ -229,7 +229,7 @@ fn range(written: &str) -> Result<(u64, u64), String> {
         "" => Ok(default),
         text => text
             .parse::<u64>()
-            .map_err(|_| format!("`{text}` is no line number")),
+            .map_err(|_| format!("`{text}` is not a line number")),
     };
     let (from, to) = match written.split_once(':') {
         Some((from, to)) => (number(from, 1)?, number(to, u64::MAX)?),

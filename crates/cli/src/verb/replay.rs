@@ -166,7 +166,7 @@ fn speed(written: &str) -> Result<f64, String> {
     let number = written.trim_end_matches(['x', '×']).parse::<f64>().ok();
     number
         .filter(|number| (SLOWEST..=FASTEST).contains(number))
-        .ok_or_else(|| format!("`{written}` is no speed; write a number from 0.5 to 16"))
+        .ok_or_else(|| format!("`{written}` is not a speed; write a number from 0.5 to 16"))
 }
 
 fn idle(written: &str) -> Result<Idle, String> {

@@ -54,13 +54,13 @@ pub(crate) fn go_on(
     Ok(ExitCode::SUCCESS)
 }
 
-/// `Resumed. New runs start, and what was held goes on.`
+/// `Resumed. Held runs start, and new runs are accepted.`
 fn done(name: Option<&str>, was_paused: bool) -> String {
     let name = name.map(|name| one_line(name, 40));
     match (name, was_paused) {
-        (None, true) => "Resumed. New runs start, and what was held goes on.".into(),
+        (None, true) => "Resumed. Held runs start, and new runs are accepted.".into(),
         (Some(name), true) => {
-            format!("{name} is resumed. New runs start, and what was held goes on.")
+            format!("{name} is resumed. Held runs start, and new runs are accepted.")
         }
         (None, false) => "Work was not paused.".into(),
         (Some(name), false) => format!("{name} was not paused."),

@@ -110,7 +110,7 @@ async fn list(client: &mut Client, running: bool, json: bool) -> Result<(), Fail
         return Ok(());
     }
     if list.tasks.is_empty() {
-        println!("Nothing goes on in the background. `weighlock run --bg -- COMMAND` starts it.");
+        println!("No background tasks. `weighlock run --bg -- COMMAND` starts one.");
         return Ok(());
     }
     let rows: Vec<Vec<String>> = list.tasks.iter().map(row).collect();

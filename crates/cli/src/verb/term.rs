@@ -345,7 +345,7 @@ async fn attach(paths: &Paths, name: &str, take: bool) -> Result<(), Failure> {
         ));
     }
     match attach::attach(paths, name, take).await? {
-        AttachEnd::Detached => say!("{} goes on. weighlock term attach {0}", safe(name)),
+        AttachEnd::Detached => say!("{} continues. weighlock term attach {0}", safe(name)),
         AttachEnd::Ended { how } => say!("{} has ended ({}).", safe(name), safe(&how)),
     }
     Ok(())

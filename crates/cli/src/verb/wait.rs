@@ -69,7 +69,7 @@ fn parse(written: &str) -> Result<WaitCondition, String> {
         }
         ("port", port) => {
             let port = port.map(str::parse).transpose();
-            wanted.port = port.map_err(|_| "that is no port".to_owned())?;
+            wanted.port = port.map_err(|_| "that is not a port".to_owned())?;
             WaitKind::Port
         }
         ("idle" | "stable", time) => {
@@ -117,7 +117,7 @@ pub(crate) fn wait(args: &Args, paths: &Paths) -> Result<ExitCode, Failure> {
         Ok(match (waited.met, waited.timed_out) {
             (true, _) => ExitCode::SUCCESS,
             (false, true) => {
-                say!("Time was up; what runs goes on.");
+                say!("Time is up; runs under way continue.");
                 ExitCode::from(TIMED_OUT)
             }
             (false, false) => ExitCode::FAILURE,

@@ -118,7 +118,7 @@ fn nothing_is_reached_unless_a_person_opens_it() {
             "grep -c -e --network\n0\n",
             "Needs approval",
             "`curl` uses the network",
-            "Connects to https://example.org",
+            "Fetches from https://example.org",
         ],
     );
     if have(&["curl"]) {

@@ -120,13 +120,13 @@ fn resuming_says_what_was_resumed_and_what_is_still_paused() {
     let mut lines = resumed.lines();
     assert_eq!(
         lines.next(),
-        Some("Resumed. New runs start, and what was held goes on.")
+        Some("Resumed. Held runs start, and new runs are accepted.")
     );
     let left = lines.next().unwrap_or_default();
     assert!(left.starts_with("coder is paused by "), "{resumed}");
     assert_eq!(
         said(&["people", "resume", "coder"]),
-        "coder is resumed. New runs start, and what was held goes on.\n"
+        "coder is resumed. Held runs start, and new runs are accepted.\n"
     );
 }
 

@@ -145,7 +145,7 @@ fn the_policy_is_shown_whole() {
     let rule = "  server      Allowed         tests                     npm test\n";
     assert!(done.out.contains(rule), "{}", done.out);
     assert!(
-        done.out.ends_with("\nAllowed beforehand:\n  nothing\n"),
+        done.out.ends_with("\nAlways allowed:\n  nothing\n"),
         "{}",
         done.out
     );

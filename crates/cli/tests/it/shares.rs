@@ -47,7 +47,7 @@ fn streams_of_one_agent_leave_tcp_to_others() {
     let told = refused.json();
     let told = told["detail"].as_str().unwrap();
     assert!(
-        told.starts_with(&format!("agent `coder` has {open} of the 256 connections")),
+        told.starts_with(&format!("agent `coder` uses {open} of 256 connections")),
         "{told}"
     );
     // Another agent does the same, and people come in nevertheless.

@@ -269,8 +269,9 @@ pub(crate) fn is_mark(spot: &Spot, was: &ExpectedFile, moved: bool) -> io::Resul
         return Ok(false);
     };
     let now = handle.node()?;
-    Ok(match moved {
-        true => was.has_content_of(&ExpectedFile::of(&now)),
-        false => was.is_still(&now),
+    Ok(if moved {
+        was.has_content_of(&ExpectedFile::of(&now))
+    } else {
+        was.is_still(&now)
     })
 }

@@ -56,9 +56,10 @@ impl Work {
                 let new = self.new_spot(step)?;
                 give_back(&live, &new, &is)?;
                 // What was there is still with us if somebody has the last word.
-                match new.id()? == Some(was.id) {
-                    true => put_beside(&new, &live),
-                    false => Ok(()),
+                if new.id()? == Some(was.id) {
+                    put_beside(&new, &live)
+                } else {
+                    Ok(())
                 }
             }
             StepAction::Remove { .. } => {
@@ -92,9 +93,10 @@ impl Work {
         }
         let new = self.new_spot(step)?;
         shift(live, &new)?;
-        match self.is_as_put(step, &new, is)? {
-            true => Ok(()),
-            false => theirs_ok(&new, live),
+        if self.is_as_put(step, &new, is)? {
+            Ok(())
+        } else {
+            theirs_ok(&new, live)
         }
     }
 

@@ -34,9 +34,10 @@ pub(crate) fn unchanged(
         (Some(before), true) => is_like(before, &now, &spot)?,
         (Some(before), false) => is_still(before, &now, &spot)?,
     };
-    Ok(match same {
-        true => Ok((handle, now)),
-        false => Err("it changed meanwhile"),
+    Ok(if same {
+        Ok((handle, now))
+    } else {
+        Err("it changed meanwhile")
     })
 }
 

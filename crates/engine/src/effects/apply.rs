@@ -27,9 +27,8 @@ use crate::view::RunRecord;
 use crate::view::{Reason, Run, stored};
 
 impl Engine {
-    /// Applies changes, or nothing of them. Whoever calls it holds
-    /// `committing`, and where somebody else could settle them, until what
-    /// became of them is on record.
+    /// Applies all changes or none. The caller holds `committing`; if somebody
+    /// else could settle the changes, until the result is on record.
     pub(super) async fn commit_now(
         &self,
         run: &str,

@@ -52,7 +52,7 @@ pub(crate) struct Copied {
     /// What it could reach: hosts that the command names, if it could reach
     /// anything.
     pub(crate) network: Option<Vec<String>>,
-    /// What is told of the command in a question.
+    /// The card of the command in a question.
     pub(crate) card: serde_json::Value,
 }
 
@@ -167,8 +167,8 @@ impl Engine {
         Ok(review != Review::Before)
     }
 
-    /// Returns whether whoever asks wants to see first what it does; refuses
-    /// what would be done instead.
+    /// Returns whether the requester wants a preview; refuses requests that
+    /// cannot have one.
     pub(crate) fn is_previewed(&self, case: &Case) -> Result<bool, Error> {
         let sandbox = &case.known.sandbox;
         if !case.request.preview || sandbox.files == Access::Read {

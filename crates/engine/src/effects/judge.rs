@@ -153,7 +153,7 @@ fn is_emptied(change: &Change) -> bool {
     held && !holds && change.kind != Kind::Renamed
 }
 
-/// Whether nothing would be left of what was in the sandbox's directory.
+/// Returns whether the changes delete everything in the sandbox's directory.
 fn is_all_gone(changes: &Changes) -> bool {
     let Some(root) = changes.roots.first() else {
         return false;

@@ -21,7 +21,7 @@ use crate::view::ChangesRecord;
 use crate::view::Run;
 use crate::view::{ChangesView, ConflictInfo, rank, shown};
 
-/// How many lines of a diff are told at once, at the most.
+/// The most lines of a diff in one answer.
 const MAX_LINES: u64 = 5000;
 
 /// For so many files the changed lines are counted for a list.
@@ -37,18 +37,18 @@ pub struct FileDiff {
     /// The file.
     #[serde(flatten)]
     pub change: ChangeInfo,
-    /// Its lines, and what else there is to say of its content.
+    /// Its lines, and other facts about its content.
     #[schemars(with = "serde_json::Value")]
     pub diff: weighlock_effects::FileDiff,
 }
 
-/// What somebody looks at: whoever reads page by page, or file by file, asks
-/// for the same again and again, and reading it takes a second where it is
-/// long.
+/// A cache of the changes that clients read: a client that reads page by page,
+/// or file by file, requests the same changes repeatedly, and reading long ones
+/// takes a second.
 #[derive(Default)]
 pub(crate) struct LookedAt(Mutex<Option<(String, Instant, Arc<Looking>)>>);
 
-/// Whoever reads asks again within this.
+/// A client that reads page by page comes back within this time.
 const REMEMBERED: Duration = Duration::from_secs(60);
 
 impl LookedAt {

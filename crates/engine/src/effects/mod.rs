@@ -31,10 +31,10 @@ pub use self::list::{ChangeInfo, ChangesInfo, FileDiff};
 use crate::core::Core;
 use crate::engine::Engine;
 
-/// The name of what is known about a copy, in its directory.
+/// The file in a copy's directory that describes it.
 const COPIED: &str = "run.json";
 
-/// The name of what was found on it.
+/// The file with the changes found on it.
 const CHANGES: &str = "changes.json";
 
 /// Does what reads and writes files, without anybody else having to wait.

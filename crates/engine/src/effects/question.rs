@@ -312,8 +312,8 @@ impl Engine {
         .await
     }
 
-    /// Puts the question as it is now in the place of the one that was asked,
-    /// if it is another. Returns whether it was.
+    /// Replaces a question by its current version if it has changed. Returns
+    /// whether it had.
     pub(crate) async fn renew_changes(
         self: &Arc<Self>,
         was: &Approval,

@@ -21,7 +21,7 @@ use crate::view::ChangesView;
 use crate::view::RunRecord;
 use crate::view::{Detail, Reason, Run, stored};
 
-/// The name of what says that a directory belongs to an undo.
+/// The file that marks a directory as one of an undo.
 const UNDO: &str = "undo.json";
 
 /// What an undo takes back.
@@ -140,7 +140,7 @@ impl Engine {
             external: false,
             kept_bytes: 0,
             detail: stored(&Detail {
-                description: Some(format!("Takes back what `{}` changed", undone.command)),
+                description: Some(format!("Undoes the changes of `{}`", undone.command)),
                 ..Detail::default()
             }),
             ..undone
@@ -314,7 +314,7 @@ impl Engine {
 fn not_undone() -> Reason {
     Reason::new(
         "not_undone",
-        "The server ended before anything was taken back. Nothing was changed.",
+        "The server ended before anything was undone. Nothing was changed.",
     )
     .with_remedy("Undo it again.")
 }
@@ -322,7 +322,7 @@ fn not_undone() -> Reason {
 /// Files were taken back, and the record does not say so.
 fn unrecorded(error: &Error) -> Reason {
     let text = format!(
-        "The files were taken back, but that cannot be recorded: {}.",
+        "The files were restored, but that cannot be recorded: {}.",
         error.problem().detail
     );
     Reason::new("lost", text).with_remedy("Look at the files before undoing anything else.")
@@ -331,7 +331,7 @@ fn unrecorded(error: &Error) -> Reason {
 /// Nobody knows which files were taken back.
 fn cut_off(error: &Error) -> Reason {
     let text = format!(
-        "The server ended while files were taken back, and it is not known how far that came: {}.",
+        "The server ended during the undo, and it is not known how far it came: {}.",
         error.problem().detail
     );
     Reason::new("lost", text).with_remedy("Look at the files before undoing anything else.")

@@ -1,4 +1,4 @@
-//! How changes are told in words.
+//! Describes changes in words.
 
 use weighlock_store::{Approval, Command};
 
@@ -95,10 +95,10 @@ pub(super) fn header(
             hosts => format!("it tried to reach {}, which was stopped", hosts.join(", ")),
         },
         Some(hosts) if hosts.is_empty() => {
-            "it could reach the network, and what it did there is not shown".to_owned()
+            "it had network access; what it did there is not shown".to_owned()
         }
         Some(hosts) => format!(
-            "it could reach the network ({}), and what it did there is not shown",
+            "it had network access ({}); what it did there is not shown",
             hosts.join(", ")
         ),
     };
@@ -146,7 +146,7 @@ fn duration(ms: f64) -> String {
     }
 }
 
-/// What the requester is told meanwhile.
+/// Returns the message for the requester while the question waits.
 pub(super) fn waiting(question: &Approval, command: &Command, detail: &Detail) -> Reason {
     let exit = match command.exit_code {
         Some(code) => format!("exit {code}"),

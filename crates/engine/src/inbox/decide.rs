@@ -29,7 +29,7 @@ pub struct Decision {
     /// Names what the person has seen. Without it the answer counts only if
     /// the question is the one that was asked first.
     pub fingerprint: Option<String>,
-    /// What the requester is told.
+    /// The message to the requester.
     pub reason: Option<String>,
     /// What has put the question, where it was not a door of ours.
     pub through: Option<&'static str>,

@@ -43,7 +43,7 @@ pub struct InboxFilter {
     pub sandbox: Option<String>,
     /// Only of this requester.
     pub requested_by: Option<String>,
-    /// From the page before.
+    /// The `next` of the previous page.
     pub cursor: Option<String>,
     /// At most so many.
     pub limit: usize,

@@ -61,11 +61,11 @@ impl Engine {
             return Some("Two people have to approve this.".into());
         }
         if (approvals.four_eyes || approvals.two_for_high_risk) && !who.is_administrator() {
-            return Some("Only administrators allow anything beforehand here.".into());
+            return Some("Only administrators can add grants here.".into());
         }
         let judgement = &case.judged.judgement;
         if judgement.asked().len() > MAX_GROUPS {
-            return Some("It does too many things to allow them beforehand.".into());
+            return Some("It does too many things for a grant.".into());
         }
         judgement.unforeseen(&case.request.command)
     }
@@ -88,7 +88,7 @@ impl Engine {
         let offered = groups.iter().any(|group| !group.choices.is_empty());
         Ok(RuleProposals {
             offered,
-            why: (!offered).then(|| "There is no rule for what is asked here.".into()),
+            why: (!offered).then(|| "No rule can allow what this does.".into()),
             groups,
             allowed: parts
                 .filter(|(part, decided)| decided.verdict == Verdict::Auto && !part.possible)

@@ -40,7 +40,7 @@ impl View {
             let found = self.versions(part)?;
             let enters = |meta: &Metadata| meta.is_dir() && meta.mode() & 0o100 != 0;
             if found.is_empty() || !found.iter().all(|(_, meta)| enters(meta)) {
-                return Err(format!("{} is no directory to work in", self.name(part)));
+                return Err(format!("{} is not a directory", self.name(part)));
             }
         }
         Ok(())

@@ -23,7 +23,7 @@ pub struct BlacklistFile {
     pub list: Blacklist,
     /// Where it is kept.
     pub path: PathBuf,
-    /// The file is there and is what counts.
+    /// The file exists and is in force.
     pub from_file: bool,
     /// Why the file was not used, if it is there.
     pub warning: Option<String>,

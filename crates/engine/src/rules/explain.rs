@@ -197,7 +197,7 @@ impl Rules {
     /// Takes a grant back.
     pub async fn revoke_grant(&self, id: &str, by: &Principal) -> Result<(), Error> {
         if by.is_agent() {
-            let what = "take back what was allowed";
+            let what = "revoke grants";
             return Err(self.core.refuse_agent(what, Some(id), by).await);
         }
         by.check(Right::Decide)?;

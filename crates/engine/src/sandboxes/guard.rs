@@ -70,7 +70,7 @@ pub(super) fn minimum_of(minimum: WallLevel) -> Rung {
     }
 }
 
-/// Puts what is said in the place of the defaults.
+/// Overrides the defaults with the given limits.
 pub fn apply_limits(info: &LimitsInfo, limits: &mut weighlock_confine::Limits) {
     const MIB: u64 = 1024 * 1024;
     let set = |to: &mut u64, said: Option<u64>, unit: u64| {

@@ -288,9 +288,10 @@ impl Sandboxes {
         }
     }
 
-    /// Returns whether somebody may use a sandbox. What holds the private
-    /// directories, as the default sandbox does, is for administrators and
-    /// those for whom they name it: others would leave their own by asking.
+    /// Returns whether `who` may use a sandbox. A sandbox that contains the
+    /// private directories, such as the default one, is for administrators and
+    /// for principals that its settings name; others could otherwise leave
+    /// their own directory by naming it.
     fn is_open(&self, sandbox: &Sandbox, who: &Principal) -> bool {
         let holds = |above: PathBuf| above.starts_with(self.walls.directory_of(sandbox));
         is_open_to(sandbox, who)

@@ -122,7 +122,7 @@ fn is_option(word: &str) -> bool {
     word.starts_with('-')
 }
 
-/// Names by which a shell is told which bytes are letters.
+/// Variables that set a shell's locale, and thereby which bytes are letters.
 const LETTERS: [&str; 3] = ["LC_ALL", "LC_CTYPE", "LANG"];
 
 /// Whether a command may have the shell take bytes for other characters than

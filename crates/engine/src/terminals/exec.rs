@@ -29,8 +29,8 @@ use crate::run::Outcome;
 use crate::view::RunRecord;
 use crate::view::{Reason, Run};
 
-/// How much of what a command said is on record with it; the terminal's own
-/// output has all.
+/// The most output bytes recorded with a command; the terminal's own output has
+/// all.
 const MOST: u64 = 512 * 1024;
 
 /// The signal of Ctrl C.

@@ -21,7 +21,7 @@ use crate::view::Run;
 /// Letters of a note: what one person tells another in passing.
 const NOTE: usize = 2000;
 
-/// What a mark says after the name of whoever took the keyboard.
+/// The text of a mark after the name of the person who took the keyboard.
 pub(super) const TOOK: &str = " took over";
 
 /// The keyboard of a terminal, taken. Dropped, it is given back after a while.
@@ -193,8 +193,8 @@ impl Hand {
         Ok(())
     }
 
-    /// Gives it back, with a note for whoever types next. What others have
-    /// typed meanwhile is typed now, or dropped.
+    /// Gives the keyboard back, with a note for the next one who types. Input
+    /// that was held meanwhile is typed now, or dropped.
     pub async fn give(self, note: Option<String>, drop_held: bool) -> Result<(), Error> {
         let note = note.map(|note| note.trim().chars().take(NOTE).collect::<String>());
         let said = Said {

@@ -24,13 +24,13 @@ use crate::view::Run;
 /// Bytes that are typed at once, at the most.
 pub(super) const MOST: usize = 64 * 1024;
 
-/// How much of what was typed is on record.
+/// The most bytes of input that are recorded.
 const RECORDED: usize = 4096;
 
 /// Keys, in the order that they are pressed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Typed {
-    /// Text as it is; the end of a line is the Enter key.
+    /// Literal text; a line end is the Enter key.
     pub text: Option<String>,
     /// Text as from a clipboard: programs that can tell take it as one.
     pub paste: Option<String>,
@@ -43,9 +43,10 @@ pub struct Typed {
 }
 
 impl Engine {
-    /// Types at a terminal. What is typed where it is not shown is not on
-    /// record. Returns what to tell whoever typed: if somebody else has the
-    /// keyboard it is held, and what became of that is told the next time.
+    /// Sends input to a terminal. Input that the program does not echo is not
+    /// recorded. Returns a message for the sender: if somebody else has the
+    /// keyboard the input is held, and the next call reports what happened to
+    /// it.
     pub async fn type_in(
         self: &Arc<Self>,
         run: &Run,
@@ -343,8 +344,8 @@ pub(super) enum Line {
 /// What became of something that was typed.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Sent {
-    /// It is with the program. What became of earlier input that was held, and
-    /// what was said when the keyboard was given back, is told with it.
+    /// The program has it. Contains what happened to earlier held input, and
+    /// the note left when the keyboard was given back.
     Typed(Option<String>),
     /// Somebody else has the keyboard; it is typed when that is given back.
     Held(String),

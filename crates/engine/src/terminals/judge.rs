@@ -198,7 +198,7 @@ fn stays_a_shell(case: &Case) -> Result<(), Error> {
         false => Ok(()),
         true => Err(Error::invalid(
             "invalid_line",
-            "`exec` would put something else in the place of this shell; nothing was sent".into(),
+            "`exec` would replace this shell; nothing was sent".into(),
             "leave it out, or open a terminal for that command",
         )),
     }

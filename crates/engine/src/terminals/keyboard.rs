@@ -14,10 +14,10 @@ use crate::error::Error;
 use crate::principal::Principal;
 use crate::time;
 
-/// So long before the keyboard is given back by itself, whoever has it is told.
+/// Warns the keyboard's holder this long before it is released.
 pub(super) const WARNING: Duration = Duration::from_secs(60);
 
-/// As much as somebody is told at once, who has not asked for long.
+/// The most messages that are kept for one who does not read them.
 const MOST_NEWS: usize = 8;
 
 /// What is known about who types.
@@ -66,7 +66,7 @@ impl Held {
     }
 }
 
-/// Whoever has taken it.
+/// The person who has taken it.
 #[derive(Debug, Clone)]
 pub(super) struct Holder {
     pub(super) name: String,
@@ -135,7 +135,7 @@ impl Keyboard {
         self.0.send_modify(|_| {});
     }
 
-    /// Leaves word for whoever types next.
+    /// Leaves a message for the next one who types.
     pub(super) fn say(&self, text: String) {
         self.0.send_modify(|state| state.said = Some(text));
     }
@@ -154,8 +154,8 @@ impl Keyboard {
     /// was kept is being typed. Returns what became of it, unless it can be
     /// typed now.
     ///
-    /// A key that interrupts waits for nobody who has given it back: what was
-    /// kept would be unread before it, and is dropped like that.
+    /// Holds input until the keyboard is given back. An interrupt key drops the
+    /// input held before it, because the program would not read that.
     pub(super) fn hold(&self, mut held: Held) -> Result<Option<Sent>, Error> {
         let mut sent = None;
         let mut full = false;
@@ -230,7 +230,7 @@ impl Keyboard {
         });
     }
 
-    /// Gives it back early, unless whoever had it is there again.
+    /// Gives it back early, unless its holder has reconnected.
     pub(super) fn lose(&self, times: u64, after: Duration) {
         self.0.send_if_modified(|state| {
             let holder = state.holder.as_mut().filter(|_| state.times == times);
@@ -294,7 +294,7 @@ impl Keyboard {
         self.0.borrow().has_dropped(held)
     }
 
-    /// Returns what is to be typed next of what others have typed.
+    /// Returns the next held input to type.
     pub(super) fn catch_up(&self) -> Option<Held> {
         let mut held = None;
         self.0.send_if_modified(|state| {

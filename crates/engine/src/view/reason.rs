@@ -7,7 +7,7 @@ use weighlock_walls::format_bytes as size;
 /// Who has stopped what nobody waited for any more.
 pub(crate) const OURSELVES: &str = "weighlock";
 
-/// Says why its keeper has ended it; nothing where it has ended by itdetail.
+/// Says why its keeper has ended it; nothing where it has ended by itself.
 pub(super) fn why(
     detail: &Detail,
     cause: Cause,
@@ -44,7 +44,7 @@ pub(super) fn why(
         Cause::Stopped if stopped_by == Some(OURSELVES) => reason(
             "left",
             format!("Stopped, since nobody waited for it any more. {ended}."),
-            "Run it in the background if it is to go on by itdetail.",
+            "Run it in the background if it should continue.",
         ),
         Cause::Stopped => reason(
             "stopped",

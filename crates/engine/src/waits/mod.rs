@@ -38,7 +38,7 @@ pub struct Waited {
     pub met: Vec<Met>,
     /// Time was up before it was enough.
     pub timed_out: bool,
-    /// Every run that was asked about, as it is now.
+    /// The current state of every run that the request names.
     pub runs: Vec<Run>,
 }
 

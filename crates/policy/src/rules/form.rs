@@ -16,20 +16,20 @@ use toml_edit::{
 
 use crate::Verdict;
 
-/// One rule as a form has it; what is empty is left out of the file.
+/// One rule as form fields; empty fields are left out of the file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RuleForm {
     /// Its name; its line if empty.
     pub name: String,
-    /// What it says about what it matches.
+    /// Its verdict on what it matches.
     pub verdict: Verdict,
     /// It is about changes of files, and `patterns` are paths.
     pub change: bool,
-    /// What it is about: patterns that look like commands.
+    /// What it matches: patterns that look like commands.
     pub patterns: Vec<String>,
-    /// Or what must be known of a part: `program`, `paths`, `effects` and so on,
-    /// each with what it may be.
+    /// Alternatively, conditions on a part: `program`, `paths`, `effects` and
+    /// so on, each with its allowed values.
     pub table: BTreeMap<String, Vec<String>>,
     /// The kinds of change it is about, where it is about changes.
     pub kinds: Vec<String>,
@@ -39,7 +39,7 @@ pub struct RuleForm {
     pub agents: Vec<String>,
     /// Only in these sandboxes, by name.
     pub sandboxes: Vec<String>,
-    /// The last day or the time until which it counts.
+    /// The last day, or the time, until which it is valid.
     pub until: String,
     /// Why, as the end of a sentence.
     pub because: String,
@@ -128,9 +128,10 @@ fn replaced(
             rule.write(&mut table);
             let rules = rules_mut(&mut file, rule.kind())?;
             // It has its position in the file with it.
-            match rule.change == old.change {
-                true => rules.insert(index, table),
-                false => rules.push(table),
+            if rule.change == old.change {
+                rules.insert(index, table)
+            } else {
+                rules.push(table)
             }
             file.to_string()
         }
@@ -143,9 +144,10 @@ fn replaced(
         }
         edited.insert_str(comments.start, &lines[comments]);
     }
-    Some(match is_windows {
-        true => edited.replace('\n', "\r\n"),
-        false => edited,
+    Some(if is_windows {
+        edited.replace('\n', "\r\n")
+    } else {
+        edited
     })
 }
 
@@ -261,9 +263,10 @@ impl RuleForm {
         let verdict = { VERDICTS.into_iter() }
             .find_map(|(key, verdict)| (verdict == self.verdict).then_some(key));
         let verdict = verdict.unwrap_or("ask");
-        let about = match self.table.is_empty() {
-            true => Some(some(&self.patterns).unwrap_or_else(|| Array::new().into())),
-            false => Some(braces(&self.table)),
+        let about = if self.table.is_empty() {
+            Some(some(&self.patterns).unwrap_or_else(|| Array::new().into()))
+        } else {
+            Some(braces(&self.table))
         };
         let mut comments = String::new();
         let others = { VERDICTS.iter() }.filter(|(key, _)| *key != verdict);

@@ -32,9 +32,9 @@ pub struct Outline {
     pub name: String,
     /// Where it begins in its file, from 1.
     pub line: usize,
-    /// What it says about what it matches.
+    /// Its verdict on what it matches.
     pub verdict: Verdict,
-    /// In short, what it is about.
+    /// A short summary.
     pub about: String,
     /// Why.
     pub because: String,

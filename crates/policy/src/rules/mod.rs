@@ -57,7 +57,7 @@ pub struct Subject<'a> {
     pub text: &'a str,
     /// Where it would run; rules about relative paths need it.
     pub place: Option<&'a Place>,
-    /// Who asks.
+    /// The requester.
     pub who: Who<'a>,
     /// What the asker says it is for.
     pub description: Option<&'a str>,

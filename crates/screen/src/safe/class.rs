@@ -28,9 +28,10 @@ pub(crate) enum CharClass {
 /// Returns where a character may be shown as it is. Newlines are for the caller.
 pub(crate) fn class(c: char) -> CharClass {
     if c.is_ascii() {
-        return match c.is_ascii_control() {
-            true => CharClass::Nowhere,
-            false => CharClass::Plain,
+        return if c.is_ascii_control() {
+            CharClass::Nowhere
+        } else {
+            CharClass::Plain
         };
     }
     if is_hidden(c) {
@@ -38,10 +39,13 @@ pub(crate) fn class(c: char) -> CharClass {
     }
     match imitated(c) {
         Some(ascii) if ascii.trim().is_empty() => CharClass::Nowhere,
-        Some(_) if is_letter(c) => match c.identifier_allowed() {
-            true => CharClass::InOwnScript,
-            false => CharClass::Nowhere,
-        },
+        Some(_) if is_letter(c) => {
+            if c.identifier_allowed() {
+                CharClass::InOwnScript
+            } else {
+                CharClass::Nowhere
+            }
+        }
         Some(ascii) if is_typographic(&ascii) => CharClass::NotInCommands,
         Some(_) => CharClass::InProse,
         None if is_uncommon(c) => CharClass::InProse,
@@ -52,9 +56,10 @@ pub(crate) fn class(c: char) -> CharClass {
 /// Returns whether a character is part of a word.
 pub(crate) fn is_word(c: char) -> bool {
     use GeneralCategoryGroup::{Letter, Mark, Number};
-    match c.is_ascii() {
-        true => c.is_ascii_alphanumeric(),
-        false => matches!(c.general_category_group(), Letter | Mark | Number),
+    if c.is_ascii() {
+        c.is_ascii_alphanumeric()
+    } else {
+        matches!(c.general_category_group(), Letter | Mark | Number)
     }
 }
 

@@ -157,7 +157,7 @@ pub(crate) fn notify(args: Args, paths: &Paths) -> Result<ExitCode, Failure> {
             NotifyCommand::Test { id } => return test(&mut client, &id, json).await,
             NotifyCommand::Remove { id } => {
                 client.remove(&address(&id)).await?;
-                eprintln!("Removed: {}. It is told no more.", safe(&id));
+                eprintln!("Deleted webhook {}.", safe(&id));
             }
         }
         Ok(ExitCode::SUCCESS)

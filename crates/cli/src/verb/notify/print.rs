@@ -9,7 +9,9 @@ use crate::when;
 /// Prints one line for each, and a line below for what is the matter with it.
 pub(super) fn table(webhooks: &[WebhookView]) {
     if webhooks.is_empty() {
-        eprintln!("Nobody is told elsewhere. `weighlock notify add --help` says how.");
+        eprintln!(
+            "No other notifications. `weighlock notify add --help` shows how to add a webhook."
+        );
         return;
     }
     let rows: Vec<_> = webhooks.iter().map(row).collect();

@@ -100,7 +100,7 @@ pub(super) async fn rotate(client: &mut Client, asked: Rotate, json: bool) -> Re
 pub(super) async fn revoke(client: &mut Client, asked: &Revoke) -> Result<(), Failure> {
     client.remove(&of(&asked.name, &asked.token)).await?;
     eprintln!(
-        "Revoked: {}. It counts no more.",
+        "Revoked: {}. It stopped working at once.",
         one_line(&asked.token, 40)
     );
     Ok(())

@@ -119,7 +119,7 @@ fn in_words(grant: &GrantView, names: &SandboxNames) -> String {
         format!("in {}", one_line(names.of(name), 30))
     });
     let until = match grant.until {
-        None => "until it is taken back".into(),
+        None => "until revoked".into(),
         Some(time) if time <= jiff::Timestamp::now().as_second() => "over".into(),
         Some(time) => format!("until {}", clock(time)),
     };

@@ -141,7 +141,7 @@ fn show(json: bool, paths: &Paths) -> Result<ExitCode, Failure> {
         );
         println!("{}", line.trim_end());
     }
-    println!("\nAllowed beforehand:");
+    println!("\nAlways allowed:");
     grants::print(&view.grants, &names);
     Ok(ExitCode::SUCCESS)
 }

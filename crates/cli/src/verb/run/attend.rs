@@ -145,7 +145,7 @@ impl Attending<'_> {
     }
 
     fn goes_on(&self, failure: Failure) -> Failure {
-        let hint = format!("the run goes on: weighlock output {} --follow", self.id);
+        let hint = format!("the run continues: weighlock output {} --follow", self.id);
         Failure { hint, ..failure }
     }
 

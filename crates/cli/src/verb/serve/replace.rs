@@ -52,7 +52,7 @@ pub(super) fn stop_running(paths: &Paths) -> Result<bool, Failure> {
         )),
         Err(error) => Err(Failure::new(
             format!("cannot end the server that runs: {error}; no other was started"),
-            "whoever started it can end it",
+            "only the user who started it can stop it",
         )),
     }
 }

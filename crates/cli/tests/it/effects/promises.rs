@@ -131,7 +131,7 @@ fn changes_of_what_could_reach_the_network_are_not_said_to_be_all() {
     assert_eq!(run["sandbox"]["network"], "on", "{run}");
     let header = text(&place.card(&run)["effect"], "header");
     assert!(!header.contains("nothing else was touched"), "{header}");
-    assert!(header.contains("could reach the network"), "{header}");
+    assert!(header.contains("had network access"), "{header}");
     assert!(run["changes"]["network"].is_array(), "{run}");
 }
 

@@ -93,7 +93,7 @@ fn what_is_refused_is_a_short_text() {
     each_way(home_with(""), QUERY, |home, agent| {
         let told = execute(agent, "sudo ls");
         let text = "Command is not allowed: `sudo` raises privileges\n\
-                    Do it with the rights there are, or ask a person to do it.";
+                    Run it without extra privileges, or ask a person to run it.";
         assert_eq!(told, said(text, true));
         // A list that a person saved counts there, too.
         let list = json!({ "commandBlacklist": ["git status"] });

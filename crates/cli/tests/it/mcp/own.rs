@@ -126,7 +126,7 @@ fn what_is_refused_says_why_and_what_to_do() {
                 "blocked · {id}\n\
                  Blocked by rule no-privileges: `sudo` raises privileges. Nothing was run, and no \
                  approval is possible.\n\
-                 Do it with the rights there are, or ask a person to do it."
+                 Run it without extra privileges, or ask a person to run it."
             )
         );
     });

@@ -104,7 +104,7 @@ fn watching_follows_a_terminal_and_never_changes_it() {
     assert!(!desk.rows("shell").contains("xyz"));
     tty.send(OURS);
     tty.send("d");
-    assert_left(&mut tty, 0, "shell goes on. weighlock term attach shell");
+    assert_left(&mut tty, 0, "shell continues. weighlock term attach shell");
     desk.is_back("shell");
 }
 

@@ -153,10 +153,13 @@ impl AgentClient {
             Self::Codex => vec!["mcp_servers"],
             Self::Vscode => vec!["servers"],
             // Its second version has them one level deeper, and reads both.
-            Self::Opencode => match settings.format.has(text, &["mcp", "servers"]) {
-                true => vec!["mcp", "servers"],
-                false => vec!["mcp"],
-            },
+            Self::Opencode => {
+                if settings.format.has(text, &["mcp", "servers"]) {
+                    vec!["mcp", "servers"]
+                } else {
+                    vec!["mcp"]
+                }
+            }
             Self::Zed => vec!["context_servers"],
             Self::Goose => vec!["extensions"],
         };
@@ -235,15 +238,16 @@ impl ClientSettings {
         let Ok(home) = home() else {
             return Ok(());
         };
-        match self.file.starts_with(&home) && !home.is_dir() {
-            true => Err(Failure::new(
+        if self.file.starts_with(&home) && !home.is_dir() {
+            Err(Failure::new(
                 format!(
                     "HOME is {}, which is not there; nothing was written",
                     home.display()
                 ),
                 "set it to your home directory",
-            )),
-            false => Ok(()),
+            ))
+        } else {
+            Ok(())
         }
     }
 }

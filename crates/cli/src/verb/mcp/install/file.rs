@@ -71,15 +71,16 @@ impl SettingsFile {
 
     fn check(&self) -> Result<(), Failure> {
         let now = read(&self.real).map_err(|error| cannot("read", &self.real, &error))?;
-        match now.0.is_some() == self.exists() && now.1 == self.text {
-            true => Ok(()),
-            false => Err(Failure::new(
+        if now.0.is_some() == self.exists() && now.1 == self.text {
+            Ok(())
+        } else {
+            Err(Failure::new(
                 format!(
                     "{} has changed meanwhile; nothing was written",
                     self.real.display()
                 ),
                 "try again",
-            )),
+            ))
         }
     }
 
@@ -89,9 +90,10 @@ impl SettingsFile {
         let mut beside = self.real.as_os_str().to_owned();
         beside.push(format!(".{}", std::process::id()));
         let beside = PathBuf::from(beside);
-        let mode = match self.exists() || is_private {
-            true => 0o600,
-            false => 0o666,
+        let mode = if self.exists() || is_private {
+            0o600
+        } else {
+            0o666
         };
         let mut options = OpenOptions::new();
         options.write(true).create_new(true).mode(mode);
@@ -144,7 +146,7 @@ fn real(file: &Path) -> io::Result<PathBuf> {
 
 fn read(real: &Path) -> io::Result<(Option<Metadata>, String)> {
     match fs::metadata(real) {
-        Ok(found) if !found.is_file() => Err(io::Error::other("it is no file")),
+        Ok(found) if !found.is_file() => Err(io::Error::other("it is not a file")),
         Ok(found) => Ok((Some(found), fs::read_to_string(real)?)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok((None, String::new())),
         Err(error) => Err(error),

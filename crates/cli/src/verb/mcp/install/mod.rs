@@ -58,9 +58,10 @@ pub(super) struct Args {
 /// Clients make names of tools from it.
 fn name(text: &str) -> Result<String, String> {
     let is_in = |sign: char| sign.is_ascii_alphanumeric() || "-_".contains(sign);
-    match text.starts_with(|sign: char| sign.is_ascii_alphabetic()) && text.chars().all(is_in) {
-        true => Ok(text.to_owned()),
-        false => Err("write a letter, and then letters, digits, `-` or `_`".into()),
+    if text.starts_with(|sign: char| sign.is_ascii_alphabetic()) && text.chars().all(is_in) {
+        Ok(text.to_owned())
+    } else {
+        Err("write a letter, and then letters, digits, `-` or `_`".into())
     }
 }
 
@@ -81,9 +82,10 @@ pub(super) fn install(args: &Args, paths: &Paths) -> Result<ExitCode, Failure> {
         say_what_stays(args, &settings, &text);
     }
     if text == found.text {
-        match args.remove {
-            true => say!("Nothing changes: there is no `{}` in {file}.", args.name),
-            false => say!("Nothing changes: {label} is set up in {file}."),
+        if args.remove {
+            say!("Nothing changes: there is no `{}` in {file}.", args.name)
+        } else {
+            say!("Nothing changes: {label} is set up in {file}.")
         }
         return Ok(ExitCode::SUCCESS);
     }
@@ -96,16 +98,16 @@ pub(super) fn install(args: &Args, paths: &Paths) -> Result<ExitCode, Failure> {
         say!("Nothing was written.");
         return Ok(ExitCode::FAILURE);
     }
-    match is_over {
-        true => found.remove(&text)?,
-        false => found.write(&text, args.with_token)?,
+    if is_over {
+        found.remove(&text)?
+    } else {
+        found.write(&text, args.with_token)?
     }
-    match args.remove {
-        true => say!("✓ {label} has no `{}` any more; restart it", args.name),
-        false => {
-            say!("✓ {label} is set up; restart it, and its agents have the tools");
-            say_own_shell(args.client);
-        }
+    if args.remove {
+        say!("✓ {label} has no `{}` any more; restart it", args.name)
+    } else {
+        say!("✓ {label} is set up; restart it, and its agents have the tools");
+        say_own_shell(args.client);
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -134,13 +136,15 @@ fn changed(
     text: &str,
 ) -> Result<String, Failure> {
     let place = args.client.place(&args.name, settings, text);
-    let fields = match args.remove {
-        true => vec![],
-        false => args.client.fields(&entry(args, paths)?),
+    let fields = if args.remove {
+        vec![]
+    } else {
+        args.client.fields(&entry(args, paths)?)
     };
-    let changed = match args.remove {
-        true => settings.format.remove(text, &place),
-        false => settings.format.set(text, &place, &fields),
+    let changed = if args.remove {
+        settings.format.remove(text, &place)
+    } else {
+        settings.format.set(text, &place, &fields)
     };
     changed.map_err(|trouble| {
         let file = settings.file.display();
@@ -264,9 +268,10 @@ fn agreed(is_over: bool) -> Result<bool, Failure> {
             "--yes writes it, --print shows what to write",
         ));
     }
-    let what = match is_over {
-        true => "remove the file?",
-        false => "write this?",
+    let what = if is_over {
+        "remove the file?"
+    } else {
+        "write this?"
     };
     block_on(async {
         let mut signals = Signals::new()?;

@@ -89,9 +89,10 @@ impl SettingsFormat {
         let meant = self.compare(&before, &after, place)?;
         let says =
             |field: &&Field| get(&meant, &[place, field.path].concat()) == Some(&field.value);
-        match changed.iter().all(says) {
-            true => Ok(format!("{mark}{after}")),
-            false => Err(Trouble::Unfit),
+        if changed.iter().all(says) {
+            Ok(format!("{mark}{after}"))
+        } else {
+            Err(Trouble::Unfit)
         }
     }
 
@@ -156,9 +157,10 @@ impl SettingsFormat {
     /// Returns what a new text means, if that is the same but for the entry.
     fn compare(self, before: &Value, after: &str, place: &[&str]) -> Result<Value, Trouble> {
         let after = self.meaning(after).map_err(|_| Trouble::Unfit)?;
-        match without(before.clone(), place) == without(after.clone(), place) {
-            true => Ok(after),
-            false => Err(Trouble::Unfit),
+        if without(before.clone(), place) == without(after.clone(), place) {
+            Ok(after)
+        } else {
+            Err(Trouble::Unfit)
         }
     }
 }

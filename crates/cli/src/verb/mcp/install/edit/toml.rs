@@ -91,9 +91,10 @@ fn edited(
     }
     edit(&mut document).ok_or(Trouble::Unfit)?;
     let new = document.to_string();
-    Ok(match is_windows {
-        true => new.replace('\n', "\r\n"),
-        false => new,
+    Ok(if is_windows {
+        new.replace('\n', "\r\n")
+    } else {
+        new
     })
 }
 
