@@ -7,6 +7,8 @@ export default defineConfig({
   testDir: 'tests',
   // They wait more than they work.
   workers: 3,
+  // Each test has a server and a browser context of its own.
+  fullyParallel: true,
   timeout: 60_000,
   // A browser on a busy machine misses a moment now and then; whatever passes only
   // the second time is named and counted as flaky.
