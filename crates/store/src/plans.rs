@@ -6,7 +6,6 @@
 use rusqlite::types::Value as Sql;
 use rusqlite::{Connection, StatementStatus, params_from_iter};
 
-use crate::approval::ApprovalState;
 use crate::cursor::PageCursor;
 use crate::entries::{self, EntryFilter};
 use crate::history::{self, Filter};
