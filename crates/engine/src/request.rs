@@ -35,7 +35,7 @@ pub enum Input {
     None,
     /// This, and then the end.
     Text(Vec<u8>),
-    /// What [`Engine::feed`](crate::Engine::feed) will hand over.
+    /// What [`Runs::feed`](crate::Runs::feed) will hand over.
     Open,
     /// What is typed at a terminal of its own, where it writes, too.
     Terminal(Terminal),
@@ -117,7 +117,7 @@ pub struct Request {
     /// longest there is.
     pub background: bool,
     /// It is ended if whoever asks for it does not wait for it any more, as
-    /// [`Engine::attend`](crate::Engine::attend) does.
+    /// [`Life::attend`](crate::Life::attend) does.
     pub attended: bool,
     /// Whether what the shell leaves running may go on.
     pub keep: bool,

@@ -6,10 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weighlock_store::State;
 
-use super::keyboard::ControlView;
-use super::show::{Picture, last_picture};
-use crate::engine::Engine;
+use super::Terminals;
 use crate::error::Error;
+use crate::live::{ControlView, Picture, last_picture};
 use crate::time;
 use crate::view::Run;
 
@@ -98,10 +97,10 @@ pub struct CursorView {
     pub visible: bool,
 }
 
-impl Engine {
+impl Terminals {
     /// Returns a terminal as doors show it.
     pub fn terminal_view(&self, run: Run) -> TerminalView {
-        let run = self.freshen(run);
+        let run = self.runs.freshen(run);
         let terminal = run.detail.terminal.clone().unwrap_or_default();
         let live = self.lives.get(&run.command_id);
         let shown = live.as_ref().and_then(|live| live.shown.clone());
