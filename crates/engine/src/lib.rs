@@ -48,7 +48,7 @@
 //!     Outcome::Waiting(run) if run.detail.changes.is_some() => {
 //!         let patch = engine.drafts().patch(&run.command_id, &who)?;
 //!         print!("{}", String::from_utf8_lossy(&patch));
-//!         engine.inbox().list().commit_changes(&run.command_id, None, &who).await?;
+//!         engine.inbox().commit_changes(&run.command_id, None, &who).await?;
 //!         engine.drafts().undo(&[run.command_id], &who).await?;
 //!     }
 //!     // It has not run, and a person is asked whether it may.
@@ -77,6 +77,7 @@ mod audit;
 mod backups;
 mod case;
 mod config;
+mod copied;
 mod copies;
 mod core;
 mod directory;

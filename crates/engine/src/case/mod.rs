@@ -19,7 +19,7 @@ use weighlock_store::{Approval, Key};
 use weighlock_walls::{Review, Walls, WorkDir};
 
 pub(crate) use self::kept::PendingRequest;
-use crate::copies::find_work_dir;
+use crate::copied::find_work_dir;
 use crate::core::Core;
 use crate::error::Error;
 use crate::limits::RuntimeLimits;

@@ -12,7 +12,7 @@ use weighlock_store::{ApprovalState, ChangesRow, ChangesState, Command, Durabili
 
 use super::Drafts;
 use super::question::Looked;
-use crate::copies::{Copied, apart};
+use crate::copied::{Copied, apart};
 use crate::error::Error;
 use crate::id;
 use crate::measures::SETTLED;
@@ -35,7 +35,7 @@ impl Drafts {
         let place = Place {
             dir: self.undo_dir(run),
             durable: self.core.config.durability == Durability::Power,
-            alone: others.iter().all(|other| other == run) && !self.is_copy_seen(run),
+            alone: others.iter().all(|other| other == run) && !self.copies.is_copy_seen(run),
         };
         let applying = changes.clone();
         let applied = apart(move || commit(&applying, permit, &place)).await?;
@@ -120,7 +120,7 @@ impl Drafts {
             }
             self.note_applied(row).await?;
         }
-        self.sweep_copies().await;
+        self.copies.sweep_copies().await;
         Ok(())
     }
 
@@ -209,13 +209,13 @@ impl Drafts {
             .store
             .settle_changes(command, Some(was), row, vec![entry]);
         settled.await?;
-        if let Some(copied) = self.unseen_copy(&id) {
-            self.part_from_copy(&copied).await;
+        if let Some(copied) = self.copies.unseen_copy(&id) {
+            self.copies.part_from_copy(&copied).await;
         }
         self.waiters.tell(&id);
         // Its own in any case: it may not be known yet that the run is over.
-        self.drop_copy(&id).await;
-        self.sweep_copies().await;
+        self.copies.drop_copy(&id).await;
+        self.copies.sweep_copies().await;
         Ok(())
     }
 
@@ -336,7 +336,7 @@ impl Drafts {
             self.throw_one(row, by, Some(run)).await?;
         }
         self.throw_one(row, by, None).await?;
-        self.sweep_copies().await;
+        self.copies.sweep_copies().await;
         Ok(true)
     }
 
@@ -379,7 +379,7 @@ impl Drafts {
             .store
             .settle_changes(command, None, row, vec![entry])
             .await?;
-        self.drop_copy(&id).await;
+        self.copies.drop_copy(&id).await;
         Ok(())
     }
 }

@@ -12,7 +12,7 @@ use weighlock_store::ChangesRow;
 
 use super::Drafts;
 use super::list::{ChangesInfo, FileDiff, Looking};
-use crate::copies::CHANGES;
+use crate::copied::CHANGES;
 use crate::error::{Error, brief};
 use crate::principal::Principal;
 use crate::time;

@@ -12,7 +12,7 @@ use weighlock_store::{ChangesRow, ChangesState, Command, Durability, Entry, Stat
 
 use super::Drafts;
 use super::apply::applied_before;
-use crate::copies::{CHANGES, Copied, apart};
+use crate::copied::{CHANGES, Copied, apart};
 use crate::error::Error;
 use crate::measures::SETTLED;
 use crate::view::ChangesView;
@@ -130,7 +130,7 @@ impl Drafts {
         self.runs
             .record_end(ended.command, ended.detail, None, entries, ended.tell)
             .await;
-        self.drop_copy(&ended.command.id).await;
+        self.copies.drop_copy(&ended.command.id).await;
     }
 
     async fn apply_unasked(&self, ended: Ended<'_>, found: Found, permit: CommitPermit) {
@@ -184,11 +184,11 @@ impl Drafts {
             .entry_of("changes.applied", "policy", ended.command, told);
         ended.detail.changes = Some(view);
         let entries = vec![ended.entry, entry];
-        self.part_from_copy(&copied).await;
+        self.copies.part_from_copy(&copied).await;
         self.runs
             .record_end(ended.command, ended.detail, Some(row), entries, ended.tell)
             .await;
-        self.drop_copy(&ended.command.id).await;
+        self.copies.drop_copy(&ended.command.id).await;
     }
 
     /// Throws away what is never applied.
@@ -226,7 +226,7 @@ impl Drafts {
         self.runs
             .record_end(ended.command, ended.detail, Some(row), entries, ended.tell)
             .await;
-        self.drop_copy(&ended.command.id).await;
+        self.copies.drop_copy(&ended.command.id).await;
     }
 
     /// Says that a copy could not be read: then nothing of it is applied.
@@ -251,7 +251,7 @@ impl Drafts {
         ended.command.state = State::Failed;
         ended.detail.reason = Some(reason);
         // Nobody can get at it any more, and it may be what fills the disk.
-        self.drop_copy(&ended.command.id).await;
+        self.copies.drop_copy(&ended.command.id).await;
         let entries = vec![ended.entry];
         self.runs
             .record_end(ended.command, ended.detail, None, entries, ended.tell)

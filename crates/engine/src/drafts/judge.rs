@@ -8,7 +8,7 @@ use weighlock_policy::{self as policy, ChangeKind, ChangesJudgement, Rules, Verd
 use weighlock_store::Risk;
 
 use super::Drafts;
-use crate::copies::Copied;
+use crate::copied::Copied;
 use crate::error::Error;
 
 impl Drafts {

@@ -10,7 +10,7 @@ use weighlock_effects::{Applied, Change, Changes, Conflict, Kind, Node, NodeKind
 use weighlock_store::{ChangesRow, ChangesState};
 
 use super::Drafts;
-use crate::copies::{CHANGES, Copied};
+use crate::copied::{CHANGES, Copied};
 use crate::error::Error;
 use crate::id;
 use crate::mutex::lock;

@@ -11,7 +11,6 @@
 //!
 //! | subject | methods |
 //! |---|---|
-//! | what a run sees, and where it writes | [`Drafts::review`], [`Drafts::is_tried`], [`Drafts::layers`], [`Drafts::keep_copy`] |
 //! | the end of a run on a copy | [`Drafts::settle_copy`] |
 //! | changes as a person looks at them | [`Drafts::changes`], [`Drafts::diff`], [`Drafts::patch`] |
 //! | those of a session | [`Drafts::list`], [`Drafts::draft_changes`], [`Drafts::draft_diff`], [`Drafts::draft_patch`] |
@@ -22,13 +21,12 @@
 //! Answers of people come through the inbox, which stands on this.
 
 mod apply;
-mod copy;
 mod draft;
 mod end;
 mod judge;
-mod keep;
 mod list;
 mod question;
+mod tidy;
 mod try_out;
 mod undo;
 mod words;
@@ -37,17 +35,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use weighlock_backup::Archiver;
-use weighlock_exec::Nursery;
 use weighlock_walls::Walls;
 
-pub(crate) use self::copy::no_copy;
 pub use self::draft::{Draft, DraftRun};
-pub(crate) use self::keep::Comes;
-use self::keep::Coming;
 use self::list::LookedAt;
 pub use self::list::{ChangeInfo, ChangesInfo, FileDiff};
 use crate::case::Cases;
-use crate::copies::{copy_dir, undo_dir};
+use crate::copied::{copy_dir, undo_dir};
+use crate::copies::Copies;
 use crate::core::Core;
 use crate::limits::RuntimeLimits;
 use crate::live::Lives;
@@ -63,7 +58,6 @@ use crate::traces::Tracer;
 /// [`Engine::drafts`](crate::Engine::drafts).
 pub struct Drafts {
     core: Arc<Core>,
-    nursery: Arc<Nursery>,
     walls: Arc<Walls>,
     limits: Arc<RuntimeLimits>,
     sandboxes: Arc<Sandboxes>,
@@ -76,12 +70,11 @@ pub struct Drafts {
     runs: Arc<Runs>,
     retention: Arc<Retention>,
     cases: Arc<Cases>,
+    copies: Arc<Copies>,
     questions: Arc<Questions>,
     /// Held while changes are applied. [`Archiver::hold_files`] is called before
     /// it is locked.
     committing: tokio::sync::Mutex<()>,
-    /// Runs that are about to begin.
-    coming: Coming,
     /// What was looked at last, as it was read.
     looked_at: LookedAt,
 }
@@ -89,7 +82,6 @@ pub struct Drafts {
 /// What [`Drafts`] stand on.
 pub(crate) struct DraftsNeeds {
     pub(crate) core: Arc<Core>,
-    pub(crate) nursery: Arc<Nursery>,
     pub(crate) walls: Arc<Walls>,
     pub(crate) limits: Arc<RuntimeLimits>,
     pub(crate) sandboxes: Arc<Sandboxes>,
@@ -102,6 +94,7 @@ pub(crate) struct DraftsNeeds {
     pub(crate) runs: Arc<Runs>,
     pub(crate) retention: Arc<Retention>,
     pub(crate) cases: Arc<Cases>,
+    pub(crate) copies: Arc<Copies>,
     pub(crate) questions: Arc<Questions>,
 }
 
@@ -109,7 +102,6 @@ impl Drafts {
     pub(crate) fn new(needs: DraftsNeeds) -> Self {
         let DraftsNeeds {
             core,
-            nursery,
             walls,
             limits,
             sandboxes,
@@ -122,14 +114,13 @@ impl Drafts {
             runs,
             retention,
             cases,
+            copies,
             questions,
         } = needs;
         Self {
             committing: tokio::sync::Mutex::default(),
-            coming: Coming::default(),
             looked_at: LookedAt::default(),
             core,
-            nursery,
             walls,
             limits,
             sandboxes,
@@ -142,6 +133,7 @@ impl Drafts {
             runs,
             retention,
             cases,
+            copies,
             questions,
         }
     }

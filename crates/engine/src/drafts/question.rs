@@ -16,7 +16,7 @@ use super::end::{Ended, Found};
 use super::judge::risk;
 use super::list::conflict_info;
 use super::words::{header, stopped, summary, waiting};
-use crate::copies::{CHANGES, Copied, apart};
+use crate::copied::{CHANGES, Copied, apart};
 use crate::error::Error;
 use crate::hex::hex;
 use crate::id;
@@ -184,7 +184,7 @@ impl Drafts {
         detail.changes = None;
         command.state = state;
         entry.detail[SETTLED] = state.word().into();
-        self.drop_copy(&command.id).await;
+        self.copies.drop_copy(&command.id).await;
         self.runs
             .record_end(command, detail, None, vec![entry], tell)
             .await;

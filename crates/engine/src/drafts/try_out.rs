@@ -42,14 +42,14 @@ impl Drafts {
                 .await?;
         }
         self.forget_try(&command.id).await?;
-        self.sweep_copies().await;
+        self.copies.sweep_copies().await;
         Ok(())
     }
 
     /// Removes what an earlier try has left.
     pub(crate) async fn forget_try(&self, run: &str) -> Result<(), Error> {
         self.retention.forget_output(run).await?;
-        self.remove_copy(run).await;
+        self.copies.remove_copy(run).await;
         Ok(())
     }
 }

@@ -11,7 +11,7 @@ use weighlock_store::{ChangesRow, ChangesState, Command, Entry, State};
 
 use super::Drafts;
 use super::apply::applied_before;
-use crate::copies::apart;
+use crate::copied::apart;
 use crate::error::Error;
 use crate::id;
 use crate::principal::{Principal, Right};

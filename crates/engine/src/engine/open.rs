@@ -17,7 +17,8 @@ use crate::audit::Audit;
 use crate::backups::{Backups, BackupsNeeds};
 use crate::case::{Cases, CasesNeeds};
 use crate::config::Config;
-use crate::copies::held_layers;
+use crate::copied::held_layers;
+use crate::copies::{Copies, CopiesNeeds};
 use crate::core::Core;
 use crate::directory::WebhookDirectory;
 use crate::drafts::{Drafts, DraftsNeeds};
@@ -150,9 +151,15 @@ async fn assemble(
         runs: runs.clone(),
         cases: cases.clone(),
     }));
-    let drafts = Arc::new(Drafts::new(DraftsNeeds {
+    let copies = Arc::new(Copies::new(CopiesNeeds {
         core: core.clone(),
         nursery: nursery.clone(),
+        walls: walls.clone(),
+        lives: lives.clone(),
+    }));
+    let drafts = Arc::new(Drafts::new(DraftsNeeds {
+        core: core.clone(),
+        copies: copies.clone(),
         walls: walls.clone(),
         limits: limits.clone(),
         sandboxes: sandboxes.clone(),
@@ -187,6 +194,7 @@ async fn assemble(
         retention: retention.clone(),
         cases: cases.clone(),
         questions: questions.clone(),
+        copies: copies.clone(),
         drafts: drafts.clone(),
         to_type,
     }));
@@ -200,6 +208,7 @@ async fn assemble(
         runs: runs.clone(),
         cases: cases.clone(),
         questions: questions.clone(),
+        copies: copies.clone(),
         drafts: drafts.clone(),
         life: life.clone(),
     }));
@@ -242,7 +251,7 @@ async fn assemble(
         audit: audit.clone(),
         lives: lives.clone(),
         retention: retention.clone(),
-        drafts: drafts.clone(),
+        copies: copies.clone(),
         life: life.clone(),
         webhooks: webhooks.clone(),
     }));

@@ -22,8 +22,8 @@ use weighlock_walls::{DEFAULT_SANDBOX, LoginPath, Review, Walls, format_bytes as
 pub use self::probe::PrimitiveView;
 use crate::audit::Audit;
 use crate::case::Cases;
+use crate::copies::Copies;
 use crate::core::Core;
-use crate::drafts::Drafts;
 use crate::error::Error;
 use crate::life::Life;
 use crate::limits::RuntimeLimits;
@@ -107,7 +107,7 @@ pub struct Doctor {
     audit: Arc<Audit>,
     lives: Arc<Lives>,
     retention: Arc<Retention>,
-    drafts: Arc<Drafts>,
+    copies: Arc<Copies>,
     life: Arc<Life>,
     webhooks: Arc<Webhooks>,
 }
@@ -127,7 +127,7 @@ pub(crate) struct DoctorNeeds {
     pub(crate) audit: Arc<Audit>,
     pub(crate) lives: Arc<Lives>,
     pub(crate) retention: Arc<Retention>,
-    pub(crate) drafts: Arc<Drafts>,
+    pub(crate) copies: Arc<Copies>,
     pub(crate) life: Arc<Life>,
     pub(crate) webhooks: Arc<Webhooks>,
 }
@@ -148,7 +148,7 @@ impl Doctor {
             audit,
             lives,
             retention,
-            drafts,
+            copies,
             life,
             webhooks,
         } = needs;
@@ -166,7 +166,7 @@ impl Doctor {
             audit,
             lives,
             retention,
-            drafts,
+            copies,
             life,
             webhooks,
         }
@@ -251,7 +251,7 @@ impl Doctor {
         let doctor = Arc::clone(self);
         let tried = tokio::task::spawn_blocking(move || {
             let sandbox = doctor.sandboxes.find_by_name(DEFAULT_SANDBOX)?;
-            let why = doctor.drafts.why_no_copies(&sandbox)?;
+            let why = doctor.copies.why_no_copies(&sandbox)?;
             let wanted = sandbox.review.or(doctor.core.config.effects.review);
             Some(match wanted {
                 None | Some(Review::Before) => {

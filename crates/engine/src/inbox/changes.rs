@@ -6,8 +6,8 @@ use weighlock_policy::Settled;
 use weighlock_store::{ApprovalState, Command, State};
 
 use super::{Decision, DecisionKind, Inbox};
-use crate::copies::apart;
-use crate::drafts::no_copy;
+use crate::copied::apart;
+use crate::copies::no_copy;
 use crate::error::Error;
 use crate::life::Beginning;
 use crate::principal::{Principal, Right};
@@ -153,7 +153,7 @@ impl Inbox {
         }
         case.for_question = true;
         if let Some(why) = self
-            .drafts
+            .copies
             .why_no_copy(&case.known.sandbox, &case.place.path)
         {
             return Err(no_copy(&why));

@@ -24,6 +24,7 @@ use weighlock_store::{Approval, ApprovalFilter, ApprovalState};
 pub use self::decide::{Decision, DecisionKind};
 pub use self::propose::{RuleChoice, RuleGroup, RuleProposals, ScopeView};
 use crate::case::Cases;
+use crate::copies::Copies;
 use crate::core::Core;
 use crate::drafts::Drafts;
 use crate::error::Error;
@@ -63,6 +64,7 @@ pub struct Inbox {
     runs: Arc<Runs>,
     cases: Arc<Cases>,
     questions: Arc<Questions>,
+    copies: Arc<Copies>,
     drafts: Arc<Drafts>,
     life: Arc<Life>,
 }
@@ -78,6 +80,7 @@ pub(crate) struct InboxNeeds {
     pub(crate) runs: Arc<Runs>,
     pub(crate) cases: Arc<Cases>,
     pub(crate) questions: Arc<Questions>,
+    pub(crate) copies: Arc<Copies>,
     pub(crate) drafts: Arc<Drafts>,
     pub(crate) life: Arc<Life>,
 }
@@ -94,6 +97,7 @@ impl Inbox {
             runs,
             cases,
             questions,
+            copies,
             drafts,
             life,
         } = needs;
@@ -107,6 +111,7 @@ impl Inbox {
             runs,
             cases,
             questions,
+            copies,
             drafts,
             life,
         }

@@ -155,7 +155,7 @@ impl Life {
             // The same answer may have allowed its like from now on.
             (Settled::Allowed(permit), Some(by)) => permit.also_approved_by(by),
             (Settled::Refused, _) => return self.end_blocked(command, &case).await,
-            (Settled::Asked(question), None) if self.drafts.is_tried(&mut case)? => {
+            (Settled::Asked(question), None) if self.copies.is_tried(&mut case)? => {
                 question.tried()
             }
             // It was held, and has to be asked about after all.

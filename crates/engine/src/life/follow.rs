@@ -64,7 +64,7 @@ pub(crate) async fn follow(life: Arc<Life>, live: Arc<Live>, mut command: Comman
         tokio::task::spawn_blocking(move || life.walls.refresh_repositories(&dir));
     }
     if !live.below.is_empty() {
-        life.drafts.sweep_copies().await;
+        life.copies.sweep_copies().await;
     }
     if let Err(error) = life.tidy().await {
         tracing::warn!(%error, "cannot remove old output");
@@ -75,7 +75,7 @@ impl Life {
     /// Closes a run of which there is no last word.
     pub(super) async fn settle(&self, command: Command, state: State, reason: Reason) -> Run {
         let run = self.retention.settle(command, state, reason).await;
-        self.drafts.drop_copy(&run.command_id).await;
+        self.copies.drop_copy(&run.command_id).await;
         run
     }
 

@@ -44,6 +44,7 @@ pub use self::external::Report;
 use self::follow::follow;
 use self::plan::{Files, Plan};
 use crate::case::{Case, Cases};
+use crate::copies::Copies;
 use crate::core::Core;
 use crate::drafts::Drafts;
 use crate::error::Error;
@@ -87,6 +88,7 @@ pub struct Life {
     retention: Arc<Retention>,
     cases: Arc<Cases>,
     questions: Arc<Questions>,
+    copies: Arc<Copies>,
     drafts: Arc<Drafts>,
     /// Types what may run in a shell of a terminal. Terminals stand on this
     /// part, so it tells them through a channel.
@@ -120,6 +122,7 @@ pub(crate) struct LifeNeeds {
     pub(crate) retention: Arc<Retention>,
     pub(crate) cases: Arc<Cases>,
     pub(crate) questions: Arc<Questions>,
+    pub(crate) copies: Arc<Copies>,
     pub(crate) drafts: Arc<Drafts>,
     pub(crate) to_type: mpsc::UnboundedSender<ToType>,
 }
@@ -146,6 +149,7 @@ impl Life {
             retention,
             cases,
             questions,
+            copies,
             drafts,
             to_type,
         } = needs;
@@ -172,6 +176,7 @@ impl Life {
             retention,
             cases,
             questions,
+            copies,
             drafts,
             to_type,
         }
@@ -260,7 +265,7 @@ impl Life {
         let permit = match case.judged.judgement.settle() {
             Settled::Allowed(permit) => permit,
             Settled::Refused => return self.refuse(&case).await,
-            Settled::Asked(question) if self.drafts.is_tried(&mut case)? => question.tried(),
+            Settled::Asked(question) if self.copies.is_tried(&mut case)? => question.tried(),
             Settled::Asked(_) => return self.questions.ask(case, None).await,
         };
         let patience = case.request.wait_for_answer()?;

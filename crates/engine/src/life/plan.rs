@@ -14,7 +14,7 @@ use weighlock_walls::{
 
 use super::{Beginning, Life, Still};
 use crate::case::Case;
-use crate::drafts::Comes;
+use crate::copies::Comes;
 use crate::error::Error;
 use crate::request::Input;
 use crate::shares::Place;
@@ -66,7 +66,7 @@ impl Life {
         let room = { &self.places }.take(&case.request.principal);
         let room = room.map_err(Error::TooMany)?;
         let mut command = self.command(&case, &permit, &beginning);
-        let (mut layers, comes) = self.drafts.layers(&case, &permit, &command.id)?;
+        let (mut layers, comes) = self.copies.layers(&case, &permit, &command.id)?;
         let (permit, doubt) = self.doubted(permit, &case, &mut layers)?;
         let narrowed = narrowed(&case.known.sandbox, &permit);
         let allowed = Allowed {
@@ -90,7 +90,7 @@ impl Life {
         let tasks = self.retention.show_tasks(&case.session, walls.for_root);
         walls.profile.files.extend(tasks);
         let below = layers.runs_below();
-        self.drafts.keep_copy(&case, &permit, &command.id, layers)?;
+        self.copies.keep_copy(&case, &permit, &command.id, layers)?;
         warnings.append(&mut walls.warnings);
         let (startup, nonce) = startup(&case.request).unzip();
         let sandbox = SandboxView::of_run(allowed.sandbox, &walls);
@@ -150,13 +150,13 @@ impl Life {
             return Ok((permit, None));
         }
         let doubtful = layers.has_undecided();
-        if !doubtful && !self.drafts.is_previewed(case)? {
+        if !doubtful && !self.copies.is_previewed(case)? {
             return Ok((permit, None));
         }
         layers.discard_home();
         let sandbox = &case.known.sandbox;
         let has_more = sandbox.network == Network::On || !sandbox.secrets.is_empty();
-        if doubtful && !has_more && !self.drafts.is_previewed(case)? {
+        if doubtful && !has_more && !self.copies.is_previewed(case)? {
             return Ok((permit, None));
         }
         let said = doubtful.then(|| {

@@ -1,20 +1,16 @@
-//! How long copies and before-images are kept.
+//! How long copies are kept.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use serde_json::json;
-use weighlock_effects::{Layer, forget_images};
+use weighlock_effects::Layer;
 use weighlock_store::{ChangesState, State};
 
-use super::Drafts;
-use crate::copies::{Copied, apart};
-use crate::error::Error;
+use super::Copies;
+use crate::copied::{Copied, apart, copy_dir};
 use crate::mutex::lock;
-use crate::view::ChangesView;
-use crate::view::{Run, stored};
 
 /// Runs that are about to begin, with the runs whose copies they will see.
 /// Nothing says yet on record that they need them.
@@ -49,10 +45,7 @@ impl Drop for Comes {
     }
 }
 
-/// How many are looked at in one go.
-const BATCH: i64 = 100;
-
-impl Drafts {
+impl Copies {
     /// Removes the copy of a run that nothing needs any more.
     pub(crate) async fn drop_copy(&self, run: &str) {
         if !self.is_copy_seen(run) {
@@ -63,18 +56,18 @@ impl Drafts {
     /// Removes the layers of a copy that was applied. Its files may be those of
     /// the live tree by now, and losing a name counts as a change: a run that
     /// begins after this must not take it for somebody else's.
-    pub(super) async fn part_from_copy(&self, copied: &Copied) {
+    pub(crate) async fn part_from_copy(&self, copied: &Copied) {
         let layers = copied.layers();
         apart(move || layers.iter().for_each(|dir| remove(dir))).await;
     }
 
     /// Returns what is known about a copy, if no other run sees it.
-    pub(super) fn unseen_copy(&self, run: &str) -> Option<Copied> {
-        let copied = Copied::load(&self.copy_dir(run)).ok().flatten();
+    pub(crate) fn unseen_copy(&self, run: &str) -> Option<Copied> {
+        let copied = Copied::load(&copy_dir(&self.core, run)).ok().flatten();
         copied.filter(|_| !self.is_copy_seen(run))
     }
 
-    pub(super) fn is_copy_seen(&self, run: &str) -> bool {
+    pub(crate) fn is_copy_seen(&self, run: &str) -> bool {
         self.copies_seen(&lock(&self.coming.0)).contains(run)
     }
 
@@ -99,8 +92,8 @@ impl Drafts {
         }
     }
 
-    pub(super) async fn remove_copy(&self, run: &str) {
-        let dir = self.copy_dir(run);
+    pub(crate) async fn remove_copy(&self, run: &str) {
+        let dir = copy_dir(&self.core, run);
         apart(move || remove(&dir)).await;
     }
 
@@ -124,7 +117,7 @@ impl Drafts {
         let mut used = BTreeSet::new();
         used.extend(coming.values().flatten().cloned());
         for run in self.lives.ids() {
-            if let Ok(Some(copied)) = Copied::load(&self.copy_dir(&run)) {
+            if let Ok(Some(copied)) = Copied::load(&copy_dir(&self.core, &run)) {
                 used.extend(copied.below);
             }
             used.extend(self.lives.below(&run));
@@ -133,58 +126,6 @@ impl Drafts {
             used.extend(row.below);
         }
         used
-    }
-
-    /// Removes the oldest before-images while there are too many or they are
-    /// too old, and held changes that nobody wanted for long enough.
-    pub(crate) async fn tidy_effects(&self) -> Result<(), Error> {
-        self.looked_at.tidy();
-        let oldest = self.core.steady_now() - self.limits.undo_age().as_micros() as i64;
-        let mut kept = self.core.store.image_bytes()?;
-        for row in self.core.store.oldest_images(BATCH)? {
-            if kept <= self.limits.undo_bytes() && row.updated_at >= oldest {
-                break;
-            }
-            kept = kept.saturating_sub(row.bytes);
-            if let Err(error) = forget_images(&self.undo_dir(&row.run)) {
-                tracing::warn!(%error, run = row.run, "cannot remove before-images");
-                continue;
-            }
-            let mut view = ChangesView::from_row(&row);
-            view.can_undo = false;
-            let told = json!({ "bytes": row.bytes });
-            let entry = self
-                .core
-                .entry("undo.forgotten", "weighlock", Some(&row.run), told);
-            let row = weighlock_store::ChangesRow {
-                bytes: 0,
-                body: serde_json::to_value(&view).expect("a view is plain data"),
-                ..row
-            };
-            let Some(mut command) = self.core.store.named(&row.run)?.pop() else {
-                self.core
-                    .store
-                    .update_changes(vec![row], vec![entry])
-                    .await?;
-                continue;
-            };
-            let mut detail = Run::from_command(command.clone()).detail;
-            detail.changes = Some(view);
-            command.detail = stored(&detail);
-            self.core
-                .store
-                .settle_changes(command, None, row, vec![entry])
-                .await?;
-        }
-        let oldest = self.core.steady_now() - self.limits.draft_age().as_micros() as i64;
-        for row in self.core.store.held_changes(None)? {
-            let command = self.core.store.named(&row.run)?.pop();
-            let asked = command.is_some_and(|command| command.state == State::Waiting);
-            if row.updated_at < oldest && !asked {
-                self.throw_away(&row.run, "clock").await?;
-            }
-        }
-        Ok(())
     }
 }
 

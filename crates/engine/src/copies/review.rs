@@ -11,11 +11,11 @@ use weighlock_effects::{Layer, Time};
 use weighlock_policy::Permit;
 use weighlock_walls::{CopyLayers, LowerCopy, Review, Sandbox};
 
-use super::Drafts;
+use super::Copies;
 use super::keep::Comes;
 use crate::case::Case;
 use crate::case::PendingRequest;
-use crate::copies::Copied;
+use crate::copied::{Copied, copy_dir};
 use crate::error::Error;
 use crate::principal::Right;
 use crate::questions::card_of;
@@ -35,7 +35,7 @@ enum Manner {
     Copy,
 }
 
-impl Drafts {
+impl Copies {
     /// Returns when a person is asked about what a request does, and why that
     /// is before it where it would be about its effects. What somebody has
     /// set is a demand: then nothing runs where no copy can be shown.
@@ -149,7 +149,7 @@ impl Drafts {
         }
         layers.show_below(below);
         if let Manner::Copy = manner {
-            let dir = self.copy_dir(run);
+            let dir = copy_dir(&self.core, run);
             if let Some(inodes) = Inodes::of(&self.core.config.state_dir)
                 && inodes.are_short()
             {
@@ -167,7 +167,9 @@ impl Drafts {
         let held = self.core.store.held_changes(Some(session))?;
         let older = held.into_iter().filter(|row| *row.run < *run);
         let copies = older.filter_map(|row| {
-            let copied = Copied::load(&self.copy_dir(&row.run)).ok().flatten()?;
+            let copied = Copied::load(&copy_dir(&self.core, &row.run))
+                .ok()
+                .flatten()?;
             Some(copied.lower_copy(row.run))
         });
         Ok(copies.collect())
@@ -184,7 +186,7 @@ impl Drafts {
         if !layers.is_writable() {
             return Ok(());
         }
-        let dir = self.copy_dir(run);
+        let dir = copy_dir(&self.core, run);
         let (below, closed) = (layers.runs_below(), layers.closed);
         let (roots, home) = layers.into_roots();
         let judgement = &case.judged.judgement;
@@ -251,7 +253,7 @@ impl Drafts {
         // One of its own: others may try the same directory now.
         let name = self.core.ids.next_as("try", self.core.clock.micros());
         let comes = self.coming.announce(&name, || Ok::<_, Infallible>(vec![]));
-        let place = self.copy_dir(&name);
+        let place = copy_dir(&self.core, &name);
         let made = dir(&place).and_then(|dir| Layer::make(&place, &dir).map(|_| dir));
         let tried = made
             .map_err(|error| error.to_string())
