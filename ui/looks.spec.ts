@@ -116,8 +116,8 @@ test('inbox, hostile and long', async ({ page, server }) => {
     await page.locator('.body').first().evaluate((body, y) => body.scrollTo(0, y), y);
     await shoot(page, `inbox-many-${n}`, ['', '-phone']);
   }
-  await page.getByRole('region', { name: 'What waits' }).getByRole('link').first().click();
-  await page.getByRole('region', { name: 'What waits' }).getByRole('link').last().click({ modifiers: ['Shift'] });
+  await page.getByRole('region', { name: 'Waiting approvals' }).getByRole('link').first().click();
+  await page.getByRole('region', { name: 'Waiting approvals' }).getByRole('link').last().click({ modifiers: ['Shift'] });
   await shoot(page, 'inbox-several', ['', '-dark']);
 });
 
@@ -338,7 +338,7 @@ test('frame', async ({ page, server }) => {
   await page.waitForTimeout(500);
   await shoot(page, 'welcome');
   await page.getByLabel('Name').last().fill('coder');
-  await page.getByRole('button', { name: 'Make a token' }).click();
+  await page.getByRole('button', { name: 'Create a token' }).click();
   await page.getByRole('button', { name: 'Run' }).click();
   await expect(page.getByRole('textbox', { name: 'Command' })).toHaveValue('touch hello.txt');
   await page.getByRole('button', { name: 'Run' }).click();

@@ -4,7 +4,7 @@ import type { Refusal } from './api/client';
 
 export const text = {
   product: 'weighlock',
-  skip: 'To the content',
+  skip: 'Skip to content',
   screens: {
     inbox: 'Inbox',
     runs: 'Runs',
@@ -20,7 +20,7 @@ export const text = {
   pauseAll: 'Pause all',
   account: 'Account',
   theme: 'Theme',
-  themes: { system: 'As the system', light: 'Light', dark: 'Dark' },
+  themes: { system: 'System', light: 'Light', dark: 'Dark' },
   keyboardHelp: 'Keyboard',
   signOut: 'Sign out',
   loading: 'Loading',
@@ -31,12 +31,12 @@ export const text = {
   copied: 'Copied',
   copyOf: (what: string) => `Copy: ${what}`,
   checks: { ok: 'fine', hint: 'a hint', problem: 'a problem' },
-  fix: (what: string) => `What to do about ${what}`,
+  fix: (what: string) => `How to fix ${what}`,
   connection: {
     connected: 'Connected',
     reconnecting: 'Reconnecting…',
     offline: (since: string) => `Offline since ${since}`,
-    stale: 'Not connected — what you see may be out of date',
+    stale: 'Not connected — this page may be out of date',
   },
   paused: (by: string, since: string, held: string) =>
     `Everything is paused by ${by} since ${since}. ${held}`,
@@ -45,7 +45,7 @@ export const text = {
   resume: 'Resume',
   stopRunning: (runs: string) => `Also stop the ${runs}`,
   needsRole: (role: string) => `You need the ${role} role for this.`,
-  noSuchPage: 'There is no such page.',
+  noSuchPage: 'Page not found.',
   toInbox: 'To the inbox',
   couldNotLoadPage: 'Could not load this page. Nothing was changed.',
   couldNotLoad: (what: string, why: Refusal) =>
@@ -54,7 +54,7 @@ export const text = {
       : `Could not load ${what} (${why.message}). Nothing was changed.${why.hint ? ` ${sentence(why.hint)}` : ''}`,
   couldNot: (what: string, why: Refusal) =>
     why.unreachable
-      ? `Could not ${what}: the server cannot be reached. Look again before you repeat it.`
+      ? `Could not ${what}: the server cannot be reached. Check before you repeat it.`
       : `Could not ${what}: ${why.message}.${why.hint ? ` ${sentence(why.hint)}` : ''}`,
   newApproval: (from: string, command: string) => `New approval from ${from}: ${command}`,
   newApprovals: (number: number) => `${number} new approvals`,
@@ -75,7 +75,7 @@ export const text = {
       ['w', 'approval: Always…'],
       ['e', 'approval: Edit'],
       ['r', 'approval: Reject…'],
-      ['d x', 'approval: to the effect, to the explanation'],
+      ['d x', 'approval: jump to the effect, to the explanation'],
       ['f', 'output, terminal: find'],
       ['t', 'terminal, watching: take over'],
       ['Esc Esc', 'terminal, typing: hand back'],
@@ -86,11 +86,11 @@ export const text = {
     title: 'Sign in',
     working: 'Signing in…',
     noLink: ['Open the link that ', ' prints, or make one with '],
-    token: 'Or use a token of yours',
-    slow: 'After several failures the answer comes slowly, whoever asks.',
+    token: 'Or use your token',
+    slow: 'After several failed attempts, sign-in slows down for everyone.',
     submit: 'Sign in',
   },
-  noSuch: (what: string, id: string) => `There is no ${what} ${id}, or you may not see it.`,
+  noSuch: (what: string, id: string) => `There is no ${what} ${id}, or you have no access to it.`,
 };
 
 function sentence(hint: string): string {

@@ -33,7 +33,7 @@ export async function reaches(agent: Agent, id: string, state: string): Promise<
 
 /** The row of a command in the inbox. */
 export function row(page: Page, command: string): Locator {
-  return page.getByRole('region', { name: 'What waits' }).getByRole('link').filter({ hasText: command });
+  return page.getByRole('region', { name: 'Waiting approvals' }).getByRole('link').filter({ hasText: command });
 }
 
 /** The detail beside the list. */

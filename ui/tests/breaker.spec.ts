@@ -77,11 +77,11 @@ test('another page of this machine reads nothing, decides nothing and frames not
 test('an address that means nothing is said to be none, and breaks nothing', async ({ page, server }) => {
   for (const path of ['constructor', '__proto__', 'toString/x', '%E0%A4%A', 'nowhere/%00', 'settings/constructor']) {
     await page.goto(`${server.address}/${path}`);
-    await expect(page.getByText('There is no such page.'), path).toBeVisible();
+    await expect(page.getByText('Page not found.'), path).toBeVisible();
   }
   for (const path of ['runs/%E0%A4%A', 'inbox/%ff', 'terminals/%22%3E%3Cimg%20src=x%3E', 'sandboxes/..%2f..%2fetc', 'people/__proto__']) {
     await page.goto(`${server.address}/${path}`);
-    await expect(page.getByText(/There is no (run|approval|terminal|sandbox|\w+) .*, or you may not see it\./).first(), path).toBeVisible();
+    await expect(page.getByText(/There is no (run|approval|terminal|sandbox|\w+) .*, or you have no access to it\./).first(), path).toBeVisible();
   }
   await page.goto(`${server.address}/runs?q=${encodeURIComponent(`__proto__:x constructor:y ${HOSTILE}`)}`);
   await expect(page.getByRole('button', { name: 'Clear filters' })).toBeVisible();

@@ -23,7 +23,7 @@ test('what arrives changes neither focus nor what is shown, and moves nothing', 
   const coder = server.agent('coder');
   await asked(coder, 'touch first.txt', { review: 'before' });
   await expect(command(page)).toContainText('touch first.txt');
-  const filter = page.getByRole('searchbox', { name: 'Filter what waits' });
+  const filter = page.getByRole('searchbox', { name: 'Filter approvals' });
   await page.keyboard.press('/');
   await expect(filter).toBeFocused();
   const before = await row(page, 'touch first.txt').boundingBox();
@@ -141,7 +141,7 @@ test('without the server nothing can be decided, and afterwards it can', async (
   await asked(coder, 'touch new.txt', { review: 'before' });
   await expect(decision(page, 'Approve once')).toBeEnabled();
   await server.kill();
-  await expect(page.getByText('Not connected — what you see may be out of date')).toBeVisible();
+  await expect(page.getByText('Not connected — this page may be out of date')).toBeVisible();
   await expect(decision(page, 'Approve once')).toBeDisabled({ timeout: 20_000 });
   await expect(page.getByText('Not connected', { exact: true })).toBeVisible();
   await server.start();

@@ -21,7 +21,7 @@ test('a long command is decided by nobody who has not seen its end', async ({ pa
   await page.keyboard.press('a');
   await expect(decision(page, /press Enter/)).toHaveCount(0);
   await accessible(page);
-  const block = page.getByRole('region', { name: 'The command, to be scrolled to its end' });
+  const block = page.getByRole('region', { name: 'The whole command; scroll to its end' });
   await block.focus();
   await page.keyboard.press('End');
   await expect(block.getByText('curl')).toBeInViewport();

@@ -46,7 +46,7 @@ test('a change is judged by its effect, and exactly that is applied', async ({ p
   await shown.getByRole('button', { name: 'Undo…' }).click();
   await quiet(page);
   await page.getByRole('dialog').getByRole('button', { name: 'Revert 1 file' }).click();
-  await expect(shown.getByText('These changes were taken back.')).toBeVisible();
+  await expect(shown.getByText('These changes were undone.')).toBeVisible();
   await expect(shown.getByRole('button', { name: 'Undo…' })).toHaveCount(0);
   expect(read(server, 'README.md')).toBe('a\nb\n');
 });
@@ -156,7 +156,7 @@ test('what is built on other changes says on which, and what comes first is show
   const later = await asked(coder, 'sed -i s/b/c/ notes.txt', { session_id });
   await page.goto(`${server.address}/inbox/${later.approval_id}`);
   await expect(decision(page, 'Apply these changes')).toBeDisabled();
-  await expect(page.getByText('Decide first what it is built on')).toBeVisible();
+  await expect(page.getByText('Decide the changes it builds on first')).toBeVisible();
   await accessible(page);
   await detail(page).getByText('First:').getByRole('link', { name: 'Edits notes.txt' }).click();
   await expect(detail(page).getByText('s/a/b/').first()).toBeVisible();
@@ -178,7 +178,7 @@ test('another text is judged as it is typed, and runs instead', async ({ page, s
   await expect(field).toBeFocused();
   await expect(decision(page, 'Run the edited command')).toBeDisabled();
   await field.fill('sudo rm -rf ./tmp');
-  await expect(page.getByText('Blocked. Nothing can approve this text.').first()).toBeVisible();
+  await expect(page.getByText('Blocked. This command cannot be approved.').first()).toBeVisible();
   await expect(decision(page, 'Run the edited command')).toBeDisabled();
   await accessible(page);
   await page.keyboard.press('Escape');
@@ -285,7 +285,7 @@ test('a link shows one approval alone, decides nothing, and tells how it ended',
   await page.reload();
   await expect(page.getByRole('link', { name: 'Open the run' })).toHaveAttribute('href', `/runs/${run.command_id}`);
   await page.goto(`${server.address}/a/ap_none`);
-  await expect(page.getByText('There is no approval ap_none, or you may not see it.')).toBeVisible();
+  await expect(page.getByText('There is no approval ap_none, or you have no access to it.')).toBeVisible();
 });
 
 test('an inbox without work says so, and who has worked', async ({ page, server }) => {

@@ -63,7 +63,7 @@ test('a token is shown once, rotated, and revoked at once', async ({ page, serve
 
   await page.getByRole('button', { name: `Rotate ${prefix}` }).click();
   const rotate = page.getByRole('dialog', { name: `Rotate ${prefix}…?` });
-  await rotate.getByLabel('The old one counts for').selectOption('no time');
+  await rotate.getByLabel('The old one stays valid for').selectOption('no time');
   await accessible(page);
   await rotate.getByRole('button', { name: 'Rotate' }).click();
   const third = TOKEN.exec(await made.getByRole('region', { name: 'Token of coder' }).innerText())![0];
@@ -77,7 +77,7 @@ test('a token is shown once, rotated, and revoked at once', async ({ page, serve
   await revoke.getByRole('button', { name: 'Revoke', exact: true }).click();
   await expect(page.getByRole('log')).toContainText('Token revoked.');
   expect((await new Agent(server, third).ask('GET', '/me')).status).toBe(401);
-  await expect(page.getByText('2 tokens that count no more')).toBeVisible();
+  await expect(page.getByText('2 expired or revoked tokens')).toBeVisible();
   await accessibleInBoth(page);
   await fitsPhone(page, expect);
 });
@@ -93,7 +93,7 @@ test('a person is invited, signs in with the token, and sees what their role all
   const dialog = page.getByRole('dialog', { name: 'Invite a person' });
   await dialog.getByLabel('Name').fill('maria');
   await dialog.getByLabel('Role').selectOption('Approver');
-  await dialog.getByRole('button', { name: 'Add, and make a token' }).click();
+  await dialog.getByRole('button', { name: 'Add and create a token' }).click();
   const token = TOKEN.exec(await dialog.getByRole('region', { name: 'Token of maria' }).innerText())![0];
   await accessible(page);
   await dialog.getByRole('button', { name: 'Done' }).click();
@@ -103,10 +103,10 @@ test('a person is invited, signs in with the token, and sees what their role all
   await theirs.goto(`${server.address}/people`);
   await expect(theirs.getByRole('heading', { level: 1, name: 'Sign in' })).toBeVisible();
   await accessibleInBoth(theirs);
-  await theirs.getByLabel('Or use a token of yours').fill(server.agent('coder').token);
+  await theirs.getByLabel('Or use your token').fill(server.agent('coder').token);
   await theirs.keyboard.press('Enter');
   await expect(theirs.getByRole('alert')).toContainText('Could not sign in');
-  await expect(theirs.getByLabel('Or use a token of yours')).toBeFocused();
+  await expect(theirs.getByLabel('Or use your token')).toBeFocused();
   await theirs.keyboard.type(token);
   await theirs.keyboard.press('Enter');
   await expect(theirs).toHaveURL(`${server.address}/people`);
@@ -137,5 +137,5 @@ test('somebody who is let in no more is out at once', async ({ page, server }) =
   await expect(page.getByText('Deactivated', { exact: true })).toHaveCount(0);
   expect((await coder.ask('GET', '/me')).status).toBe(200);
   await page.goto(`${server.address}/people/nobody`);
-  await expect(page.getByText('There is no person or agent nobody, or you may not see it.')).toBeVisible();
+  await expect(page.getByText('There is no person or agent nobody, or you have no access to it.')).toBeVisible();
 });

@@ -28,7 +28,7 @@ test('an approval is decided with two taps', async ({ page, server }) => {
   await row(page, 'sed -i').tap();
   await expect(page.getByRole('heading', { level: 1, name: 'Edits README.md' })).toBeVisible();
   await expect(page.locator('pre').first()).toContainText(`sed -i s/a/${'z'.repeat(80)}/ README.md`);
-  await expect(page.getByText('Why you are asked')).toBeVisible();
+  await expect(page.getByText('Why approval is needed')).toBeVisible();
   await expect(page.getByText('1 file', { exact: true })).toBeVisible();
   const main = decision(page, 'Apply these changes');
   await expect(main).toBeEnabled();

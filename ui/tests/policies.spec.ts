@@ -76,7 +76,7 @@ test('saving shows the comparison with past commands, and going back to the form
   await expect(review).toContainText('1 newly allowed, 0 newly asked, 0 newly blocked');
   await review.getByText('1 newly allowed', { exact: true }).click();
   await expect(review.getByRole('listitem')).toContainText('touch a');
-  await review.getByLabel('What the change is for').fill('Touching is fine <b>');
+  await review.getByLabel('Why this change').fill('Touching is fine <b>');
   await accessibleInBoth(page);
   await review.getByRole('button', { name: 'Save' }).click();
   await expect(review).toHaveCount(0);
@@ -92,7 +92,7 @@ test('saving shows the comparison with past commands, and going back to the form
   await page.getByRole('link', { name: 'History' }).click();
   const newest = page.getByRole('listitem').filter({ hasText: 'Version 2' });
   await expect(newest).toContainText('In force');
-  await newest.getByText('What it changed').click();
+  await newest.getByText('Changes').click();
   await expect(newest.getByRole('region')).toContainText('no-scratch');
   await expect(page.getByRole('listitem').filter({ hasText: 'Version 1' })).toContainText('Touching is fine <b>');
   await accessibleInBoth(page);
@@ -114,24 +114,24 @@ test('rules that would allow everything are saved only with a phrase', async ({ 
   const review = page.getByRole('dialog', { name: 'Review before saving' });
   await review.getByRole('button', { name: 'Save' }).click();
   await expect(review.getByRole('alert')).toContainText('Could not save it');
-  await review.getByLabel('Type the phrase to save it all the same').fill('allow everything');
+  await review.getByLabel('Type the phrase to save anyway').fill('allow everything');
   await accessible(page);
   await review.getByRole('button', { name: 'Save' }).click();
   await expect(page.getByRole('log')).toContainText('Saved as version 1.');
 });
 
-test('what was allowed beforehand is listed, and taken back', async ({ page, server }) => {
+test('what is always allowed is listed, and revoked', async ({ page, server }) => {
   const coder = server.agent('coder');
   server.cli('policy', 'grant', 'touch *', '--until', '8h');
   server.cli('policy', 'grant', 'mkdir <img/onerror=x>');
   await page.goto(`${server.address}/policies?test=touch%20a`);
   const box = page.getByRole('complementary', { name: 'Test a command' });
   await expect(box.getByRole('status')).toContainText('Allowed');
-  const grants = page.getByRole('region', { name: 'Allowed beforehand' });
+  const grants = page.getByRole('region', { name: 'Always allowed' });
   await expect(grants.getByRole('listitem')).toHaveCount(2);
   await expect(grants).toContainText('mkdir <img/onerror=x>');
   await expect(grants.getByRole('listitem').filter({ hasText: 'touch' })).toContainText(/until .* by /);
-  await grants.getByRole('button', { name: 'Take back touch *' }).click();
+  await grants.getByRole('button', { name: 'Revoke touch *' }).click();
   await expect(grants.getByRole('listitem')).toHaveCount(1);
   await expect(grants.getByRole('heading')).toBeFocused();
   await expect(box.getByRole('status')).toContainText('Needs approval');

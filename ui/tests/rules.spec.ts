@@ -27,7 +27,7 @@ test('a rule is added, changed and removed by a form, and the text is the same d
   await editor.getByLabel('coder').check();
   await editor.getByLabel('Until the end of').fill('2099-12-31');
   await editor.getByLabel('Note').fill('goes out');
-  await editor.getByText('Examples, which are checked').click();
+  await editor.getByText('Examples, checked as tests').click();
   await editor.getByLabel('It must match').fill('ls');
   await accessibleInBoth(page);
   await fitsPhone(page, expect);
@@ -49,7 +49,7 @@ test('a rule is added, changed and removed by a form, and the text is the same d
   await rows.nth(1).getByRole('button').first().click();
   const change = own.getByRole('form', { name: 'Rule scratch' });
   await change.getByLabel('Note').fill('makes empty files');
-  await change.getByRole('button', { name: 'Change in the draft' }).click();
+  await change.getByRole('button', { name: 'Update the draft' }).click();
   await expect(rows.nth(1)).toContainText('makes empty files');
   await rows.nth(0).getByRole('button').first().click();
   await own.getByRole('form', { name: 'Rule no-force' }).getByRole('button', { name: 'Remove' }).click();

@@ -38,9 +38,9 @@ test('a blocked run has a red panel that names the rule, and what the agent was 
   await expect(panel).toContainText('rm -rf /');
   await expect(panel).toContainText('matches rule no-root-delete');
   await expect(panel).toContainText('Nothing was run.');
-  await panel.getByText('What coder was told').click();
+  await panel.getByText('Message to coder').click();
   await expect(panel).toContainText('Blocked by rule no-root-delete');
-  await expect(panel).toContainText('No approval is possible.');
+  await expect(panel).toContainText('It cannot be approved.');
   await expect(page.getByRole('region', { name: 'Output' })).toHaveCount(0);
   await accessible(page);
   await dark(page);
@@ -110,7 +110,7 @@ test('what a run changed is shown, and taken back unless it was changed since', 
   await page.getByRole('button', { name: 'Revert…' }).click();
   await quiet(page);
   await dialog.getByRole('button', { name: 'Revert 1 file' }).click();
-  await expect(page.getByText('These changes were taken back.')).toBeVisible();
+  await expect(page.getByText('These changes were undone.')).toBeVisible();
   expect(readFileSync(file, 'utf8')).toBe('one\nthree\n');
 });
 
@@ -127,10 +127,10 @@ test('changes that nobody decided about in time can still be applied or discarde
 
   await page.goto(`${server.address}/inbox/${runs[0].approval_id}`);
   await expect(page.getByText('can still be applied or discarded')).toBeVisible();
-  await page.getByText('2 changes nobody decided about').click();
+  await page.getByText('2 undecided changes').click();
   await accessible(page);
   await page.getByRole('link', { name: 'sed -i' }).click();
-  await expect(page.getByText('Nobody has decided about these changes')).toBeVisible();
+  await expect(page.getByText('These changes are undecided')).toBeVisible();
   await page.getByRole('button', { name: 'Apply…' }).click();
   const dialog = page.getByRole('dialog');
   await expect(dialog).toContainText('notes.txt');
@@ -150,7 +150,7 @@ test('changes that nobody decided about in time can still be applied or discarde
   await accessible(page);
   await page.goto(`${server.address}/inbox`);
   await expect(page.getByText('Nothing waits for you.')).toBeVisible();
-  await expect(page.getByText('nobody decided about')).toHaveCount(0);
+  await expect(page.getByText('undecided change')).toHaveCount(0);
 });
 
 test('the audit of a run is listed and verified', async ({ page, server }) => {
@@ -196,7 +196,7 @@ test('an edited command is shown with what was asked for', async ({ page, server
     fingerprint,
     command: 'touch right.txt',
   });
-  await expect(page.getByText('A person has changed the command')).toBeVisible();
+  await expect(page.getByText('A person edited the command')).toBeVisible();
   await expect(page.getByRole('deletion')).toContainText('wrong.txt');
   await expect(page.getByRole('insertion')).toContainText('right.txt');
   await accessible(page);
@@ -205,7 +205,7 @@ test('an edited command is shown with what was asked for', async ({ page, server
 test('what is not there is said to be missing', async ({ page, server }) => {
   await page.goto(`${server.address}/runs/r_7f3k/output`);
   await expect(page.getByRole('heading', { level: 1 })).toHaveText(
-    'There is no run r_7f3k, or you may not see it.',
+    'There is no run r_7f3k, or you have no access to it.',
   );
   await page.getByRole('link', { name: 'To the runs' }).click();
   await expect(page).toHaveURL(/\/runs$/);

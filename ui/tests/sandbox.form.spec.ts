@@ -23,13 +23,13 @@ test('a directory is chosen from those that are allowed, and no other is shown',
   await dialog.getByRole('button', { name: 'webshop' }).click();
   await expect(dialog).toContainText('2.0 KiB in 1 file');
   await expect(dialog).toContainText('owned by');
-  await dialog.getByRole('button', { name: 'One up' }).click();
+  await dialog.getByRole('button', { name: 'Parent directory' }).click();
   await dialog.getByRole('button', { name: 'webshop' }).click();
   await dialog.getByRole('button', { name: 'Use this directory' }).click();
   await expect(directory).toHaveValue(join(server.base, 'shops/webshop'));
   await expect(page.getByText('2.0 KiB in 1 file')).toBeVisible();
   // What does not work is not offered.
-  await expect(page.getByText('Only these hosts: not available here')).toBeVisible();
+  await expect(page.getByText('Only these hosts: not available yet')).toBeVisible();
   await expect(page.getByRole('radio', { name: /hosts/ })).toHaveCount(0);
   await expect(page.getByLabel('Always hidden')).toHaveValue(/~\/\.ssh\n/);
   await accessibleInBoth(page);

@@ -55,7 +55,7 @@ test('a sandbox is added, changed, switched off and deleted, and what protects i
   await expect(page.getByText('Deactivated')).toBeVisible();
   await page.getByRole('button', { name: 'Delete…' }).click();
   const dialog = page.getByRole('dialog', { name: 'Delete webshop?' });
-  await expect(dialog).toContainText('1 run in the record stay. The directory is not touched.');
+  await expect(dialog).toContainText('Its history (1 run) is kept. The directory is not touched.');
   const remove = dialog.getByRole('button', { name: 'Delete', exact: true });
   await expect(remove).toBeDisabled();
   await dialog.getByLabel('Type webshop to delete it').fill('webshop');
@@ -72,5 +72,5 @@ test('a sandbox that is built in is shown, and is changed in the settings', asyn
   await expect(page.getByRole('button', { name: 'Save' })).toHaveCount(0);
   await fitsPhone(page, expect);
   await page.goto(`${server.address}/sandboxes/nowhere`);
-  await expect(page.getByText('There is no sandbox nowhere, or you may not see it.')).toBeVisible();
+  await expect(page.getByText('There is no sandbox nowhere, or you have no access to it.')).toBeVisible();
 });

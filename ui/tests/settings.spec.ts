@@ -9,7 +9,7 @@ test('health says what doctor says, and the audit can be verified and exported',
     await expect(page.getByRole('listitem').filter({ hasText: check }).first()).toBeVisible();
   }
   await page.getByRole('button', { name: 'Verify the audit now' }).click();
-  await expect(page.getByText(/^The chain is whole: \d+ entries verified\.$/)).toBeVisible();
+  await expect(page.getByText(/^The chain is unbroken: \d+ entries verified\.$/)).toBeVisible();
   const [download] = await Promise.all([
     page.waitForEvent('download'),
     page.getByRole('link', { name: 'Export the audit' }).click(),
@@ -30,7 +30,7 @@ test('every section has an address, and what is chosen on this device stays', as
   await page.reload();
   await expect(theme).toHaveValue('dark');
   await expect(page.getByRole('dialog')).toHaveCount(0);
-  await theme.selectOption('As the system');
+  await theme.selectOption('System');
   const sections = page.getByRole('navigation', { name: 'Settings' });
   for (const name of ['General', 'Notifications', 'Retention', 'About']) {
     await sections.getByRole('link', { name }).click();
@@ -40,7 +40,7 @@ test('every section has an address, and what is chosen on this device stays', as
     await fitsPhone(page, expect);
   }
   await page.goto(`${server.address}/settings/nowhere`);
-  await expect(page.getByText('There is no such page.')).toBeVisible();
+  await expect(page.getByText('Page not found.')).toBeVisible();
 });
 
 test('the first run leads from a directory over an agent to the first question', async ({ page, server }) => {
@@ -52,7 +52,7 @@ test('the first run leads from a directory over an agent to the first question',
   await accessibleInBoth(page);
   await fitsPhone(page, expect);
   await page.getByLabel('Name').last().fill('coder');
-  await page.getByRole('button', { name: 'Make a token' }).click();
+  await page.getByRole('button', { name: 'Create a token' }).click();
   await expect(page.getByText('Waiting for coder to call…')).toBeVisible();
 
   const command = page.getByRole('textbox', { name: 'Command' });
@@ -75,7 +75,7 @@ test('the first run leads from a directory over an agent to the first question',
     data: { kind: 'apply_effect', fingerprint },
   });
   expect(decided.status()).toBe(200);
-  await expect(page.getByText('You have decided.')).toBeVisible();
+  await expect(page.getByText('Decided. That is all')).toBeVisible();
   expect(existsSync(join(server.base, 'hello.txt'))).toBe(true);
 });
 
@@ -88,13 +88,13 @@ test('a home directory is no first sandbox: a project is asked for, and the step
   await expect(page.getByText('holds more than a project')).toBeVisible();
   await expect(page.getByRole('heading', { name: /\(done\)/ })).toHaveCount(0);
   // A token alone is no agent that has called.
-  await expect(page.getByText('Not heard of yet: quiet.')).toBeVisible();
+  await expect(page.getByText('Not seen yet: quiet.')).toBeVisible();
   await page.getByRole('button', { name: 'Run' }).click();
   await expect(page.getByText('this one runs in an empty home directory')).toBeVisible();
   await accessibleInBoth(page);
   await fitsPhone(page, expect);
 
-  await expect(page.getByRole('link', { name: 'Choose it from a list' })).toHaveAttribute('href', '/sandboxes/new');
+  await expect(page.getByRole('link', { name: 'Browse directories' })).toHaveAttribute('href', '/sandboxes/new');
   await page.getByLabel('Name').fill('shop');
   await page.getByLabel('Directory').fill(join(server.home, 'project'));
   await page.getByRole('button', { name: 'Add' }).click();
@@ -113,17 +113,17 @@ test('a home directory is no first sandbox: a project is asked for, and the step
 test('limits are changed for everybody, at once and after a restart', async ({ page, server }) => {
   const coder = server.agent('coder');
   await page.goto(`${server.address}/settings/general`);
-  await page.getByLabel('Time limit of a run').fill('30');
-  await page.getByLabel('How long a question waits').fill('5');
+  await page.getByLabel('Default time limit of a run').fill('30');
+  await page.getByLabel('An approval expires after').fill('5');
   await page.getByRole('button', { name: 'Save' }).click();
   await expect(page.getByRole('alert')).toContainText('a question waits for 10 seconds to 7 days');
   expect((await coder.run('true')).timeout_ms).toBe(120_000);
-  await page.getByLabel('How long a question waits').fill('600');
-  await page.getByLabel('Commands may be allowed beforehand').uncheck();
+  await page.getByLabel('An approval expires after').fill('600');
+  await page.getByLabel('Commands can be always allowed').uncheck();
   await accessibleInBoth(page);
   await fitsPhone(page, expect);
   await page.getByRole('button', { name: 'Save' }).click();
-  await expect(page.getByRole('log')).toContainText('Saved. It counts at once.');
+  await expect(page.getByRole('log')).toContainText('Saved. In effect now.');
   expect((await coder.run('true')).timeout_ms).toBe(30_000);
   await server.kill();
   await server.start();
@@ -137,9 +137,9 @@ test('limits are changed for everybody, at once and after a restart', async ({ p
   // An empty field is what the file says.
   await page.goto(`${server.address}/settings/general`);
   await expect(page.getByText('120 in the configuration file')).toBeVisible();
-  await page.getByLabel('Time limit of a run').fill('');
+  await page.getByLabel('Default time limit of a run').fill('');
   await page.getByRole('button', { name: 'Save' }).click();
-  await expect(page.getByLabel('Time limit of a run')).toHaveValue('120');
+  await expect(page.getByLabel('Default time limit of a run')).toHaveValue('120');
 });
 
 test('what is kept is shown, and what other limits would remove before they are saved', async ({ page, server }) => {
@@ -148,8 +148,8 @@ test('what is kept is shown, and what other limits would remove before they are 
   await page.goto(`${server.address}/settings/retention`);
   const outputs = page.getByRole('region', { name: 'Output and recordings' });
   await expect(outputs).toContainText(/3 kept, 25\.\d MiB/);
-  await expect(outputs).toContainText('Nothing of it would be removed now.');
-  await outputs.getByLabel('All output together').fill('20');
+  await expect(outputs).toContainText('Nothing would be removed now.');
+  await outputs.getByLabel('Total size of output').fill('20');
   await expect(outputs).toContainText(/1 \(8\.\d MiB\) would be removed now\./);
   await accessibleInBoth(page);
   await fitsPhone(page, expect);

@@ -180,7 +180,7 @@ test('a flood neither freezes the page nor is waited for', async ({ page, server
   });
   await expect(page.getByText(/skipped .*iB — full output in/)).toBeVisible({ timeout: 60_000 });
   await page.getByRole('button', { name: 'Plain text' }).click();
-  await expect(page.getByRole('button', { name: 'Look again' })).toBeVisible();
+  await expect(page.getByRole('button', { name: 'Refresh' })).toBeVisible();
   await page.getByRole('button', { name: 'Live view' }).click();
   await debug.send('Emulation.setCPUThrottlingRate', { rate: 1 });
   await expect(shown(page)).toContainText('finished', { timeout: 60_000 });
@@ -290,7 +290,7 @@ test('a server that is killed and comes back shows the terminal again', async ({
   await expect(page.getByText('You are watching.')).toBeVisible();
   await expect(shown(page)).toBeAttached();
   await server.kill();
-  await expect(page.getByText('Not connected to the terminal. Trying again…')).toBeVisible();
+  await expect(page.getByText('Not connected to the terminal. Reconnecting…')).toBeVisible();
   await server.start();
   await expect(page.getByText('coder has the keyboard. You are watching.')).toBeVisible({ timeout: 30_000 });
   await coder.ask('POST', `/terminals/${id}/input`, { text: 'still here', submit: true });
@@ -314,6 +314,6 @@ test('j and k go through the list, and the detail follows', async ({ page, serve
   await expect(page.getByRole('link', { name: /^first/ })).toBeFocused();
   await page.goto(`${server.address}/terminals/r_nothing`);
   await expect(page.getByRole('heading', { level: 1 })).toHaveText(
-    'There is no terminal r_nothing, or you may not see it.',
+    'There is no terminal r_nothing, or you have no access to it.',
   );
 });

@@ -30,15 +30,15 @@ test('a webhook is added, tested, told, changed and removed', async ({ page, ser
   const { url, told, http } = await receiver(() => status);
   const place = new URL(url).origin;
   await page.goto(`${server.address}/settings/notifications`);
-  await expect(page.getByText('Nobody is told elsewhere.')).toBeVisible();
+  await expect(page.getByText('No other notifications.')).toBeVisible();
   await page.getByRole('button', { name: 'Add…' }).click();
-  const dialog = page.getByRole('dialog', { name: 'Be told elsewhere' });
+  const dialog = page.getByRole('dialog', { name: 'Add a webhook' });
   await dialog.getByLabel('Address').fill('http://example.com/x');
   await dialog.getByRole('button', { name: 'Save' }).click();
   await expect(dialog.getByRole('alert')).toContainText('only https:// is accepted');
   await dialog.getByLabel('Address').fill(url);
   await dialog.getByLabel('What it is for').fill('on <b>call</b>');
-  await dialog.getByLabel('Seconds until it is told').fill('0');
+  await dialog.getByLabel('Delay in seconds').fill('0');
   await dialog.getByLabel('Quiet hours').check();
   await accessibleInBoth(page);
   await fitsPhone(page, expect);
@@ -49,9 +49,9 @@ test('a webhook is added, tested, told, changed and removed', async ({ page, ser
 
   const line = page.getByRole('listitem').filter({ hasText: place });
   await expect(line).toContainText('on <b>call</b>');
-  await expect(line).toContainText('not told anything yet');
+  await expect(line).toContainText('nothing sent yet');
   await line.getByRole('button', { name: 'Test' }).click();
-  await expect(line.getByRole('status')).toHaveText('The receiver has taken it.');
+  await expect(line.getByRole('status')).toHaveText('Delivered.');
   expect(JSON.parse(told[0]!.body)).toMatchObject({ type: 'test' });
   expect(told[0]!.headers['webhook-signature']).toMatch(/^v1,/);
 
@@ -61,21 +61,21 @@ test('a webhook is added, tested, told, changed and removed', async ({ page, ser
 
   status = 500;
   await line.getByRole('button', { name: 'Test' }).click();
-  await expect(line.getByRole('status')).toHaveText('It was not taken: answered 500');
+  await expect(line.getByRole('status')).toHaveText('Not delivered: answered 500');
   await expect(line).toContainText('failed once: answered 500');
   await accessibleInBoth(page);
   await fitsPhone(page, expect);
 
-  await line.getByRole('button', { name: 'Change…' }).click();
-  const change = page.getByRole('dialog', { name: `Change ${place}` });
+  await line.getByRole('button', { name: 'Edit…' }).click();
+  const change = page.getByRole('dialog', { name: `Edit ${place}` });
   await expect(change.getByLabel('Address')).toHaveValue('');
-  await change.getByLabel('a run that failed').check();
+  await change.getByLabel('a failed run').check();
   await change.getByRole('button', { name: 'Save' }).click();
   await expect(change).toHaveCount(0);
   await line.getByRole('button', { name: 'Switch off' }).click();
   await expect(line).toContainText('· off');
   await expect(page.locator('body')).not.toContainText('hidden');
-  await line.getByRole('button', { name: 'Remove' }).click();
-  await expect(page.getByText('Nobody is told elsewhere.')).toBeVisible();
+  await line.getByRole('button', { name: 'Delete this webhook' }).click();
+  await expect(page.getByText('No other notifications.')).toBeVisible();
   http.close();
 });

@@ -117,7 +117,7 @@ fn check_format(manifest: &[u8]) -> Result<(), Error> {
 fn not_a_backup(dir: &Path) -> Error {
     Error::invalid(
         "no_backup",
-        format!("{} is no backup: it has no {MANIFEST}", dir.display()),
+        format!("{} is not a backup: it has no {MANIFEST}", dir.display()),
         "give the directory that `weighlock backup` printed",
     )
 }

@@ -42,7 +42,7 @@ impl Error {
         Self::invalid(
             "backup_damaged",
             format!("the backup is damaged: {what}"),
-            "use another backup; this one was changed or truncated after it was made",
+            "use another backup; this one was changed or truncated later",
         )
     }
 

@@ -366,7 +366,7 @@ async fn parse<T: DeserializeOwned>(response: Response<Incoming>) -> Result<T, F
     let body = body.collect().await.map_err(broken)?.to_bytes();
     serde_json::from_slice(&body).map_err(|error| {
         Failure::new(
-            format!("the server's answer is not understood: {error}"),
+            format!("cannot read the server's answer: {error}"),
             "restart the server if it is of another version",
         )
     })

@@ -50,7 +50,7 @@ use crate::paths::Paths;
   weighlock doctor                       see what this machine can do"
 )]
 struct Cli {
-    /// Where everything is kept [env: WEIGHLOCK_STATE_DIR, default:
+    /// The state directory [env: WEIGHLOCK_STATE_DIR, default:
     /// $XDG_STATE_HOME/weighlock]
     #[arg(
         long,
@@ -61,8 +61,8 @@ struct Cli {
         help_heading = "Which server"
     )]
     state_dir: Option<std::path::PathBuf>,
-    /// The Unix socket of a server that is somebody else's; with `serve`, where
-    /// to listen for them [env: WEIGHLOCK_SOCKET]
+    /// The Unix socket of another user's server; with `serve`, where to listen
+    /// for other users [env: WEIGHLOCK_SOCKET]
     #[arg(
         long,
         global = true,

@@ -15,8 +15,10 @@ pub(crate) fn may_decide() -> Result<(), Failure> {
         return Ok(());
     };
     Err(Failure::new(
-        format!("nothing is decided inside a run of weighlock ({how}); nothing was done"),
-        "a person decides in a terminal of their own",
+        format!(
+            "approving and administering is refused inside a weighlock run ({how}); nothing was done"
+        ),
+        "approve outside the run, in your own terminal",
     ))
 }
 

@@ -21,7 +21,7 @@ pub enum Error {
         source: io::Error,
     },
     /// Another directory stands where a root was.
-    #[error("{} is no longer the directory that it was", .path.display())]
+    #[error("{} is no longer the same directory", .path.display())]
     Replaced {
         /// Where it was.
         path: PathBuf,

@@ -114,13 +114,13 @@ pub enum Error {
         what: String,
     },
     /// A command that is run here tried what is for people.
-    #[error("nothing is decided inside a run of weighlock; nothing was done")]
+    #[error("approving and administering is refused inside a weighlock run; nothing was done")]
     Inside,
     /// Whoever asked would approve it.
-    #[error("whoever asks for a command may not approve it; nothing was decided")]
+    #[error("you cannot approve your own request; nothing was decided")]
     OwnRequest,
     /// One person counts once.
-    #[error("you have approved this already; another person must, too")]
+    #[error("you have approved this already; another person must approve it too")]
     AnsweredAlready,
     /// A question was answered, or ended otherwise.
     #[error("{}", closed(.approval))]
@@ -129,7 +129,7 @@ pub enum Error {
         approval: Box<ApprovalView>,
     },
     /// What would run is not what was asked about.
-    #[error("what would run is not what that fingerprint names; nothing was run")]
+    #[error("the fingerprint does not match what would run; nothing was run")]
     PayloadChanged {
         /// The question as it is now.
         approval: Option<Box<ApprovalView>>,
@@ -141,7 +141,7 @@ pub enum Error {
         by: String,
     },
     /// A run has changed nothing that could be shown, applied or discarded.
-    #[error("run {id} has no changes that wait")]
+    #[error("run {id} has no undecided changes")]
     NoChanges {
         /// The run.
         id: String,
@@ -165,19 +165,19 @@ pub enum Error {
         id: String,
     },
     /// Files are not as they were.
-    #[error("not all is as it was: {}; nothing was applied", .paths.join(", "))]
+    #[error("files changed meanwhile: {}; nothing was applied", .paths.join(", "))]
     Conflicts {
         /// Which, and how.
         paths: Vec<String>,
     },
     /// Changes were built on others that are not applied.
-    #[error("it was built on {}; nothing was applied", .runs.join(", "))]
+    #[error("it builds on changes of {}; nothing was applied", .runs.join(", "))]
     EarlierFirst {
         /// Those runs.
         runs: Vec<String>,
     },
     /// Too many changes of a session wait.
-    #[error("{held} changes of this session wait for an answer; nothing was run")]
+    #[error("{held} changes of this session are undecided, which is the limit; nothing was run")]
     TooManyDrafts {
         /// How many.
         held: usize,
@@ -247,13 +247,13 @@ pub enum Error {
         id: String,
     },
     /// A link was used, is too old, or never was one.
-    #[error("the link was used already, or is too old")]
+    #[error("this link was used already, or has expired")]
     BadLink,
     /// A token is nobody's, or counts no more.
-    #[error("nobody has this token, or it counts no more")]
+    #[error("unknown or expired token")]
     BadToken,
     /// Another has the name.
-    #[error("there is a {what} `{name}` already; nothing was changed")]
+    #[error("a {what} `{name}` exists already; nothing was changed")]
     NameTaken {
         /// What it names.
         what: &'static str,
@@ -277,7 +277,7 @@ pub enum Error {
         why: String,
     },
     /// The sandbox is what the configuration file says.
-    #[error("sandbox `{name}` is set up in the configuration file; nothing was changed")]
+    #[error("sandbox `{name}` comes from the configuration file; nothing was changed")]
     InSettings {
         /// The sandbox.
         name: String,
@@ -289,7 +289,7 @@ pub enum Error {
         name: String,
     },
     /// The run does not wait any more.
-    #[error("run {id} does not wait; nothing was changed")]
+    #[error("run {id} is not waiting; nothing was changed")]
     NotWaiting {
         /// The run.
         id: String,
@@ -301,13 +301,13 @@ pub enum Error {
         id: String,
     },
     /// Nobody has allowed it yet.
-    #[error("run {id} has not begun, and may not yet; nothing was recorded")]
+    #[error("run {id} has not started and is not allowed to yet; nothing was recorded")]
     NotBegun {
         /// The run.
         id: String,
     },
     /// How the run ended is on record.
-    #[error("run {id} is final; nothing was recorded")]
+    #[error("the result of run {id} is final; nothing was recorded")]
     Final {
         /// The run.
         id: String,
@@ -324,13 +324,13 @@ pub enum Error {
         same: bool,
     },
     /// As much waits as may.
-    #[error("{waiting} commands of yours wait for an answer, which is the limit; nothing was run")]
+    #[error("{waiting} of your commands wait for approval, which is the limit; nothing was run")]
     TooManyWaiting {
         /// How many.
         waiting: u64,
     },
     /// A backup is being made.
-    #[error("a backup is being made; no other was begun")]
+    #[error("a backup is already being made; no other was started")]
     BackingUp,
     /// As many run as may.
     #[error("{0}; nothing was run")]
@@ -461,7 +461,7 @@ impl Error {
             Self::NoSuchRun { .. } => problem(
                 Kind::NotFound,
                 "no_such_run",
-                "`weighlock runs` lists the runs there are",
+                "`weighlock runs` lists all runs",
             ),
             Self::NoSuchSandbox { known, .. } => problem(
                 Kind::NotFound,
@@ -484,7 +484,7 @@ impl Error {
             Self::Ended { id } => problem(
                 Kind::Conflict,
                 "run_ended",
-                &format!("`weighlock show {id}` tells how it ended"),
+                &format!("`weighlock show {id}` shows how it ended"),
             ),
             Self::NoSuchAgent { name, known } => {
                 problem(Kind::NotFound, "no_such_agent", &agents_like(name, known))
@@ -492,12 +492,12 @@ impl Error {
             Self::NoSuchGrant { .. } => problem(
                 Kind::NotFound,
                 "no_such_grant",
-                "`weighlock policy show` lists the grants there are",
+                "`weighlock policy show` lists all grants",
             ),
             Self::NoSuchWebhook { .. } => problem(
                 Kind::NotFound,
                 "no_such_webhook",
-                "`weighlock notify list` lists those there are",
+                "`weighlock notify list` lists all webhooks",
             ),
             Self::NoSuchPolicy { known, .. } => problem(
                 Kind::NotFound,
@@ -534,13 +534,17 @@ impl Error {
             Self::Inside => problem(
                 Kind::Forbidden,
                 "inside_a_run",
-                "a person decides in a terminal of their own",
+                "approve outside the run, in your own terminal",
             ),
-            Self::OwnRequest => problem(Kind::Forbidden, "own_request", "let somebody else decide"),
+            Self::OwnRequest => problem(
+                Kind::Forbidden,
+                "own_request",
+                "ask somebody else to approve it",
+            ),
             Self::AnsweredAlready => problem(
                 Kind::Conflict,
                 "answered_already",
-                "let somebody else decide",
+                "ask somebody else to approve it",
             ),
             Self::Closed { .. } => problem(
                 Kind::Conflict,
@@ -550,39 +554,38 @@ impl Error {
             Self::PayloadChanged { .. } => problem(
                 Kind::Conflict,
                 "payload_changed",
-                "look at what is asked now, and answer with its whole fingerprint",
+                "look at the request as it is now, and answer with its whole fingerprint",
             ),
             Self::Paused { .. } => problem(
                 Kind::Conflict,
                 "paused",
-                "`weighlock resume` lets work go on; then decide",
+                "resume with `weighlock resume`, then decide",
             ),
             Self::NoChanges { .. } => problem(
                 Kind::NotFound,
                 "no_changes",
-                "`weighlock show` tells what became of it",
+                "`weighlock show` shows its state",
             ),
             Self::NotApplied { .. } => problem(
                 Kind::Conflict,
                 "not_applied",
-                "`weighlock show` tells what became of it",
+                "`weighlock show` shows its state",
             ),
             Self::NoUndo { .. } => problem(
                 Kind::Conflict,
                 "no_undo",
-                "before-images are kept for as long as `undo_age` and `undo_mib` of the settings \
-                 say",
+                "the settings `undo_age` and `undo_mib` limit how long undo is possible",
             ),
             Self::NoSuchTerminal { .. } => problem(
                 Kind::NotFound,
                 "not_found",
-                "`weighlock term list` says which there are",
+                "`weighlock term list` lists all terminals",
             ),
             Self::Conflicts { .. } => problem(
                 Kind::Conflict,
                 "conflict",
-                "both versions are kept: look at them with `weighlock diff`, then try it again or \
-                 discard it",
+                "both versions are kept: compare them with `weighlock diff`, then try again or \
+                 discard",
             ),
             Self::EarlierFirst { .. } => problem(
                 Kind::Conflict,
@@ -598,49 +601,49 @@ impl Error {
             Self::FewInodes { .. } => problem(
                 Kind::Full,
                 "storage_full",
-                "decide about changes that wait (`weighlock draft`), or remove files there",
+                "apply or discard undecided changes (`weighlock draft`), or remove files there",
             ),
             Self::ChangesBlocked => problem(
                 Kind::Conflict,
                 "changes_blocked",
-                "discard them, and do it in another way",
+                "discard them, and do it another way",
             ),
             Self::NoSuchChange { .. } => problem(
                 Kind::NotFound,
                 "no_such_change",
-                "`weighlock diff` lists the changes there are",
+                "`weighlock diff` lists all changes",
             ),
             Self::NoDraft { .. } => problem(
                 Kind::NotFound,
                 "no_draft",
-                "`weighlock draft` lists those there are",
+                "`weighlock draft` lists all undecided changes",
             ),
-            Self::Trying => problem(Kind::Conflict, "trying", "decide when it has ended"),
+            Self::Trying => problem(Kind::Conflict, "trying", "decide once that has ended"),
             Self::Changes(weighlock_effects::Error::Stale { .. }) => problem(
                 Kind::Conflict,
                 "conflict",
-                "both versions are kept: look at them with `weighlock diff`, then try it again or \
-                 discard it",
+                "both versions are kept: compare them with `weighlock diff`, then try again or \
+                 discard",
             ),
             Self::Changes(_) => problem(
                 Kind::Internal,
                 "changes_unreadable",
-                "`weighlock doctor` says what is wrong",
+                "`weighlock doctor` shows what is wrong",
             ),
             Self::Commit(CommitError::Full) => problem(
                 Kind::Full,
                 "disk_full",
-                "make room, and apply it again; it is kept",
+                "free some space and apply it again; it is kept",
             ),
             Self::Commit(CommitError::Stuck { .. }) => problem(
                 Kind::Internal,
                 "commit_failed",
-                "mend what is in the way; the next start of the server brings it to an end",
+                "fix the cause; the next server start finishes the commit",
             ),
             Self::Commit(_) => problem(
                 Kind::Internal,
                 "commit_failed",
-                "nothing was applied; see what is wrong and apply it again",
+                "nothing was applied; fix the cause and apply it again",
             ),
             Self::NoSuchApproval { .. } => problem(
                 Kind::NotFound,
@@ -650,27 +653,27 @@ impl Error {
             Self::NoSuchPerson { .. } => problem(
                 Kind::NotFound,
                 "no_such_person",
-                "`weighlock people` lists them",
+                "`weighlock people` lists people and agents",
             ),
             Self::NoSuchToken { .. } => problem(
                 Kind::NotFound,
                 "no_such_token",
-                "`weighlock people show NAME` lists somebody's tokens",
+                "`weighlock people show NAME` lists the tokens of a person or agent",
             ),
             Self::NoSuchSession { .. } => problem(
                 Kind::NotFound,
                 "no_such_session",
-                "leave it out, and one is opened",
+                "leave it out to open a new session",
             ),
             Self::SessionClosed { .. } => problem(
                 Kind::Conflict,
                 "session_closed",
-                "leave the session out, and one is opened",
+                "leave the session out to open a new one",
             ),
             Self::BadLink => problem(
                 Kind::Forbidden,
                 "bad_link",
-                "`weighlock signin` makes another",
+                "`weighlock signin` prints a new one",
             ),
             Self::BadToken => problem(
                 Kind::Forbidden,
@@ -681,66 +684,70 @@ impl Error {
             Self::Inactive { name } => problem(
                 Kind::Conflict,
                 "sandbox_inactive",
-                &format!("an administrator can switch it on: `weighlock sandbox on {name}`"),
+                &format!("an administrator can activate it: `weighlock sandbox on {name}`"),
             ),
             Self::Swapped { .. } => problem(
                 Kind::Conflict,
                 "sandbox_changed",
-                "put the directory back, or set the sandbox up anew",
+                "restore the directory, or set up the sandbox again",
             ),
             Self::InSettings { .. } => problem(
                 Kind::Conflict,
                 "in_settings",
-                "change the configuration file, and `weighlock serve --replace`",
+                "change the configuration file, then run `weighlock serve --replace`",
             ),
             Self::BuiltIn { .. } => problem(
                 Kind::Conflict,
                 "in_settings",
-                "set it up in the configuration file, and `weighlock serve --replace`; or add \
-                 another sandbox",
+                "define it in the configuration file, then run `weighlock serve --replace`; or \
+                 add another sandbox",
             ),
             Self::NotWaiting { .. } => problem(
                 Kind::Conflict,
                 "not_waiting",
-                "`weighlock show` tells what became of it",
+                "`weighlock show` shows its state",
             ),
             Self::NotExternal { .. } => problem(
                 Kind::Conflict,
                 "not_external",
-                "only a command with executor `external` is reported by its requester",
+                "requesters report only commands with executor `external`",
             ),
             Self::NotBegun { .. } => problem(
                 Kind::Conflict,
                 "not_begun",
                 "wait for the answer; report when its state is `running` and you have run it",
             ),
-            Self::Final { .. } => problem(Kind::Conflict, "already_final", "the record stands"),
+            Self::Final { .. } => problem(
+                Kind::Conflict,
+                "already_final",
+                "a final result cannot be changed",
+            ),
             Self::KeyReused => problem(
                 Kind::Conflict,
                 "key_reused",
                 "use a new key for a new request",
             ),
-            Self::Repeated { .. } => problem(Kind::Conflict, "repeated", "look at that run"),
+            Self::Repeated { .. } => problem(Kind::Conflict, "repeated", "see that run"),
             Self::TooManyWaiting { .. } => problem(
                 Kind::TooMuch,
                 "too_many_waiting",
-                "wait for answers, or withdraw some",
+                "wait for decisions, or withdraw some requests",
             ),
             Self::BackingUp => problem(
                 Kind::Conflict,
                 "backing_up",
-                "wait for it: the audit says when it is made",
+                "wait until it is complete: the audit records that",
             ),
             Self::TooMany { .. } => problem(
                 Kind::Unavailable,
                 "too_many_runs",
-                "wait for a run to end, or stop one; `running_max` in the configuration says how \
-                 many there may be",
+                "wait for a run to end, or stop one; `running_max` in the configuration sets the \
+                 limit",
             ),
             Self::OverQuota { minutes, .. } => Problem {
                 hint: format!(
-                    "wait {minutes} min; `quota_mib` under [store] of the configuration says how \
-                     much it may be"
+                    "wait {minutes} min; `quota_mib` under [store] in the configuration sets the \
+                     limit"
                 ),
                 ..problem(Kind::TooMuch, "over_quota", "")
             },
@@ -769,15 +776,12 @@ impl Error {
             Self::File { path, .. } => problem(
                 Kind::Internal,
                 "file_error",
-                &format!(
-                    "see whether {} is there, and who may use it",
-                    path.display()
-                ),
+                &format!("check that {} exists, and its permissions", path.display()),
             ),
             Self::Taken { .. } => problem(
                 Kind::Conflict,
                 "already_running",
-                "take its place with `weighlock serve --replace`, or give another --state-dir",
+                "replace it with `weighlock serve --replace`, or use another --state-dir",
             ),
         }
     }
@@ -788,7 +792,7 @@ fn store_problem(error: &store::Error, detail: String) -> Problem {
         store::Error::Full => (
             Kind::Full,
             "storage_full",
-            "what cannot be recorded is not done; free some space and try again",
+            "nothing runs that cannot be recorded; free some space and try again",
         ),
         store::Error::Busy => (
             Kind::Unavailable,
@@ -798,22 +802,23 @@ fn store_problem(error: &store::Error, detail: String) -> Problem {
         store::Error::Removed => (
             Kind::Unavailable,
             "record_removed",
-            "read it again from its beginning",
+            "read it again from the start",
         ),
         store::Error::Corrupt { .. } => (
             Kind::Internal,
             "store_damaged",
-            "restore a backup, or `weighlock serve --recover` to set it aside and begin anew",
+            "restore a backup, or run `weighlock serve --recover` to set it aside and start a new \
+             one",
         ),
         store::Error::Vanished { .. } => (
             Kind::Internal,
             "store_vanished",
-            "restore it, or `weighlock serve --recover` to begin anew",
+            "restore it, or run `weighlock serve --recover` to start a new one",
         ),
         store::Error::Older { .. } => (
             Kind::Unavailable,
             "store_older",
-            "start the server once, which brings it up to date",
+            "start the server once; it upgrades the database",
         ),
         store::Error::Newer { .. } => (
             Kind::Internal,
@@ -823,12 +828,12 @@ fn store_problem(error: &store::Error, detail: String) -> Problem {
         store::Error::Cursor => (
             Kind::Invalid,
             "bad_cursor",
-            "take the cursor from the page before, as it is",
+            "use the cursor of the previous page unchanged",
         ),
         store::Error::Missing { .. } => (
             Kind::NotFound,
             "no_store",
-            "nothing was recorded yet; `weighlock run` makes it",
+            "nothing was recorded yet; `weighlock run` creates it",
         ),
         _ => (
             Kind::Internal,
@@ -866,12 +871,11 @@ impl std::fmt::Display for NoPlace {
         } = self;
         let kind = if self.is_agent { "agent " } else { "" };
         match held {
-            0 if self.is_agent => write!(f, "agents have all of the {most} {what} that they may"),
-            0 => write!(f, "all of the {most} {what} that there may be are taken"),
+            0 if self.is_agent => write!(f, "agents use all {most} {what} that they may"),
+            0 => write!(f, "all {most} {what} are in use"),
             _ => write!(
                 f,
-                "{kind}`{who}` has {held} of the {most} {what} that there may be, and the rest is \
-                 for others"
+                "{kind}`{who}` uses {held} of {most} {what}, and the rest is reserved for others"
             ),
         }
     }
@@ -881,7 +885,7 @@ impl std::fmt::Display for NoPlace {
 fn closed(approval: &ApprovalView) -> String {
     let by = approval.decided_by.as_deref().unwrap_or("somebody");
     match approval.state {
-        State::Expired => "nobody answered in time, and it has expired".into(),
+        State::Expired => "nobody answered in time, so it has expired".into(),
         state => format!("already {} by {by}", state.word()),
     }
 }
@@ -939,7 +943,7 @@ impl From<WallsError> for Error {
             WallsError::BadSecretFiles { .. } => Self::invalid(
                 "bad_sandbox",
                 detail,
-                "mend `secret_files` in the sandbox's settings",
+                "fix `secret_files` in the sandbox's settings",
             ),
             WallsError::TooManyFiles { .. } => Self::invalid(
                 "too_many_files",

@@ -265,7 +265,7 @@ impl ServerLimits {
             Err(Error::invalid(
                 "bad_limits",
                 format!("{why}; nothing was changed"),
-                "leave a limit out for what the configuration file says",
+                "leave a limit out to use the configuration file's",
             ))
         };
         let week = 7 * DAY;

@@ -140,8 +140,8 @@ impl Outputs {
         let pattern = Regex::new(pattern).map_err(|error| {
             Error::invalid(
                 "invalid_pattern",
-                format!("`{pattern}` is no regular expression: {error}"),
-                "put a backslash before characters that are meant as they are",
+                format!("`{pattern}` is not a regular expression: {error}"),
+                "put a backslash before special characters",
             )
         })?;
         self.log(run)

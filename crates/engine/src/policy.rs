@@ -474,7 +474,7 @@ fn cannot_read(path: &Path, error: &io::Error) -> LoadError {
         line: 1,
         column: 1,
         message: format!("it cannot be read: {error}"),
-        hint: "mend it, or take it out of the settings".into(),
+        hint: "fix it, or remove it from the settings".into(),
     }
 }
 

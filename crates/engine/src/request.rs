@@ -182,7 +182,9 @@ impl Request {
         if self.external && self.preview {
             return Err(Error::invalid(
                 "no_copy",
-                "what its requester runs itself cannot be tried on a copy; nothing was run".into(),
+                "a command that its requester runs cannot be tried on a copy; nothing was \
+                 run"
+                .into(),
                 "leave `preview` out, or let it be run here",
             ));
         }
@@ -190,7 +192,7 @@ impl Request {
             return Err(Error::invalid(
                 "invalid_command",
                 "the command has a NUL byte, which no shell can read; nothing was run".into(),
-                "take the NUL byte out",
+                "remove the NUL byte",
             ));
         }
         if self.command.len() > MAX_COMMAND {
@@ -396,7 +398,7 @@ fn time(what: &str, millis: Option<i64>) -> Result<Option<Duration>, Error> {
         Ok(time) if !time.is_zero() && time <= ABSURD => Ok(Some(time)),
         _ => Err(Error::invalid(
             "invalid_time",
-            format!("{} makes no sense as {what}; nothing was run", said(asked)),
+            format!("{} is not valid as {what}; nothing was run", said(asked)),
             "give a positive time of at most a year, or none for the default",
         )),
     }

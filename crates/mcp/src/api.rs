@@ -160,7 +160,7 @@ fn parse<T: DeserializeOwned>(answer: ApiResponse) -> Result<T, Failure> {
     serde_json::from_slice(body).map_err(|error| {
         Failure::new(
             "server_not_understood",
-            format!("the server's answer is not understood: {error}"),
+            format!("cannot read the server's answer: {error}"),
             "Restart the server if it is of another version.",
         )
     })

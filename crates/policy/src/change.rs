@@ -68,13 +68,19 @@ pub enum ChangeKind {
 /// As with [`Permit`](crate::Permit), only this crate makes one, and it cannot
 /// be copied:
 ///
-/// ```compile_fail
+/// ```compile_fail,E0616
 /// fn forge(permit: &mut weighlock_policy::CommitPermit) {
 ///     permit.hash = "abc".into();
 /// }
 /// ```
 ///
-/// ```compile_fail
+/// ```compile_fail,E0616
+/// fn forge(permit: &mut weighlock_policy::CommitPermit) {
+///     permit.person = None;
+/// }
+/// ```
+///
+/// ```compile_fail,E0599
 /// fn twice(permit: &weighlock_policy::CommitPermit) -> weighlock_policy::CommitPermit {
 ///     weighlock_policy::CommitPermit::clone(permit)
 /// }

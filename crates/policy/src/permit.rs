@@ -6,21 +6,54 @@
 /// command must take it by value, so that nothing runs unjudged and nothing
 /// runs twice on one permission:
 ///
-/// ```compile_fail
-/// // The fields are private: no other crate can make a permit or alter one.
+/// The fields are private, each of them: no other crate can make a permit, or
+/// alter one.
+///
+/// ```compile_fail,E0616
 /// fn forge(permit: &mut weighlock_policy::Permit) {
 ///     permit.command = "rm -rf /".into();
 /// }
 /// ```
 ///
-/// ```compile_fail
-/// // A permit cannot be kept for a second run.
+/// ```compile_fail,E0616
+/// fn forge(permit: &mut weighlock_policy::Permit) {
+///     permit.argv = None;
+/// }
+/// ```
+///
+/// ```compile_fail,E0616
+/// fn forge(permit: &mut weighlock_policy::Permit) {
+///     permit.read_only = true;
+/// }
+/// ```
+///
+/// ```compile_fail,E0616
+/// fn forge(permit: &mut weighlock_policy::Permit) {
+///     permit.on_copy = true;
+/// }
+/// ```
+///
+/// ```compile_fail,E0616
+/// fn forge(permit: &mut weighlock_policy::Permit) {
+///     permit.by_people = true;
+/// }
+/// ```
+///
+/// ```compile_fail,E0616
+/// fn forge(permit: &mut weighlock_policy::Permit) {
+///     permit.person = None;
+/// }
+/// ```
+///
+/// And none can be kept for a second run.
+///
+/// ```compile_fail,E0599
 /// fn twice(permit: &weighlock_policy::Permit) -> weighlock_policy::Permit {
 ///     weighlock_policy::Permit::clone(permit)
 /// }
 /// ```
 ///
-/// Each of these compiles once the promise is broken, and not before: the tests
+/// Each of these compiles once its promise is broken, and not before: the tests
 /// below use the same names where they are visible.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Permit {

@@ -45,20 +45,33 @@ impl Access {
 
 /// The addresses whose access is not [`Access::Outside`], as the router names them.
 #[derive(Debug, Default)]
-pub(crate) struct AccessTable(HashMap<String, Access>);
+pub(crate) struct AccessTable {
+    paths: HashMap<String, Access>,
+    /// Addresses with [`Access::Anyone`], each for one method alone.
+    open: HashMap<String, Method>,
+}
 
 impl AccessTable {
-    pub(crate) fn insert(&mut self, path: &str, access: Access) {
-        self.0.insert(format!("{ROOT}{path}"), access);
+    /// Lets anyone send requests with this method.
+    pub(crate) fn open(&mut self, method: Method, path: &str) {
+        self.open.insert(format!("{ROOT}{path}"), method);
     }
 
     /// Returns who may send this request. What no address has said is closed.
     pub(crate) fn find(&self, head: &Parts) -> Access {
-        match head.extensions.get::<MatchedPath>() {
-            Some(path) => self.0.get(path.as_str()).copied(),
-            None => is_page(&head.method, &head.uri).then_some(Access::Anyone),
+        let Some(path) = head.extensions.get::<MatchedPath>() else {
+            let is_page = is_page(&head.method, &head.uri);
+            return if is_page {
+                Access::Anyone
+            } else {
+                Access::Outside
+            };
+        };
+        if self.open.get(path.as_str()) == Some(&head.method) {
+            return Access::Anyone;
         }
-        .unwrap_or(Access::Outside)
+        let said = self.paths.get(path.as_str());
+        said.copied().unwrap_or(Access::Outside)
     }
 }
 
@@ -94,13 +107,14 @@ impl Routes {
         self.add_with(Access::Settles, path, methods)
     }
 
-    /// Adds an address with [`Access::Anyone`].
-    pub(crate) fn add_for_anyone(self, path: &str, methods: Methods) -> Self {
-        self.add_with(Access::Anyone, path, methods)
+    /// Adds an address that anyone may send this method to: see [`Access::Anyone`].
+    pub(crate) fn add_for_anyone(mut self, method: Method, path: &str, methods: Methods) -> Self {
+        self.access.open(method, path);
+        self.add(path, methods)
     }
 
     fn add_with(mut self, access: Access, path: &str, methods: Methods) -> Self {
-        self.access.insert(path, access);
+        self.access.paths.insert(format!("{ROOT}{path}"), access);
         self.add(path, methods)
     }
 }

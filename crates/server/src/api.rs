@@ -7,7 +7,7 @@ use aide::axum::routing::{delete_with, get_with, patch_with, post_with, put_with
 use aide::openapi::{Info, OpenApi, SecurityScheme};
 use axum::extract::{DefaultBodyLimit, FromRequestParts, Request};
 use axum::http::request::Parts;
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -15,7 +15,7 @@ use axum::{Json, Router};
 use tower::ServiceExt;
 use weighlock_engine::{Engine, Outbound, Shares};
 
-use crate::access::{Access, AccessTable, ROOT, Routes};
+use crate::access::{AccessTable, ROOT, Routes};
 use crate::auth::{self, Gate, Guest, no_token};
 use crate::pages::Pages;
 use crate::problem::Problem;
@@ -46,7 +46,7 @@ pub(crate) fn app(
     let (router, mut access, document) = documented();
     let document = Arc::new(document);
     let described = get(move || async move { Json((*document).clone()) });
-    access.insert(DESCRIPTION, Access::Anyone);
+    access.open(Method::GET, DESCRIPTION);
     let gate = Arc::new(Gate {
         engine: Arc::clone(&engine),
         limits: TcpLimits::default(),
@@ -84,7 +84,7 @@ async fn small_enough(request: Request, next: Next) -> Response {
         StatusCode::PAYLOAD_TOO_LARGE,
         "body_too_large",
         format!("a body has at most {MAX_BODY} bytes; nothing was done"),
-        "give input in pieces, or put it into a file",
+        "send input in pieces, or put it into a file",
     );
     ([(header::CONNECTION, "close")], problem).into_response()
 }
@@ -469,7 +469,11 @@ fn documented() -> (Router<Arc<Engine>>, AccessTable, OpenApi) {
         .add("/pause", post_with(people::pause, people::pause_docs))
         .add("/resume", post_with(people::resume, people::resume_docs))
         .add("/signin/link", post_with(signin::link, signin::link_docs))
-        .add_for_anyone("/signin", post_with(signin::enter, signin::enter_docs))
+        .add_for_anyone(
+            Method::POST,
+            "/signin",
+            post_with(signin::enter, signin::enter_docs),
+        )
         .add("/signout", post_with(signin::leave, signin::leave_docs))
         .add("/events", get_with(events::stream, events::stream_docs))
         .add("/audit", get_with(audit::list, audit::list_docs))
@@ -509,7 +513,7 @@ async fn no_such_method() -> Problem {
     Problem::new(
         StatusCode::METHOD_NOT_ALLOWED,
         "no_such_method",
-        "this address does not take this method".into(),
+        "this URL does not accept this method".into(),
         "see /agent/terminal/openapi.json",
     )
 }

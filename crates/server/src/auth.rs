@@ -107,7 +107,7 @@ fn counted(head: &Parts, who: &Principal) -> Result<(), Problem> {
                 StatusCode::TOO_MANY_REQUESTS,
                 "too_many_connections",
                 format!("{no}; nothing was done"),
-                "end some of yours: streams, and requests that wait, have one each",
+                "close some of yours: each stream and each waiting request uses one",
             )
         })
 }
@@ -301,7 +301,7 @@ fn stranger() -> Problem {
     Problem::new(
         StatusCode::FORBIDDEN,
         "not_yours",
-        "you are nobody that this server knows; nothing was done".into(),
+        "this server does not know you; nothing was done".into(),
         "start a server of your own (`weighlock serve`), or let its owner add you: \
          `weighlock people add NAME --uid N`",
     )

@@ -399,7 +399,7 @@ pub(crate) async fn finalize(
             return Err(Problem::new(
                 StatusCode::BAD_REQUEST,
                 "invalid_body",
-                "it says neither how the command ended nor what becomes of its changes".into(),
+                "it gives neither `exit_code` nor `changes`".into(),
                 "give `exit_code`, or `changes`",
             ));
         }

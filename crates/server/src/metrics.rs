@@ -69,7 +69,7 @@ fn off() -> Problem {
     Problem::new(
         StatusCode::NOT_FOUND,
         "metrics_off",
-        "nothing is counted here".into(),
+        "metrics are off".into(),
         "set `on = true` under [metrics] and restart the server",
     )
 }

@@ -68,7 +68,7 @@ pub(crate) fn no_such_address() -> Problem {
     Problem::new(
         StatusCode::NOT_FOUND,
         "no_such_address",
-        "there is nothing at this address".into(),
+        "there is nothing at this URL".into(),
         "see /agent/terminal/openapi.json",
     )
 }

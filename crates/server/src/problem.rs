@@ -163,7 +163,7 @@ pub(crate) const CODES: &[&str] = &[
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(example = serde_json::json!({
     "title": "Not Found", "status": 404, "code": "no_such_run",
-    "detail": "no run `r_7f3k`", "hint": "`weighlock runs` lists the runs there are",
+    "detail": "no run `r_7f3k`", "hint": "`weighlock runs` lists all runs",
 }))]
 pub struct ProblemDocument {
     /// The HTTP status in words.
@@ -220,7 +220,7 @@ impl Problem {
             StatusCode::TOO_MANY_REQUESTS,
             "too_many_requests",
             format!("{detail}; nothing was done"),
-            "wait for as long as `Retry-After` says, and ask less often",
+            "wait as long as `Retry-After` says, and send fewer requests",
         );
         Self {
             retry_after: Some(retry_after),

@@ -66,7 +66,7 @@ async fn send(engine: Arc<Engine>, run: Run, params: RecordingParams) -> Result<
         Problem::new(
             StatusCode::BAD_REQUEST,
             "invalid_query",
-            "`at` is no time".into(),
+            "`at` is not a time".into(),
             "give seconds from the beginning",
         )
     })?;

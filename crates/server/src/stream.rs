@@ -264,7 +264,7 @@ pub(crate) async fn watch(
         Problem::new(
             StatusCode::UPGRADE_REQUIRED,
             "upgrade_required",
-            format!("this address is a WebSocket: {}", rejection.body_text()),
+            format!("this URL is a WebSocket: {}", rejection.body_text()),
             "connect as a WebSocket, or read `…/commands/{id}/stream`",
         )
     })?;
@@ -273,7 +273,7 @@ pub(crate) async fn watch(
             StatusCode::SERVICE_UNAVAILABLE,
             "too_many_viewers",
             no.to_string(),
-            "close what you do not look at, and try again",
+            "close viewers you do not need, and try again",
         )
     })?;
     let upgrade = upgrade.max_message_size(MAX_MESSAGE);
@@ -575,7 +575,7 @@ fn not_understood(error: &serde_json::Error) -> Problem {
     Problem::new(
         StatusCode::BAD_REQUEST,
         "invalid_body",
-        format!("the message is not understood: {error}"),
+        format!("cannot read the message: {error}"),
         "say `input`, `resize`, `take`, `give` or `ack`",
     )
 }

@@ -198,7 +198,7 @@ async fn read_body<T: DeserializeOwned, S: Send + Sync>(
             StatusCode::REQUEST_TIMEOUT,
             "slow_body",
             "the body did not come in time; nothing was done".into(),
-            "send it whole; what is to be read later goes to `…/stdin`",
+            "send it whole; send later input to `…/stdin`",
         )),
     }
 }
@@ -222,7 +222,7 @@ fn refuse_body(rejection: &JsonRejection) -> Problem {
         rejection.status(),
         code,
         format!("{}; nothing was done", brief(&rejection.body_text())),
-        "see /agent/terminal/openapi.json for what this address takes",
+        "see /agent/terminal/openapi.json for what this address accepts",
     )
 }
 
@@ -310,7 +310,7 @@ fn refuse_query(rejection: &QueryRejection) -> Problem {
         StatusCode::BAD_REQUEST,
         "invalid_query",
         format!("{}; nothing was done", brief(&rejection.body_text())),
-        "see /agent/terminal/openapi.json for what this address takes",
+        "see /agent/terminal/openapi.json for what this address accepts",
     )
 }
 
@@ -392,7 +392,7 @@ pub(crate) fn no_id() -> Problem {
     Problem::new(
         StatusCode::BAD_REQUEST,
         "invalid_id",
-        "the address has no valid id; nothing was done".into(),
+        "the id in the URL is not valid; nothing was done".into(),
         "lists tell the ids there are",
     )
 }

@@ -65,7 +65,7 @@ pub enum Error {
     #[error("cannot use {}", .path.display())]
     File { path: PathBuf, source: io::Error },
     /// A place in a list that this store has not given out.
-    #[error("the cursor is not one that was given out for this list")]
+    #[error("the cursor does not belong to this list")]
     Cursor,
     /// The oldest entries went while they were read.
     #[error("the oldest entries were removed by retention while they were read")]

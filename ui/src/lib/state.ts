@@ -75,6 +75,6 @@ function end(run: Told): string {
   if (who) return `killed by ${who}`;
   const code = run.reason?.code;
   if (code?.endsWith('_limit')) return code.replace('_', ' ');
-  if (code === 'left') return 'nobody waited';
+  if (code === 'left') return 'client left';
   return run.signal == null ? 'killed' : `signal ${run.signal}`;
 }

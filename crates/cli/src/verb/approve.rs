@@ -19,7 +19,7 @@ use crate::{effect, judged, ourselves};
 /// ended by then, and a person should not sit waiting for a longer one.
 const END_MS: u64 = 2000;
 
-/// Decide what waits for a person
+/// Decide on requests that wait for approval
 #[derive(clap::Args)]
 #[command(before_help = "Examples:
   weighlock approve                              everything that waits, one by one
@@ -27,12 +27,13 @@ const END_MS: u64 = 2000;
   weighlock inbox --json                         in a script: look, and then
   weighlock approve ap_7f3kq2 --fingerprint F    approve exactly what was looked at")]
 pub(crate) struct Args {
-    /// The approval: an id, or a unique beginning of one
+    /// The approval: an id, or a unique prefix of one
     id: Option<String>,
-    /// Approve it without being asked; only at a terminal, or with --fingerprint
+    /// Approve without confirmation; only at a terminal, or with --fingerprint
     #[arg(long, requires = "id")]
     yes: bool,
-    /// Approve exactly what this names, from `weighlock inbox --json`
+    /// Approve only if the request still has this fingerprint, from `weighlock
+    /// inbox --json`
     #[arg(long, value_name = "F", requires = "id")]
     fingerprint: Option<String>,
     /// Print the approval as one JSON object

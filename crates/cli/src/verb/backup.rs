@@ -11,7 +11,7 @@ use crate::client::{Client, Failure, block_on};
 use crate::paths::Paths;
 use crate::text;
 
-/// Make a backup of everything that is on record, or check one
+/// Back up the state directory, or verify a backup
 #[derive(clap::Args)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -25,8 +25,8 @@ use crate::text;
 pub(crate) struct Args {
     #[command(subcommand)]
     deed: Option<BackupCommand>,
-    /// Where to: a directory that is new or empty, and that no command can look
-    /// into [default: backups/TIME in the state directory]
+    /// A new or empty directory that no command can see [default: backups/TIME
+    /// in the state directory]
     #[arg(value_name = "DIR")]
     directory: Option<PathBuf>,
     /// Print one JSON object
@@ -36,12 +36,13 @@ pub(crate) struct Args {
 
 #[derive(clap::Subcommand)]
 enum BackupCommand {
-    /// Check every file, the database and the audit of a backup, without a server
+    /// Verify every file, the database and the audit of a backup, without a
+    /// server
     Verify {
         /// The backup
         #[arg(value_name = "DIR")]
         directory: PathBuf,
-        /// The hash that was told when it was made
+        /// The hash that `weighlock backup` printed
         #[arg(long, value_name = "HASH")]
         sha256: Option<String>,
         /// Print one JSON object

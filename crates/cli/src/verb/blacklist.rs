@@ -11,7 +11,7 @@ use crate::ourselves;
 use crate::paths::Paths;
 use crate::text;
 
-/// Show or change the texts that no command may contain
+/// Show or change the blacklist: texts that no command may contain
 #[derive(clap::Args)]
 #[command(before_help = "Examples:
   weighlock blacklist
@@ -29,7 +29,7 @@ pub(crate) struct Args {
 enum BlacklistCommand {
     /// Add a text
     Add { entry: String },
-    /// Take a text out
+    /// Remove a text
     Remove { entry: String },
     /// Go back to the built-in list
     Reset,
@@ -66,7 +66,7 @@ fn changed(view: &BlacklistView, deed: BlacklistCommand) -> Result<Blacklist, Fa
     if let Some(warning) = &view.warning {
         return Err(Failure::new(
             format!("{warning}; the file was not changed"),
-            "mend it, or go back to the built-in list: weighlock blacklist reset",
+            "fix it, or go back to the built-in list: weighlock blacklist reset",
         ));
     }
     // What does not count is no beginning for what will.

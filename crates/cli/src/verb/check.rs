@@ -17,33 +17,33 @@ use crate::{config, given, judged, text};
 /// Far above any command that can be run; what is longer is no line of ours.
 const MAX_LINE: u64 = 4 * 1024 * 1024;
 
-/// Judge commands without a server; run nothing
+/// Judge commands without a server and without running them
 #[derive(clap::Args)]
 #[command(
     before_help = "Examples:
   weighlock check 'git status && rm -rf build/'
   weighlock check --batch < commands.jsonl         one {\"id\", \"command\"} on each line",
-    after_help = "Exit codes: 0 auto (it would run), 3 ask (a person would be asked), 4 reject (it never \
+    after_help = "Exit codes: 0 auto (it would run), 3 ask (a person would be asked), 4 reject \
+(it never \
 runs); 1 failed, 2 wrong usage. With --batch: 0, or 1 if a line could not be judged.
 
-The settings and rule files are those of the server; what people have allowed beforehand is not \
-known here."
+It reads the server's settings and rule files, but not the grants in its database."
 )]
 pub(crate) struct Args {
     /// The command: one word of shell text, or a program and its arguments
     #[arg(value_name = "CMD", conflicts_with = "batch")]
     command: Vec<OsString>,
-    /// Judge each line of standard input: JSON with id, command, and if wanted
+    /// Judge each line of standard input: JSON with id, command, and optionally
     /// cwd, agent, sandbox
     #[arg(long)]
     batch: bool,
-    /// The sandbox that it would run in
+    /// The sandbox it would run in
     #[arg(short, long, value_name = "NAME")]
     sandbox: Option<String>,
-    /// The agent's profile that it would run under
+    /// The agent profile it would run under
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
-    /// The directory that it would run in; it need not exist
+    /// The directory it would run in; it need not exist
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
     /// The configuration file [default: the server's]

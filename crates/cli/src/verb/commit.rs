@@ -12,7 +12,7 @@ use crate::paths::Paths;
 use crate::text::{aligned, print_json};
 use crate::{effect, judged, ourselves};
 
-/// Apply what a run has changed on a copy
+/// Apply the changes of a run to the real files
 #[derive(clap::Args)]
 #[command(before_help = "Examples:
   weighlock diff r_7f3kq2                    look at it first
@@ -20,9 +20,10 @@ use crate::{effect, judged, ourselves};
   weighlock diff r_7f3kq2 --stat --json      in a script: look, and then
   weighlock commit r_7f3kq2 --hash H         apply exactly what was looked at")]
 pub(crate) struct Args {
-    /// The run: an id, a unique beginning of one, or @last
+    /// The run: an id, a unique prefix of one, or @last
     id: String,
-    /// Apply exactly what this names, from `weighlock diff --json`
+    /// Apply only if the changes still have this hash, from `weighlock diff
+    /// --json`
     #[arg(long, value_name = "H")]
     hash: Option<String>,
     /// Print the run as one JSON object

@@ -23,7 +23,7 @@ use crate::text::{counted, print_json, safe};
   weighlock diff r_7f3kq2 --patch | git apply
   weighlock diff r_7f3kq2 --json")]
 pub(crate) struct Args {
-    /// The run: an id, a unique beginning of one, or @last
+    /// The run: an id, a unique prefix of one, or @last
     id: String,
     #[command(flatten)]
     form: DiffForm,
@@ -32,13 +32,13 @@ pub(crate) struct Args {
 /// How changes are shown.
 #[derive(clap::Args)]
 pub(crate) struct DiffForm {
-    /// Only which files change, and how much
+    /// Only list the files and how much they change
     #[arg(long, conflicts_with = "patch")]
     stat: bool,
-    /// The exact bytes, for `git apply`
+    /// Print the exact bytes, for `git apply`
     #[arg(long, conflicts_with = "json")]
     patch: bool,
-    /// Show what seems to be a secret, too
+    /// Show likely secrets, too
     #[arg(long)]
     reveal: bool,
     /// Print one JSON object

@@ -19,19 +19,19 @@ use crate::{ourselves, question};
 /// Files that are named before they go, or come.
 pub(crate) const NAMED: usize = 20;
 
-/// Throw away what a run has changed on a copy
+/// Discard the changes of a run on a copy
 #[derive(clap::Args)]
 #[command(before_help = "Examples:
   weighlock discard r_7f3kq2
   weighlock discard r_7f3kq2 -m 'Keep build/reports.'    what the requester is told
   weighlock discard r_7f3kq2 --yes                       without being asked")]
 pub(crate) struct Args {
-    /// The run: an id, a unique beginning of one, or @last
+    /// The run: an id, a unique prefix of one, or @last
     id: String,
-    /// The reason that the requester sees, word for word
+    /// The reason, which the requester sees verbatim
     #[arg(short = 'm', long = "message", value_name = "WHY")]
     why: Option<String>,
-    /// Do not ask, whatever else goes with it
+    /// Do not ask for confirmation, even if later changes go too
     #[arg(long)]
     yes: bool,
     /// Print the run as one JSON object

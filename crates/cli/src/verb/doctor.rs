@@ -8,7 +8,7 @@ use crate::client::{Client, Failure, block_on};
 use crate::paths::Paths;
 use crate::text;
 
-/// Check everything, by trying it
+/// Check this machine and the server by trying each feature
 #[derive(clap::Args)]
 #[command(before_help = "Examples:
   weighlock doctor
@@ -18,7 +18,7 @@ pub(crate) struct Args {
     /// Print one JSON object
     #[arg(long)]
     json: bool,
-    /// Show each thing that walls are made of, too
+    /// Also show each kernel feature that isolation uses
     #[arg(short, long)]
     verbose: bool,
 }

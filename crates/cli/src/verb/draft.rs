@@ -19,7 +19,7 @@ use crate::term::{self, say};
 use crate::text::{command_line, counted, one_line, print_json, safe};
 use crate::when::minute;
 
-/// Changes that nobody has decided about
+/// Show, apply or discard undecided changes of a session
 #[derive(clap::Args)]
 #[command(before_help = "Examples:
   weighlock draft                            list them, by session
@@ -42,7 +42,7 @@ pub(crate) struct Args {
 
 #[derive(clap::Subcommand)]
 enum DraftCommand {
-    /// List what is undecided, session by session
+    /// List undecided changes by session
     #[command(before_help = "Examples:
   weighlock draft list
   weighlock draft list -s webshop
@@ -86,17 +86,19 @@ enum DraftCommand {
     Commit {
         #[command(flatten)]
         of: DraftSession,
-        /// Apply exactly what this names, from `weighlock draft show --json`
+        /// Apply only if the draft still has this hash, from `weighlock draft
+        /// show --json`
         #[arg(long, value_name = "H")]
         hash: Option<String>,
-        /// Do not ask; without a terminal, this or --hash is needed
+        /// Do not ask for confirmation; without a terminal, this or --hash is
+        /// required
         #[arg(long)]
         yes: bool,
         /// Print the runs as one JSON object
         #[arg(long)]
         json: bool,
     },
-    /// Throw a session's whole draft away
+    /// Discard a session's whole draft
     #[command(before_help = "Examples:
   weighlock draft discard
   weighlock draft discard s_7f3kq2 -m 'Not like this.'    what the requester is told
@@ -104,10 +106,10 @@ enum DraftCommand {
     Discard {
         #[command(flatten)]
         of: DraftSession,
-        /// The reason that the requester sees, word for word
+        /// The reason, which the requester sees verbatim
         #[arg(short = 'm', long = "message", value_name = "WHY")]
         why: Option<String>,
-        /// Do not ask; without a terminal, this is needed
+        /// Do not ask for confirmation; required without a terminal
         #[arg(long)]
         yes: bool,
         /// Print the runs as one JSON object
@@ -122,7 +124,7 @@ enum DraftCommand {
     Export {
         #[command(flatten)]
         of: DraftSession,
-        /// To this file [default: standard output]
+        /// Write to this file [default: standard output]
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
     },
@@ -130,7 +132,7 @@ enum DraftCommand {
 
 #[derive(clap::Args)]
 struct DraftSession {
-    /// The session: an id, or a unique beginning or end of one [default: the
+    /// The session: an id, or a unique prefix or suffix of one [default: the
     /// only one, or the latest of --sandbox]
     session: Option<String>,
 }
@@ -265,7 +267,7 @@ fn find<'a>(
         )),
         (None, _) => Err(Failure::new(
             "there are no undecided changes there",
-            "`weighlock draft` lists those there are",
+            "`weighlock draft` lists all undecided changes",
         )),
     }
 }

@@ -11,7 +11,7 @@ use crate::client::{Client, Failure, block_on};
 use crate::paths::Paths;
 use crate::{given, judged, text};
 
-/// Say what the policy makes of a command, and why; run nothing
+/// Show the verdict on a command and its reasons, without running it
 #[derive(clap::Args)]
 #[command(before_help = "Examples:
   weighlock explain 'git status && rm -rf build/'   one word is shell text
@@ -22,16 +22,16 @@ pub(crate) struct Args {
     /// The command: one word of shell text, or a program and its arguments
     #[arg(required = true, value_name = "CMD")]
     command: Vec<OsString>,
-    /// The sandbox that it would run in
+    /// The sandbox it would run in
     #[arg(short, long, value_name = "NAME")]
     sandbox: Option<String>,
-    /// The agent's profile that it would run under
+    /// The agent profile it would run under
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
-    /// The directory that it would run in [default: the current one]
+    /// The directory it would run in [default: the current one]
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
-    /// What would read it: sh or bash
+    /// The shell that would run it: sh or bash
     #[arg(long, value_name = "SHELL", value_parser = ["sh", "bash"])]
     shell: Option<String>,
     /// Print one JSON object

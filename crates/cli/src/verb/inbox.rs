@@ -13,17 +13,18 @@ use crate::when::{clock, counter, seconds_since};
 /// How many are fetched at a time.
 const STEP: usize = 500;
 
-/// List what waits for a person: high risk first, then the longest waiting
+/// List requests that wait for approval: high risk first, then the longest
+/// waiting
 #[derive(clap::Args)]
 #[command(before_help = "Examples:
   weighlock inbox
   weighlock inbox --all                  what was decided, too
   weighlock inbox --json                 with the fingerprints that `approve` takes")]
 pub(crate) struct Args {
-    /// What was decided, too, newest first
+    /// Include decided requests, newest first
     #[arg(long)]
     all: bool,
-    /// How many
+    /// How many at most
     #[arg(short = 'n', long, default_value_t = 50)]
     limit: usize,
     /// Print one JSON object

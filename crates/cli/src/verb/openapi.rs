@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-/// Print the description of the REST door
+/// Print the OpenAPI description of the REST API
 #[derive(clap::Args)]
 pub(crate) struct Args {}
 

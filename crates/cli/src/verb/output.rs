@@ -14,7 +14,7 @@ use crate::text;
 /// How many lines are fetched at a time.
 const STEP: u64 = 10_000;
 
-/// Print what a run said, during the run or after
+/// Print the output of a run, while it runs or after
 #[derive(clap::Args)]
 #[command(before_help = "Examples:
   weighlock output @last
@@ -23,7 +23,7 @@ const STEP: u64 = 10_000;
   weighlock output @last --follow
   weighlock output @last --raw > file      the exact bytes")]
 pub(crate) struct Args {
-    /// The run: an id, a unique beginning of one, or @last
+    /// The run: an id, a unique prefix of one, or @last
     id: String,
     /// Only these lines, counted from 1: 10:40, 10:, :40 or 10
     #[arg(long, value_name = "FROM:TO", value_parser = range)]
@@ -31,13 +31,13 @@ pub(crate) struct Args {
     /// Only lines that match this regular expression, with their numbers
     #[arg(long, value_name = "REGEX", conflicts_with = "lines")]
     find: Option<String>,
-    /// Go on as long as the run does
+    /// Follow the output until the run ends
     #[arg(short, long, conflicts_with_all = ["lines", "find"])]
     follow: bool,
-    /// The exact bytes of both streams in their order, on standard output
+    /// Print the exact bytes of both streams, in order, to standard output
     #[arg(long, conflicts_with_all = ["lines", "find"])]
     raw: bool,
-    /// What an agent gets: cut by the preset's rule
+    /// Print what an agent gets: shortened by the preset's rule
     #[arg(long, conflicts_with_all = ["lines", "find", "follow", "raw"])]
     agent: bool,
     /// Print a JSON object for each line, with its stream, time and offset

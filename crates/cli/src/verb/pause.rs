@@ -11,7 +11,7 @@ use crate::paths::Paths;
 use crate::text::{one_line, print_json};
 use crate::when::minute;
 
-/// Hold new runs, of everyone or of one; they are not rejected
+/// Pause: hold new runs of everyone or of one; nothing is rejected
 #[derive(clap::Args)]
 #[command(before_help = "Examples:
   weighlock pause                        everything

@@ -7,15 +7,15 @@ use super::run::{self, Asks, RunOptions};
 use crate::client::Failure;
 use crate::paths::Paths;
 
-/// Try a command on a copy, show what it changes, and ask what to do
+/// Run a command on a copy, show its changes, and ask whether to apply them
 #[derive(clap::Args)]
 #[command(
     before_help = "Examples:
   weighlock preview 'sed -i s/a/b/ README.md'      one word is shell text
   weighlock preview -- make format                 several words are taken as they are
   weighlock preview --no-wait 'npm run build'      leave the answer to a person, and go on",
-    after_help = "The same as `weighlock run --preview`. Nothing is changed before the answer. What \
-the command does elsewhere than in files, such as on the network, is not on the copy."
+    after_help = "The same as `weighlock run --preview`. Nothing changes before you answer. The \
+copy covers files only, not other effects such as network requests."
 )]
 pub(crate) struct Args {
     #[command(flatten)]

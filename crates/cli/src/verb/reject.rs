@@ -11,15 +11,15 @@ use crate::paths::Paths;
 use crate::question;
 use crate::text::{one_line, print_json, were};
 
-/// Reject what waits for a person
+/// Reject a request that waits for approval
 #[derive(clap::Args)]
 #[command(before_help = "Examples:
   weighlock reject ap_7f3kq2
   weighlock reject ap_7f3kq2 -m 'Keep build/reports, delete only build/cache.'")]
 pub(crate) struct Args {
-    /// The approval: an id, or a unique beginning of one
+    /// The approval: an id, or a unique prefix of one
     id: String,
-    /// The reason that the requester sees, word for word
+    /// The reason, which the requester sees verbatim
     #[arg(short = 'm', long = "message", value_name = "WHY")]
     why: Option<String>,
     /// Print the approval as one JSON object

@@ -43,10 +43,10 @@ pub(crate) struct Args {
     /// How fast, from 0.5 to 16
     #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = speed)]
     speed: f64,
-    /// Shorten pauses to this; `off` plays them as they were
+    /// Shorten pauses to this; `off` keeps them
     #[arg(long, value_name = "TIME", default_value = "2s", value_parser = idle)]
     idle: Idle,
-    /// Begin there: 8:31, 1:02:03 or 83
+    /// Start at this time: 8:31, 1:02:03 or 83
     #[arg(long, value_name = "TIME", value_parser = parse_clock)]
     at: Option<Duration>,
     /// Print a transcript: each line with its time
@@ -55,7 +55,7 @@ pub(crate) struct Args {
     /// Write the recording to a file, for any player of asciicast
     #[arg(long, value_name = "FILE")]
     export: Option<PathBuf>,
-    /// Replace that file if it is there
+    /// Overwrite an existing file
     #[arg(long, requires = "export")]
     force: bool,
 }

@@ -8,7 +8,7 @@ use crate::ourselves;
 use crate::paths::Paths;
 use crate::text;
 
-/// Put a backup into an empty state directory, once all of it is checked
+/// Restore a backup into an empty state directory, after verifying it
 #[derive(clap::Args)]
 #[command(before_help = "Examples:
   weighlock restore /mnt/backup/weighlock-monday
@@ -21,7 +21,7 @@ pub(crate) struct Args {
     /// The backup
     #[arg(value_name = "DIR")]
     directory: PathBuf,
-    /// The hash that was told when it was made
+    /// The hash that `weighlock backup` printed
     #[arg(long, value_name = "HASH")]
     sha256: Option<String>,
     /// Print one JSON object

@@ -10,7 +10,7 @@ use crate::ourselves;
 use crate::paths::Paths;
 use crate::text::{one_line, print_json};
 
-/// Let runs start again, and what was held go on
+/// Resume: start held runs and accept new ones
 #[derive(clap::Args)]
 #[command(before_help = "Examples:
   weighlock resume

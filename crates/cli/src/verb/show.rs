@@ -15,7 +15,7 @@ use crate::{effect, text};
   weighlock show @last
   weighlock show r_7f3kq2 --json")]
 pub(crate) struct Args {
-    /// The run: an id, a unique beginning of one, or @last
+    /// The run: an id, a unique prefix of one, or @last
     id: String,
     /// Print one JSON object
     #[arg(long)]

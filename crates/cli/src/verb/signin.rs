@@ -9,7 +9,7 @@ use crate::ourselves;
 use crate::paths::Paths;
 use crate::text::{self, counted, safe};
 
-/// Print a link that signs you in with a browser, once
+/// Print a one-time link that signs you in with a browser
 #[derive(clap::Args)]
 #[command(before_help = "Examples:
   weighlock signin")]

@@ -10,19 +10,19 @@ use crate::paths::Paths;
 
 use super::show::{ending, resolve};
 
-/// End a run and everything it started
+/// Stop a run and everything it started
 #[derive(clap::Args)]
 #[command(before_help = "Examples:
   weighlock stop r_7f3kq2
   weighlock stop --all")]
 pub(crate) struct Args {
-    /// The run: an id, a unique beginning of one, or @last
+    /// The run: an id, a unique prefix of one, or @last
     #[arg(required_unless_present = "all", conflicts_with = "all")]
     id: Option<String>,
-    /// End every run there is
+    /// Stop all runs
     #[arg(long)]
     all: bool,
-    /// Do not ask first: by force, at once
+    /// Kill at once, without asking the processes to end first
     #[arg(short, long)]
     force: bool,
 }

@@ -15,7 +15,7 @@ use crate::text::{
 use crate::verb::show::resolve;
 use crate::when;
 
-/// What goes on in the background, and what has ended lately
+/// List background tasks, running and recently ended
 #[derive(clap::Args)]
 #[command(before_help = "Examples:
   weighlock tasks                        list them
@@ -26,7 +26,7 @@ use crate::when;
 pub(crate) struct Args {
     #[command(subcommand)]
     what: Option<TasksCommand>,
-    /// Only those that run
+    /// Only running tasks
     #[arg(long)]
     running: bool,
     /// Print one JSON object
@@ -44,17 +44,17 @@ enum TasksCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Print what one wrote since you asked last
+    /// Print a task's output since you last asked
     Output {
         /// The task, by its id or its run's
         id: String,
         /// Wait until it has ended
         #[arg(long)]
         block: bool,
-        /// How long to wait for that
+        /// How long to wait at most
         #[arg(long, value_name = "TIME", value_parser = text::parse_patience, requires = "block")]
         timeout: Option<Duration>,
-        /// Begin at this byte instead
+        /// Start at this byte offset instead
         #[arg(long, value_name = "BYTE")]
         from: Option<u64>,
         /// Print one JSON object

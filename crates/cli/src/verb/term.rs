@@ -22,7 +22,7 @@ use crate::term::{self, say};
 use crate::text::{self, columns, command_line, duration, print_json, safe};
 use crate::verb::show::is_queued;
 
-/// Terminals: commands that are typed at
+/// Open, watch and control terminals
 #[derive(clap::Args)]
 #[command(before_help = "Examples:
   weighlock term open dev-server -- npm run dev
@@ -52,32 +52,32 @@ enum TermCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Open one for a command
+    /// Open a terminal for a command
     Open(OpenTerminal),
-    /// Print what one shows
+    /// Print the screen of a terminal
     Screen {
         /// The terminal: its name, or its id
         name: String,
-        /// The last lines of all that it has shown instead
+        /// Print the last lines of its history instead
         #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
         lines: usize,
         /// Print one JSON object
         #[arg(long)]
         json: bool,
     },
-    /// Watch one, and take its keyboard
+    /// Watch a terminal, and take its keyboard
     Attach {
         /// The terminal: its name, or its id
         name: String,
-        /// Type at it from the beginning
+        /// Take the keyboard at once
         #[arg(long)]
         take: bool,
     },
-    /// Run a command in the shell of one, and wait for its end
+    /// Run a command in the shell of a terminal, and wait for its end
     Exec(Exec),
-    /// Type at one
+    /// Send input to a terminal
     Send(SendInput),
-    /// Make one larger or smaller
+    /// Resize a terminal
     Size {
         /// The terminal: its name, or its id
         name: String,
@@ -85,14 +85,14 @@ enum TermCommand {
         #[arg(value_name = "SIZE", value_parser = size)]
         size: TerminalSize,
     },
-    /// Send a signal to what runs in its foreground
+    /// Send a signal to the foreground processes of a terminal
     Signal {
         /// The terminal: its name, or its id
         name: String,
         /// INT, TERM, HUP, QUIT, KILL, STOP, TSTP, CONT, USR1, USR2 or WINCH
         signal: String,
     },
-    /// End one and everything in it
+    /// Close a terminal and end everything in it
     Close {
         /// The terminal: its name, or its id
         name: String,
@@ -106,13 +106,13 @@ enum TermCommand {
 struct Exec {
     /// The terminal: its name, or its id
     name: String,
-    /// Wait at most so long; it goes on then
+    /// Wait at most this long; the command continues then
     #[arg(long, value_name = "TIME", value_parser = text::parse_patience)]
     wait: Option<Duration>,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
-    /// What to run
+    /// The command to run
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
@@ -123,7 +123,7 @@ struct Exec {
   weighlock term open dev-server -d 'The site' -- npm run dev
   weighlock term open shell --size 120x40 --env LANG=C.UTF-8 -- bash")]
 struct OpenTerminal {
-    /// What it is called
+    /// Name of the terminal
     name: String,
     /// What it is for
     #[arg(short, long, value_name = "WHY")]
@@ -140,7 +140,7 @@ struct OpenTerminal {
     /// Characters and lines, as in 120x40 [default: as here]
     #[arg(long, value_parser = size)]
     size: Option<TerminalSize>,
-    /// What is started in it [default: sh]
+    /// The program to start in it [default: sh]
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
     /// Print the terminal as one JSON object
@@ -156,18 +156,19 @@ struct OpenTerminal {
 struct SendInput {
     /// The terminal: its name, or its id
     name: String,
-    /// What is typed
+    /// The text to type
     text: Option<String>,
-    /// A key after that, such as C-c, Esc, Up or F5; can be given again
+    /// A key to press after the text, such as C-c, Esc, Up or F5; may be given
+    /// several times
     #[arg(long = "key", value_name = "KEY")]
     keys: Vec<String>,
-    /// Enter, last
+    /// Press Enter last
     #[arg(long)]
     enter: bool,
-    /// As from a clipboard, which programs can tell from typing
+    /// Paste the text (bracketed paste) instead of typing it
     #[arg(long)]
     paste: bool,
-    /// The end of its input
+    /// Send end of input
     #[arg(long)]
     eof: bool,
 }
@@ -433,7 +434,7 @@ async fn ended(client: &mut Client, id: &str, time: Option<Duration>) -> Result<
     run.ok_or_else(|| {
         Failure::new(
             format!("the server does not say what became of {id}; it was not stopped"),
-            "`weighlock show` tells how it is",
+            "`weighlock show` shows its state",
         )
     })
 }

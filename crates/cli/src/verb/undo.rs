@@ -13,21 +13,21 @@ use crate::paths::Paths;
 use crate::text::{aligned, counted, one_line, print_json};
 use crate::{effect, judged, ourselves};
 
-/// Take back what runs have changed: the latest first, whatever the order
+/// Undo the changes of runs, the latest first
 #[derive(clap::Args)]
 #[command(
     before_help = "Examples:
   weighlock undo @last
   weighlock undo r_7f3kq2 r_9b20m1           both, the later one first",
-    after_help = "Each undo is a run of its own, which can be undone in turn. Where a file was \
-changed since, nothing of that run is undone, and the files are named. @last is refused where the \
-last run was in another sandbox's directory than the current one."
+    after_help = "Each undo is a run of its own, which can be undone too. If a file was changed \
+since, nothing of that run is undone, and the files are listed. @last is refused if the last run \
+was in another sandbox's directory than the current one."
 )]
 pub(crate) struct Args {
-    /// The runs: ids, unique beginnings of them, or @last
+    /// The runs: ids, unique prefixes of ids, or @last
     #[arg(required = true, value_name = "ID")]
     ids: Vec<String>,
-    /// Print the runs that did it as one JSON object
+    /// Print the undo runs as one JSON object
     #[arg(long)]
     json: bool,
 }
@@ -68,7 +68,7 @@ async fn to_undo(client: &mut Client, ids: &[String]) -> Result<Vec<Run>, Failur
             let id = &view.run.short_id;
             return Err(Failure::new(
                 format!("run {id} has no applied changes; nothing was undone"),
-                format!("`weighlock show {id}` tells what became of it"),
+                format!("`weighlock show {id}` shows its state"),
             ));
         }
         runs.push(view.run);

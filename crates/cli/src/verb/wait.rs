@@ -19,7 +19,7 @@ const STEP: Duration = Duration::from_secs(600);
 /// Time was up.
 const TIMED_OUT: u8 = 124;
 
-/// Wait until runs end, say something, listen, or want to be typed at
+/// Wait until runs end, print something, listen on a port, or read input
 #[derive(clap::Args)]
 #[command(
     before_help = "Examples:
@@ -29,7 +29,7 @@ const TIMED_OUT: u8 = 124;
   weighlock wait dev-server --until 'output:ready in \\d+'
   weighlock wait shell --until input             until it wants to be typed at
   weighlock wait build --until idle:5s",
-    after_help = "Ends with 0 when it is enough, 1 when that cannot happen any more, 124 when time was up."
+    after_help = "Exit codes: 0 the condition is met, 1 it can no longer happen, 124 time is up."
 )]
 pub(crate) struct Args {
     /// Runs, tasks or terminals
@@ -39,7 +39,7 @@ pub(crate) struct Args {
     /// stable or stable:TIME, input, keyboard
     #[arg(long, value_name = "WHAT", default_value = "exit", value_parser = parse)]
     until: Vec<WaitCondition>,
-    /// Wait for all of it; the first is enough otherwise
+    /// Wait for all conditions [default: for the first]
     #[arg(long)]
     all: bool,
     /// Give up after this time

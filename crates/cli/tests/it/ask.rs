@@ -308,7 +308,7 @@ fn behind_walls_the_run_that_tried_to_approve_is_on_record_with_what_it_was_told
     let run = home.result(&[], "./weighlock --state-dir . approve ap_1");
     assert_eq!(run["exit_code"], 1, "{run}");
     let said = run["stderr"].as_str().unwrap();
-    assert!(said.contains("nothing is decided inside a run"), "{run}");
+    assert!(said.contains("refused inside a weighlock run"), "{run}");
     let path = format!("/commands/{}/audit", run["command_id"].as_str().unwrap());
     let (_, audit) = home.api("GET", &path, &Value::Null);
     let first = &audit["entries"][0]["detail"]["command"];

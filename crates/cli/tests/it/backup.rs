@@ -270,7 +270,7 @@ fn a_backup_that_was_changed_is_refused_and_said_to_be() {
         (
             "no manifest",
             Box::new(|dir| fs::remove_file(dir.join("manifest.json")).unwrap()),
-            "is no backup",
+            "is not a backup",
         ),
         (
             "list",

@@ -118,7 +118,7 @@ fn nothing_is_reached_unless_a_person_opens_it() {
             "grep -c -e --network\n0\n",
             "Needs approval",
             "`curl` uses the network",
-            "Reaches https://example.org",
+            "Connects to https://example.org",
         ],
     );
     if have(&["curl"]) {
@@ -155,7 +155,7 @@ fn questions_outlive_the_server() {
         &[
             "Needs approval",
             "1 approval waits",
-            "error: what would run is not what that fingerprint names; nothing was run",
+            "error: the fingerprint does not match what would run; nothing was run",
             "✓ applied",
             "\ntext\nmore\n",
             "Expired — nothing was applied",

@@ -925,7 +925,7 @@ fn undo_takes_back_the_latest_first() {
     let done = home.call(&["undo", short(&third)]);
     assert_eq!(done.code, Some(1), "{done:?}");
     let said = format!(
-        "error: {} was not undone: not all is as it was: README.md",
+        "error: {} was not undone: files changed meanwhile: README.md",
         short(&third)
     );
     assert!(done.err.contains(&said), "{done:?}");

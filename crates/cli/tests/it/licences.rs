@@ -1,8 +1,9 @@
 //! Whose work is in the program, under which terms, and that nobody's is there,
 //! or is there twice, without a reason.
 //!
-//! Cargo knows all of it without a network and in less than a second, so this
-//! is a test and no further tool that would have to be built first.
+//! deny.toml has the lists. Cargo knows the rest without a network and in less
+//! than a second, so this is a test; cargo-deny, which takes minutes to build,
+//! reads the same lists where it is installed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
@@ -11,52 +12,19 @@ use serde_json::{Value, json};
 
 use crate::generated::{assert_current, read, root};
 
-/// Terms that a program under Apache-2.0 may be made of without further duties
-/// than to pass their texts on, which `cargo xtask third-party` gathers for
-/// packages.
-const ALLOWED: &[&str] = &[
-    "0BSD",
-    "Apache-2.0",
-    "Apache-2.0 WITH LLVM-exception",
-    "BSD-2-Clause",
-    "BSD-3-Clause",
-    "ISC",
-    "MIT",
-    "Unicode-3.0",
-    "Zlib",
-];
-
 /// For tools that build or try the pages, and are no part of them.
 const ALLOWED_TOOLS: &[&str] = &["CC0-1.0", "MPL-2.0", "Python-2.0"];
 
 /// What the pages are made of; the rest of the lock file only builds them.
 const IN_PAGES: &[&str] = &["@xterm/xterm", "clsx", "esm-env", "svelte"];
 
-/// Packages that are there in several versions, and who needs the older one.
-const TWICE: &[(&str, &str)] = &[
-    ("base64", "axum's WebSocket and alacritty_terminal"),
-    (
-        "bitflags",
-        "defmt, which jiff names for machines without a system; it is not built",
-    ),
-    ("block-buffer", "sha1 of the WebSocket's handshake"),
-    ("cpufeatures", "sha1 of the WebSocket's handshake"),
-    ("crypto-common", "sha1 of the WebSocket's handshake"),
-    ("digest", "sha1 of the WebSocket's handshake"),
-    ("foldhash", "imara-diff"),
-    (
-        "getrandom",
-        "ring has one of its own, and tungstenite's rand another",
-    ),
-    ("hashbrown", "imara-diff"),
-    ("rand", "tungstenite"),
-    ("rand_core", "tungstenite"),
-    ("sha1", "the WebSocket's handshake"),
-    ("syn", "derive macros move to the third version one by one"),
-    (
-        "synstructure",
-        "derive macros move to the third version one by one",
-    ),
+/// Older versions that Cargo names and never builds, so that deny.toml, which is
+/// about what is built, has no word about them.
+const NOT_BUILT: &[(&str, &str)] = &[
+    // Of defmt, which jiff names for machines without a system.
+    ("bitflags", "1"),
+    // Derive macros move to the next version one by one.
+    ("synstructure", "0.13"),
 ];
 
 /// The list that the pages show.
@@ -77,6 +45,37 @@ fn metadata() -> Value {
     serde_json::from_slice(&done.stdout).unwrap()
 }
 
+/// The terms that the program and its pages may be under.
+fn allowed() -> Vec<String> {
+    let allowed = deny()["licenses"]["allow"].clone();
+    allowed.try_into().unwrap()
+}
+
+fn deny() -> toml::Table {
+    read("deny.toml").parse().unwrap()
+}
+
+/// Returns names with the beginnings of those versions that deny.toml lets be
+/// there beside another.
+fn skipped() -> Vec<(String, String)> {
+    let deny = deny();
+    let skip = deny["bans"]["skip"].as_array().unwrap().iter();
+    let mut skipped: Vec<_> = skip
+        .map(|one| {
+            assert!(
+                one["reason"]
+                    .as_str()
+                    .is_some_and(|reason| !reason.is_empty())
+            );
+            let (name, version) = one["crate"].as_str().unwrap().split_once('@').unwrap();
+            (name.to_owned(), version.to_owned())
+        })
+        .collect();
+    let not_built = NOT_BUILT.iter();
+    skipped.extend(not_built.map(|(name, version)| ((*name).into(), (*version).into())));
+    skipped
+}
+
 fn lock() -> BTreeMap<String, Value> {
     let lock: Value = serde_json::from_str(&read("ui/package-lock.json")).unwrap();
     let packages = lock["packages"].as_object().unwrap();
@@ -89,7 +88,7 @@ fn lock() -> BTreeMap<String, Value> {
 
 /// Whether terms can be kept with those that are allowed: one of what `OR`
 /// joins, all of what `AND` does.
-fn fits(terms: &str, allowed: &[&str]) -> bool {
+fn fits(terms: &str, allowed: &[String]) -> bool {
     let terms = terms.replace('/', " OR ");
     let all = split(&terms, " AND ");
     if all.len() > 1 {
@@ -101,7 +100,7 @@ fn fits(terms: &str, allowed: &[&str]) -> bool {
     }
     match terms.trim().strip_prefix('(') {
         Some(inner) => fits(inner.trim_end_matches(')'), allowed),
-        None => allowed.contains(&terms.trim()),
+        None => allowed.iter().any(|one| one == terms.trim()),
     }
 }
 
@@ -136,19 +135,20 @@ fn terms_are_read_as_they_are_meant() {
         ("Apache-2.0 WITH LLVM-exception OR GPL-2.0", true),
         ("", false),
     ] {
-        assert_eq!(fits(terms, ALLOWED), fine, "{terms}");
+        assert_eq!(fits(terms, &allowed()), fine, "{terms}");
     }
 }
 
 #[test]
 fn every_package_has_terms_that_are_allowed_and_comes_from_the_registry() {
     let found = metadata();
+    let allowed = allowed();
     for package in found["packages"].as_array().unwrap() {
         let (name, terms) = (
             &package["name"],
             package["license"].as_str().unwrap_or_default(),
         );
-        assert!(fits(terms, ALLOWED), "{name}: `{terms}` is not allowed");
+        assert!(fits(terms, &allowed), "{name}: `{terms}` is not allowed");
         let source = package["source"].as_str();
         let registry = "registry+https://github.com/rust-lang/crates.io-index";
         assert!(
@@ -156,13 +156,12 @@ fn every_package_has_terms_that_are_allowed_and_comes_from_the_registry() {
             "{name}: {source:?}"
         );
     }
-    let tools = [ALLOWED, ALLOWED_TOOLS].concat();
+    let tools = ALLOWED_TOOLS.iter().map(|terms| (*terms).to_owned());
+    let of_tools: Vec<String> = allowed.iter().cloned().chain(tools).collect();
     for (name, package) in lock() {
         let terms = package["license"].as_str().unwrap_or_default();
-        let allowed = match IN_PAGES.contains(&name.as_str()) {
-            true => ALLOWED,
-            false => &tools,
-        };
+        let is_shipped = IN_PAGES.contains(&name.as_str());
+        let allowed = if is_shipped { &allowed } else { &of_tools };
         assert!(fits(terms, allowed), "{name}: `{terms}` is not allowed");
     }
 }
@@ -178,10 +177,25 @@ fn nothing_is_there_twice_without_a_reason() {
             .or_default()
             .insert(version.unwrap());
     }
-    let twice: Vec<_> = versions.iter().filter(|(_, all)| all.len() > 1).collect();
-    let names: Vec<_> = twice.iter().map(|(name, _)| **name).collect();
-    let known: Vec<_> = TWICE.iter().map(|(name, _)| *name).collect();
-    assert_eq!(names, known, "{twice:?}");
+    let skipped = skipped();
+    let skips = |name: &str, version: &str| {
+        let is_of = |prefix: &str| {
+            let rest = version.strip_prefix(prefix);
+            rest.is_some_and(|rest| rest.starts_with('.'))
+        };
+        { skipped.iter() }.any(|(of, prefix)| of == name && is_of(prefix))
+    };
+    let mut used = 0;
+    for (name, all) in &versions {
+        let (old, kept): (Vec<&str>, Vec<&str>) = all.iter().partition(|one| skips(name, one));
+        assert!(kept.len() <= 1, "{name} is there twice: {all:?}");
+        assert!(
+            old.is_empty() || !kept.is_empty(),
+            "{name} is there once: {all:?}"
+        );
+        used += old.len();
+    }
+    assert_eq!(used, skipped.len(), "deny.toml skips what is not there");
 }
 
 #[test]

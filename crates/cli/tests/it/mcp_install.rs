@@ -32,7 +32,7 @@ const CLIENTS: [Client; 9] = [
         name: "claude-desktop",
         file: "settings/Claude/claude_desktop_config.json",
         in_project: None,
-        before: "{\"preferences\":{\"a\":true}}\n",
+        before: "{\n  \"preferences\": {\"a\":true}\n}\n",
     },
     Client {
         name: "codex",
@@ -78,9 +78,16 @@ const CLIENTS: [Client; 9] = [
     },
 ];
 
+/// The clients whose settings are changed. Those of goose are YAML.
+fn changed() -> &'static [Client] {
+    let (goose, changed) = CLIENTS.split_last().unwrap();
+    assert_eq!(goose.name, "goose");
+    changed
+}
+
 #[test]
 fn every_client_is_set_up_once_and_its_settings_come_back_as_they_were() {
-    for client in CLIENTS {
+    for client in changed() {
         let home = Home::untouched();
         let file = home.put(client.file, client.before);
         let read = || fs::read_to_string(&file).unwrap();
@@ -99,7 +106,7 @@ fn every_client_is_set_up_once_and_its_settings_come_back_as_they_were() {
             "{done:?}"
         );
         let set = read();
-        assert!(set.contains("\"coder\"") || set.contains("coder]"), "{set}");
+        assert!(set.contains("\"coder\""), "{set}");
         assert_kept(client.before, &set);
         let again = install(&home, client.name, &["--yes", "--agent", "coder"]);
         assert_eq!(again.code, Some(0), "{again:?}");
@@ -115,7 +122,7 @@ fn every_client_is_set_up_once_and_its_settings_come_back_as_they_were() {
 
 #[test]
 fn what_was_not_there_is_made_and_taken_away() {
-    for client in CLIENTS {
+    for client in changed() {
         let home = Home::untouched();
         let file = home.around().join(client.file.replace(".jsonc", ".json"));
         let printed = install(&home, client.name, &["--print"]).out;
@@ -126,6 +133,47 @@ fn what_was_not_there_is_made_and_taken_away() {
         assert_eq!(gone.code, Some(0), "{gone:?}");
         assert!(!file.exists());
     }
+}
+
+/// Nothing edits YAML and keeps comments, so people get the lines.
+#[test]
+fn settings_in_yaml_are_left_to_the_person() {
+    let client = CLIENTS.last().unwrap();
+    let home = Home::untouched();
+    let file = home.put(client.file, client.before);
+    let printed = install(&home, "goose", &["--print"]);
+    for args in [&[][..], &["--yes"]] {
+        let done = install(&home, "goose", args);
+        assert_eq!(done.code, Some(1), "{done:?}");
+        assert_eq!(done.out, printed.out);
+        let why = format!(
+            "{} is YAML, which weighlock does not edit; nothing was written",
+            file.display()
+        );
+        assert!(done.err.contains(&why), "{done:?}");
+        assert!(done.err.contains("what it has to say is above"), "{done:?}");
+        assert_eq!(fs::read_to_string(&file).unwrap(), client.before);
+    }
+    let lines = printed.out.strip_prefix("extensions:\n").unwrap();
+    let with = client
+        .before
+        .replace("extensions:\n", &format!("extensions:\n{lines}"));
+    fs::write(&file, &with).unwrap();
+    let done = install(&home, "goose", &["--yes"]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert!(done.err.starts_with("Nothing changes"), "{done:?}");
+    let done = install(&home, "goose", &["--remove", "--yes"]);
+    assert_eq!(done.code, Some(1), "{done:?}");
+    assert!(
+        done.err.contains("hint: take the entry out by hand"),
+        "{done:?}"
+    );
+    assert_eq!(fs::read_to_string(&file).unwrap(), with);
+    fs::remove_file(&file).unwrap();
+    let done = install(&home, "goose", &["--remove", "--yes"]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert_eq!(install(&home, "goose", &["--yes"]).code, Some(1));
+    assert!(!file.exists());
 }
 
 #[test]
@@ -228,10 +276,10 @@ fn no_link_leads_out_of_the_home_or_the_project() {
 #[test]
 fn what_cannot_be_read_is_refused_with_its_line_and_stays() {
     for (name, text, line) in [
-        ("claude-code", "{\n  \"a\": 1\n  \"b\": 2\n}\n", Some(3)),
+        ("claude-code", "{\n  \"a\": 1\n  \"b\": 2\n}\n", Some(2)),
         ("codex", "a = 1\nb =\n", Some(2)),
         ("goose", "A: b\nC: [\n", Some(2)),
-        ("goose", "extensions: {developer: {enabled: true}}\n", None),
+        ("codex", "mcp_servers = 1\n", None),
     ] {
         let home = Home::untouched();
         let client = CLIENTS.iter().find(|client| client.name == name).unwrap();

@@ -107,7 +107,7 @@ fn sleeps_of_one_agent_leave_runs_to_others() {
     let refused = refused.json();
     assert_eq!(
         refused["detail"],
-        "agent `coder` has 5 of the 12 runs that there may be, and the rest is for others; \
+        "agent `coder` uses 5 of 12 runs, and the rest is reserved for others; \
          nothing was run"
     );
     for who in ["linter", "ana", "owner"] {

@@ -12,13 +12,13 @@ use crate::conflict::Conflict;
 #[derive(Debug, thiserror::Error)]
 pub enum CommitError {
     /// Others changed the live tree meanwhile.
-    #[error("the live tree changed meanwhile in {} places", .0.len())]
+    #[error("{} files in the real directory changed meanwhile", .0.len())]
     Conflicts(Vec<Conflict>),
     /// The permit is for something else.
-    #[error("what was allowed is not what would be applied")]
+    #[error("the permit does not match the changes to apply")]
     OtherHash,
     /// Something among the changes must never be applied.
-    #[error("{} of the changes are never applied", .0.len())]
+    #[error("{} of the changes may never be applied", .0.len())]
     Refused(Vec<Refusal>),
     /// There is no room for it.
     #[error("the disk is full")]
@@ -35,7 +35,7 @@ pub enum CommitError {
     },
     /// It could neither be finished nor rolled back. The journal stays, and
     /// [`recover`](crate::recover) tries again.
-    #[error("it is neither done nor undone: {why}")]
+    #[error("it is neither applied nor rolled back: {why}")]
     Stuck {
         /// What stopped it first.
         why: String,

@@ -188,7 +188,7 @@ fn another_directory_is_not_the_root() {
     world.run("echo 2 > f");
     let (changes, root) = (world.scan(), world.root());
     fs::rename(world.live(), world.path("old")).unwrap();
-    let lost = [" is no longer the directory that it was"];
+    let lost = [" is no longer the same directory"];
     assert_eq!(conflicts(&changes), lost);
     fs::create_dir(world.live()).unwrap();
     fs::write(world.live().join("f"), "1\n").unwrap();

@@ -64,7 +64,8 @@ impl Drafts {
         match self.apply_held(command.clone(), by).await {
             Err(Error::Conflicts { paths }) => {
                 let text = format!(
-                    "Approved by {by}, but not all is as it was: {}. Nothing was applied; its changes \
+                    "Approved by {by}, but not all is as it was: {}. Nothing was applied; its \
+                     changes \
                      are kept.",
                     paths.join(", ")
                 );
@@ -294,7 +295,7 @@ impl Drafts {
         match looked.needed() > 1 {
             true => Err(Error::invalid(
                 "two_must_see_it",
-                "two people have to approve this, and the question is closed; nothing was applied"
+                "two people must approve this, and the question is closed; nothing was applied"
                     .into(),
                 "run the command again, so that both are asked",
             )),

@@ -147,7 +147,7 @@ impl Inbox {
         if case.request.external {
             return Err(Error::invalid(
                 "no_copy",
-                "whoever asked for it runs it, so it cannot be tried here; nothing was run".into(),
+                "its requester runs it, so it cannot be tried here; nothing was run".into(),
                 "approve or reject it by its text",
             ));
         }
@@ -165,7 +165,7 @@ impl Inbox {
                 return Err(Error::invalid(
                     "blocked",
                     format!("{} Nothing was run.", case.refusal().text),
-                    "reject it: the rules do not let it run any more",
+                    "reject it: the rules no longer allow it",
                 ));
             }
         };

@@ -92,7 +92,7 @@ impl Decision {
                     "the reason has {long} characters, and {MAX_REASON} is the limit; nothing was \
                      decided"
                 ),
-                "say it in fewer words",
+                "use fewer words",
             )),
         }
     }
@@ -211,7 +211,7 @@ impl Inbox {
                 "not_tried",
                 "it was not tried on a copy, so there is nothing to apply; nothing was decided"
                     .into(),
-                "approve it once, or try it first: [t] in `weighlock approve`",
+                "approve it once, or try it on a copy first: [t] in `weighlock approve`",
             ));
         }
         let now = match self.questions.look_again(approval).await {
@@ -260,10 +260,10 @@ impl Inbox {
             Some(_) if self.core.config.approvals.four_eyes => Err(Error::OwnRequest),
             Some(_) if approval.needed > 1 => Err(Error::invalid(
                 "two_must_see_it",
-                "two people have to approve this, and only one has seen the other text; nothing \
-                 was decided"
+                "two people must approve this, and only one has seen the new text; nothing was \
+                 decided"
                     .into(),
-                "reject it, and say what should be asked for instead",
+                "reject it, and say what to request instead",
             )),
             Some(text) => self.check_edited(now, text).await,
         }
@@ -316,8 +316,8 @@ impl Inbox {
         match case.judged.judgement.verdict {
             Verdict::Ask if self.questions.needed(risk(&case)) > 1 => Err(Error::invalid(
                 "two_must_see_it",
-                "two people have to approve the other text; nothing was decided".into(),
-                "reject it, and say what should be asked for instead",
+                "two people must approve the new text; nothing was decided".into(),
+                "reject it, and say what to request instead",
             )),
             Verdict::Reject => Err(Error::invalid(
                 "blocked",
@@ -445,8 +445,7 @@ fn text_of(approval: &Approval) -> String {
 fn two_must_see() -> Error {
     Error::invalid(
         "two_must_see_it",
-        "two people have to approve this, and one alone can only do that; nothing was decided"
-            .into(),
+        "two people must approve this, and this action takes one only; nothing was decided".into(),
         "approve it once",
     )
 }

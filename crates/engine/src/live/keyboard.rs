@@ -235,7 +235,7 @@ impl Keyboard {
         match full {
             true => Err(Error::invalid(
                 "too_much_input",
-                "so much input is held already that no more fits; this was not sent".into(),
+                "too much input is held already; this was not sent".into(),
                 "wait until the keyboard is given back",
             )),
             false => Ok(sent),

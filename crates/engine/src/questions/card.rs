@@ -196,7 +196,7 @@ fn deed(part: &Part) -> String {
     let known = [
         ("deletes", things(Access::Delete)),
         ("writes", things(Access::Write)),
-        ("reaches", hosts),
+        (verb_of_network(part), hosts),
     ];
     let known = known
         .into_iter()
@@ -205,8 +205,17 @@ fn deed(part: &Part) -> String {
     match (&part.unknown, things(Access::Run)) {
         (Some(_), Some(program)) => format!("unknown: runs {program}"),
         _ if !known.is_empty() => known.join(" and "),
-        (Some(_), None) if part.does.is_empty() => "does something that cannot be foreseen".into(),
+        (Some(_), None) if part.does.is_empty() => "has unpredictable effects".into(),
         _ => unended(&part.does).to_owned(),
+    }
+}
+
+/// Names what a part does on the network, by what its program is known to do.
+fn verb_of_network(part: &Part) -> &'static str {
+    match part.does.split(' ').next() {
+        Some("pushes") => "pushes to",
+        Some("fetches") => "fetches from",
+        _ => "connects to",
     }
 }
 

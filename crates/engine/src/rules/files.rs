@@ -194,9 +194,9 @@ impl Rules {
         let text = edited.ok_or_else(|| {
             Error::invalid(
                 "not_by_form",
-                "the rule cannot be changed without changing other lines; nothing was changed"
+                "this rule cannot be changed without changing other lines; nothing was changed"
                     .into(),
-                "change it as text",
+                "edit it as text",
             )
         })?;
         Ok(RuleEdited {

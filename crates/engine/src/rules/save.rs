@@ -83,7 +83,7 @@ impl Rules {
             Error::invalid(
                 "no_such_version",
                 format!("`{id}` has no version {version}; nothing was changed"),
-                "`weighlock policy log` lists those there are",
+                "`weighlock policy log` lists all versions",
             )
         })?;
         let note = match save.note.is_empty() {
@@ -194,10 +194,10 @@ impl Rules {
 fn allows_everything() -> Error {
     Error::invalid(
         "allows_everything",
-        "with these rules everything would run that is not refused, and nobody would be asked; \
+        "with these rules every command that is not refused would run without approval; \
          nothing was changed"
             .into(),
-        format!("name what is to be allowed, or type `{PHRASE}`"),
+        format!("name what to allow, or type `{PHRASE}`"),
     )
 }
 

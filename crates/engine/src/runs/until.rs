@@ -128,7 +128,7 @@ impl Runs {
         if wanted.is_empty() || wanted.len() > MOST {
             return Err(Error::invalid(
                 "invalid_wait",
-                format!("{} things cannot be waited for", wanted.len()),
+                format!("cannot wait for {} things", wanted.len()),
                 format!("name 1 to {MOST}"),
             ));
         }
@@ -137,8 +137,8 @@ impl Runs {
         {
             return Err(Error::invalid(
                 "invalid_wait",
-                format!("{ms} ms of silence are too many to wait for"),
-                format!("name at most {LONGEST_QUIET_MS}; it counts from the request on"),
+                format!("{ms} ms of silence is too long to wait for"),
+                format!("use at most {LONGEST_QUIET_MS}; it counts from the request on"),
             ));
         }
         let mut runs = vec![];
@@ -227,7 +227,7 @@ fn pattern(wanted: &Wanted) -> Result<Option<Regex>, Error> {
         (None, Kind::Output) => {
             return Err(Error::invalid(
                 "invalid_wait",
-                "it is not said which output to wait for".into(),
+                "the pattern of the output to wait for is missing".into(),
                 "give a regular expression as `pattern`",
             ));
         }
@@ -239,8 +239,8 @@ fn pattern(wanted: &Wanted) -> Result<Option<Regex>, Error> {
     built.map(Some).map_err(|error| {
         Error::invalid(
             "invalid_pattern",
-            format!("`{}` is no regular expression: {error}", brief(text)),
-            "put a backslash before characters that are meant as they are",
+            format!("`{}` is not a regular expression: {error}", brief(text)),
+            "put a backslash before special characters",
         )
     })
 }

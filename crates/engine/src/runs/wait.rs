@@ -72,7 +72,7 @@ impl Runs {
         if run.detail.terminal.is_some() {
             return Err(Error::invalid(
                 "invalid_line",
-                "what is typed at a terminal is looked at first; nothing was sent".into(),
+                "terminal input is judged before it is sent; nothing was sent".into(),
                 "type at it: `weighlock term send`, or POST /terminals/{id}/input",
             ));
         }

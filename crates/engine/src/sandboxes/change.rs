@@ -266,7 +266,7 @@ impl Sandboxes {
             Error::invalid(
                 "bad_sandbox",
                 format!("{} {why}; nothing was changed", brief(path)),
-                "give the whole path of a project's directory below an allowed root (`roots` in \
+                "give the absolute path of a project's directory below an allowed root (`roots` in \
                  the configuration)",
             )
         };

@@ -73,7 +73,7 @@ impl Sandboxes {
             Error::invalid(
                 "no_such_folder",
                 format!("{} is not below an allowed root", brief(asked)),
-                "`roots` in the configuration says where sandboxes may be",
+                "`roots` in the configuration lists where sandboxes may be",
             )
         })?;
         let refused = self.check_directory(&dir.to_string_lossy(), who.name());

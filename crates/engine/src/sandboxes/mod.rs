@@ -230,7 +230,7 @@ impl Sandboxes {
             None => {
                 return Err(Error::invalid(
                     "no_sandbox_named",
-                    "the request names no sandbox, and its principal has no default one; nothing \
+                    "the request names no sandbox, and you have no default sandbox; nothing \
                      was run"
                         .into(),
                     format!("name one of: {}", self.names_for(who)),

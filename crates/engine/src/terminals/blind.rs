@@ -283,7 +283,7 @@ fn unknown_values() -> Error {
 fn sets_the_shell() -> Error {
     Error::invalid(
         "invalid_line",
-        "it may set something that means more to zsh than to other shells, and nobody has judged \
+        "it may set a variable that is special to zsh, and nobody has judged \
          that; nothing was sent"
             .into(),
         "use other names, or run it as a command of its own",

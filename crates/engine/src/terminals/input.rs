@@ -150,7 +150,7 @@ impl Terminals {
             let all: Vec<&str> = SIGNALS.iter().map(|(name, _)| *name).collect();
             return Err(Error::invalid(
                 "invalid_signal",
-                format!("`{}` is no signal that can be sent", brief(name)),
+                format!("`{}` is not a signal that can be sent", brief(name)),
                 format!("one of {}", all.join(", ")),
             ));
         };
@@ -206,7 +206,7 @@ impl Typed {
             return Err(Error::invalid(
                 "too_much_input",
                 format!(
-                    "{} bytes are too many to be typed at once; nothing was sent",
+                    "{} bytes are too many to type at once; nothing was sent",
                     bytes.len()
                 ),
                 format!("send at most {MOST} bytes at a time, or put them into a file"),
@@ -306,7 +306,7 @@ fn send_failed(run: &Run) -> Error {
             "cannot send input to `{}`: it was closed, or does not accept input",
             name.map_or("", |terminal| &terminal.name)
         ),
-        "`weighlock term list` says which terminals there are",
+        "`weighlock term list` lists all terminals",
     )
 }
 

@@ -69,7 +69,7 @@ impl Terminals {
         let refuse = || {
             Err(Error::invalid(
                 "invalid_line",
-                "the shell itself reads it, and could run it, which nobody has judged; nothing \
+                "the shell itself reads it and could run it without judgement; nothing \
                  was sent"
                     .into(),
                 "answer with a plain word, or let a person take the keyboard",
@@ -171,7 +171,8 @@ impl Live {
             Some(judged) if now.as_deref() != Some(judged) => Err(Error::invalid(
                 "payload_changed",
                 format!(
-                    "it was judged in {judged}, and the shell is elsewhere now; nothing was run"
+                    "it was judged for {judged}, but the shell has changed directory; nothing was \
+                     run"
                 ),
                 "ask for it again",
             )),
@@ -217,20 +218,20 @@ pub(super) fn check_keys(live: &Live, bytes: &[u8]) -> Result<(), Error> {
 fn not_whole() -> Error {
     Error::invalid(
         "invalid_line",
-        "a line at a shell's prompt is entered as a whole, so that it can be judged; nothing was \
+        "a line at a shell prompt must be sent as a whole, so that it can be judged; nothing was \
          sent"
             .into(),
-        "send its text with Enter and no other key, or use exec; C-c clears what is there",
+        "send its text with Enter and no other key, or use exec; C-c clears the line",
     )
 }
 
 pub(super) fn typed_ahead() -> Error {
     Error::invalid(
         "invalid_line",
-        "what runs there does not read, and the shell would take it later, when nobody has judged \
+        "the program there is not reading; the shell would read it later, when nobody has judged \
          it; nothing was sent"
             .into(),
-        "wait until it has ended or wants input, or interrupt it with the key C-c",
+        "wait until it ends or reads input, or interrupt it with C-c",
     )
 }
 
@@ -240,7 +241,7 @@ pub(super) fn shell_of(live: &Live) -> Result<Arc<Shown>, Error> {
     shown.ok_or_else(|| {
         Error::invalid(
             "no_prompt",
-            "what runs in this terminal does not tell where its commands end; nothing was sent"
+            "the program in this terminal does not mark where commands end; nothing was sent"
                 .into(),
             "open one with `bash`, `zsh` or `sh` as its command, or type at it",
         )

@@ -186,7 +186,7 @@ impl Terminals {
             return Err(Error::invalid(
                 "missing_description",
                 "a terminal needs a description; nothing was run".into(),
-                "say in a few words what it is for",
+                "say what it is for in a few words",
             ));
         }
         let who = request.principal.clone();

@@ -198,7 +198,7 @@ impl Live {
             }
             false => Err(Error::invalid(
                 "invalid_line",
-                "something may be on the line already, and the shell does not leave it; nothing \
+                "the line may contain text already, and the shell does not clear it; nothing \
                  was sent"
                     .into(),
                 "a person can take the keyboard, or close the terminal",

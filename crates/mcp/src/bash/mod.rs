@@ -26,7 +26,7 @@ async fn task(call: &Call, run: &Run) -> Result<TaskView, Failure> {
 fn looked_for(failure: Failure) -> Failure {
     match failure.code.as_str() {
         "no_such_run" | "not_found" => Failure {
-            hint: "TaskList says which there are.".into(),
+            hint: "TaskList shows them all.".into(),
             ..failure
         },
         _ => failure,

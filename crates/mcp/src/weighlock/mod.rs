@@ -33,7 +33,7 @@ fn looked_for(call: &Call, failure: Failure) -> Failure {
     let lists = chosen.is_empty() || chosen.contains(&Toolset::Weighlock);
     match failure.code.as_str() {
         "no_such_run" | "not_found" if lists => Failure {
-            hint: "`list` says which there are.".into(),
+            hint: "`list` shows them all.".into(),
             ..failure
         },
         _ => failure,

@@ -112,7 +112,7 @@ async fn wait(call: &Call, asked: Wait) -> Result<Reply, Failure> {
         Some(seconds) => {
             return Err(Failure::new(
                 "invalid_arguments",
-                format!("`timeout`: {seconds} s cannot be waited for"),
+                format!("`timeout`: cannot wait for {seconds} s"),
                 "Give seconds, 0 to see how it is.",
             ));
         }

@@ -1,14 +1,18 @@
 //! One rule as a form has it, and putting it back into the text of its file.
 //!
-//! The text is what counts: a form changes the lines of its own rule and
-//! leaves every other line as somebody wrote it. What came out is read again,
-//! and only taken if nothing but that rule has changed.
+//! The text is what counts: a form changes its own rule and leaves everything
+//! else as somebody wrote it, comments too. What came out is read again, and only
+//! taken if nothing but that rule has changed.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toml::{Table, Value};
+use toml_edit::{
+    Array, ArrayOfTables, Document, DocumentMut, InlineTable, Item, RawString, Table, TableLike,
+    Value,
+};
 
 use crate::Verdict;
 
@@ -54,18 +58,11 @@ pub struct RuleForm {
 /// Returns the rules of a text that can be read, each with the line on which it
 /// begins, in the order of their lines.
 pub fn forms(text: &str) -> Option<Vec<(usize, RuleForm)>> {
-    let file: Table = text.parse().ok()?;
+    let file = Document::parse(text).ok()?;
     let mut all = vec![];
-    for (kind, change) in [("rule", false), ("change", true)] {
-        let written = file.get(kind).and_then(Value::as_array);
-        let written = written.map(Vec::as_slice).unwrap_or_default();
-        let lines = headers(text, kind);
-        // Written another way than with [[rule]], or quoted in a longer text.
-        if lines.len() != written.len() {
-            return None;
-        }
-        for (line, rule) in lines.into_iter().zip(written) {
-            all.push((line, RuleForm::read(rule.as_table()?, change)?));
+    for (kind, change) in KINDS {
+        for rule in rules(file.get(kind))? {
+            all.push((line_of(text, rule)?, RuleForm::read(rule, change)?));
         }
     }
     all.sort_by_key(|(line, _)| *line);
@@ -76,79 +73,121 @@ pub fn forms(text: &str) -> Option<Vec<(usize, RuleForm)>> {
 /// added behind all others. Without a rule, the one on that line is removed.
 /// Returns none where that cannot be done without changing anything else.
 pub fn edit(text: &str, line: Option<usize>, rule: Option<&RuleForm>) -> Option<String> {
-    let mut wanted: Vec<RuleForm> = vec![];
-    let mut found = line.is_none();
-    for (at, form) in forms(text)? {
-        match (Some(at) == line, rule) {
-            (true, rule) => {
-                found = true;
-                wanted.extend(rule.cloned());
-            }
-            (false, _) => wanted.push(form),
-        }
-    }
-    if line.is_none() {
-        wanted.extend(rule.cloned());
-    }
-    let edited = match line {
-        None => appended(text, &rule?.write()),
-        Some(line) => replaced(text, line, rule),
+    let before = forms(text)?;
+    let at = match line {
+        Some(line) => Some(before.iter().position(|(at, _)| *at == line)?),
+        None => None,
     };
+    let edited = match at {
+        None => appended(text, rule?),
+        Some(at) => replaced(text, &before, at, rule)?,
+    };
+    let mut wanted: Vec<RuleForm> = before.into_iter().map(|(_, form)| form).collect();
+    match at {
+        None => wanted.extend(rule.cloned()),
+        Some(at) => drop(wanted.splice(at..=at, rule.cloned())),
+    }
     let now = forms(&edited)?.into_iter().map(|(_, form)| form);
-    (found && now.eq(wanted)).then_some(edited)
+    now.eq(wanted).then_some(edited)
 }
 
-fn appended(text: &str, rule: &str) -> String {
+fn appended(text: &str, rule: &RuleForm) -> String {
+    let mut file = DocumentMut::new();
+    let mut rules = ArrayOfTables::new();
+    let mut table = Table::new();
+    rule.write(&mut table);
+    rules.push(table);
+    file.insert(rule.kind(), Item::ArrayOfTables(rules));
     match text.trim_end() {
-        "" => rule.to_owned(),
-        before => format!("{before}\n\n{rule}"),
+        "" => file.to_string(),
+        before => format!("{before}\n\n{file}"),
     }
 }
 
-fn replaced(text: &str, line: usize, rule: Option<&RuleForm>) -> String {
-    let lines: Vec<&str> = text.lines().collect();
-    let start = line.saturating_sub(1).min(lines.len());
-    let next =
-        { lines[start..].iter().skip(1) }.position(|line| line.trim_start().starts_with('['));
-    let mut end = next.map_or(lines.len(), |next| start + 1 + next);
-    // What stands right above the next rule belongs to that.
-    let is_between = |line: &str| line.trim().is_empty() || line.trim_start().starts_with('#');
-    while end > start + 1 && is_between(lines[end - 1]) {
-        end -= 1;
+fn replaced(
+    text: &str,
+    before: &[(usize, RuleForm)],
+    at: usize,
+    rule: Option<&RuleForm>,
+) -> Option<String> {
+    // toml_edit knows but one kind of line break.
+    let lines = text.replace("\r\n", "\n");
+    let is_windows = lines != text;
+    let mut file: DocumentMut = lines.parse().ok()?;
+    // Not what it would write in another way or order.
+    let is_mixed = is_windows && lines.replace('\n', "\r\n") != text;
+    if is_mixed || file.to_string().trim_end() != lines.trim_end() {
+        return None;
     }
-    let (before, after) = (&lines[..start], &lines[end..]);
-    let said = lines[start..end].iter();
-    let said = said.filter(|line| line.trim_start().starts_with('#'));
-    let own = rule.map(|rule| rule.write());
-    let mut own: Vec<&str> = own.iter().flat_map(|own| own.lines()).collect();
-    if !own.is_empty() {
-        own.splice(1..1, said.copied());
-    }
-    let after = match own.is_empty() {
-        true => after.strip_prefix(&[""]).unwrap_or(after),
-        false => after,
+    let (line, old) = &before[at];
+    let of_kind = { before[..at].iter() }.filter(|(_, form)| form.change == old.change);
+    let index = of_kind.count();
+    let mut table = rules_mut(&mut file, old.kind())?.remove(index);
+    let mut edited = match rule {
+        Some(rule) => {
+            rule.write(&mut table);
+            let rules = rules_mut(&mut file, rule.kind())?;
+            // It has its position in the file with it.
+            match rule.change == old.change {
+                true => rules.insert(index, table),
+                false => rules.push(table),
+            }
+            file.to_string()
+        }
+        None => file.to_string(),
     };
-    let mut edited = [before, &own, after].concat().join("\n");
-    if !edited.is_empty() {
-        edited.push('\n');
+    if rule.is_none() {
+        let comments = above_header(&lines, *line, old.kind())?;
+        if edited.get(..comments.start) != lines.get(..comments.start) {
+            return None;
+        }
+        edited.insert_str(comments.start, &lines[comments]);
     }
-    edited
+    Some(match is_windows {
+        true => edited.replace('\n', "\r\n"),
+        false => edited,
+    })
 }
 
-/// Returns the lines that begin a rule of a kind, from 1.
-fn headers(text: &str, kind: &str) -> Vec<usize> {
-    let begins = |line: &str| {
-        let line = line.split('#').next().unwrap_or_default().trim();
-        let name = line
-            .strip_prefix("[[")
-            .and_then(|line| line.strip_suffix("]]"));
-        name.is_some_and(|name| name.trim() == kind)
+/// Returns where the lines above a rule are that stay when it goes: all but the
+/// blank one that parts it from the rule before.
+fn above_header(text: &str, line: usize, kind: &str) -> Option<Range<usize>> {
+    let file = Document::parse(text).ok()?;
+    let mut rules = rules(file.get(kind))?;
+    let rule = rules.find(|rule| line_of(text, rule) == Some(line))?;
+    let header = rule.span()?.start;
+    let above = rule.decor().prefix().and_then(RawString::span);
+    let above = above.unwrap_or(header..header);
+    let comments = text.get(above.clone())?.trim_start_matches('\n');
+    match comments {
+        "" => Some(above.start..above.start),
+        _ => Some(above),
+    }
+}
+
+fn rules_mut<'f>(file: &'f mut DocumentMut, kind: &str) -> Option<&'f mut ArrayOfTables> {
+    let none = || Item::ArrayOfTables(ArrayOfTables::new());
+    file.entry(kind)
+        .or_insert_with(none)
+        .as_array_of_tables_mut()
+}
+
+fn line_of(text: &str, rule: &Table) -> Option<usize> {
+    let before = text.get(..rule.span()?.start)?;
+    Some(before.matches('\n').count() + 1)
+}
+
+/// The names of the lists of rules, and whether they are about changes.
+const KINDS: [(&str, bool); 2] = [("rule", false), ("change", true)];
+
+/// Returns the rules of a list that is written with `[[…]]`, or is not there.
+fn rules(list: Option<&Item>) -> Option<impl Iterator<Item = &Table>> {
+    let rules = match list {
+        None => None,
+        Some(Item::ArrayOfTables(rules)) => Some(rules),
+        Some(_) => return None,
     };
-    let lines = text.lines().enumerate();
-    lines
-        .filter(|(_, line)| begins(line))
-        .map(|(at, _)| at + 1)
-        .collect()
+    Some(rules.into_iter().flatten())
 }
 
 /// The verdicts, as the keys that they are.
@@ -176,6 +215,10 @@ impl RuleForm {
         }
     }
 
+    fn kind(&self) -> &'static str {
+        if self.change { "change" } else { "rule" }
+    }
+
     fn read(rule: &Table, change: bool) -> Option<Self> {
         let text = |key: &str| match rule.get(key) {
             None => Some(String::new()),
@@ -185,16 +228,17 @@ impl RuleForm {
         let (verdict, what) =
             { VERDICTS.into_iter() }.find_map(|(key, verdict)| Some((verdict, rule.get(key)?)))?;
         let mut table = BTreeMap::new();
-        for (key, value) in what.as_table().into_iter().flatten() {
-            table.insert(key.clone(), words(value)?);
+        for (key, value) in what.as_table_like().into_iter().flat_map(TableLike::iter) {
+            table.insert(key.to_owned(), words(value)?);
         }
         Some(Self {
             name: text("name")?,
             verdict,
             change,
-            patterns: match what {
-                Value::Table(_) => vec![],
-                what => words(what)?,
+            patterns: if what.is_table_like() {
+                vec![]
+            } else {
+                words(what)?
             },
             table,
             kinds: list("kinds")?,
@@ -211,46 +255,92 @@ impl RuleForm {
         })
     }
 
-    /// Returns it as it stands in a file.
-    fn write(&self) -> String {
+    /// Writes it into a table of a file. Comments there stay, also those above
+    /// what it no longer says.
+    fn write(&self, rule: &mut Table) {
         let verdict = { VERDICTS.into_iter() }
             .find_map(|(key, verdict)| (verdict == self.verdict).then_some(key));
-        let mut lines = vec![format!(
-            "[[{}]]",
-            if self.change { "change" } else { "rule" }
-        )];
-        let mut line = |key: &str, value: Option<String>| {
-            lines.extend(value.map(|value| format!("{key:<7} = {value}")));
+        let verdict = verdict.unwrap_or("ask");
+        let about = match self.table.is_empty() {
+            true => Some(some(&self.patterns).unwrap_or_else(|| Array::new().into())),
+            false => Some(braces(&self.table)),
         };
-        line("name", one(&self.name));
-        line(
-            verdict.unwrap_or("ask"),
-            match self.table.is_empty() {
-                true => some(&self.patterns).or(Some("[]".into())),
-                false => Some(braces(&self.table)),
-            },
-        );
-        line("kinds", some(&self.kinds));
-        line("who", one(&self.who));
-        line("agents", some(&self.agents));
-        line("sandboxes", some(&self.sandboxes));
-        line("until", one(&self.until));
-        line("because", one(&self.because));
-        line("says", one(&self.says));
-        line("remedy", one(&self.remedy));
-        line("code", one(&self.code));
-        line("matches", some(&self.matches));
-        line("misses", some(&self.misses));
-        lines.push(String::new());
-        lines.join("\n")
+        let mut comments = String::new();
+        let others = { VERDICTS.iter() }.filter(|(key, _)| *key != verdict);
+        for (key, _) in others {
+            comments += &put(rule, key, None);
+        }
+        for (key, value) in [
+            ("name", one(&self.name)),
+            (verdict, about),
+            ("kinds", some(&self.kinds)),
+            ("who", one(&self.who)),
+            ("agents", some(&self.agents)),
+            ("sandboxes", some(&self.sandboxes)),
+            ("until", one(&self.until)),
+            ("because", one(&self.because)),
+            ("says", one(&self.says)),
+            ("remedy", one(&self.remedy)),
+            ("code", one(&self.code)),
+            ("matches", some(&self.matches)),
+            ("misses", some(&self.misses)),
+        ] {
+            comments += &put(rule, key, value);
+        }
+        if let Some(mut key) = rule.key_mut(verdict) {
+            let decor = key.leaf_decor_mut();
+            let above = decor
+                .prefix()
+                .and_then(RawString::as_str)
+                .unwrap_or_default();
+            let above = format!("{comments}{above}");
+            decor.set_prefix(above);
+        }
     }
 }
 
+/// Makes a table say something, or no longer, and returns the comments that it
+/// leaves alone.
+fn put(rule: &mut Table, key: &str, value: Option<Value>) -> String {
+    let Some(value) = value else {
+        let gone = rule.remove_entry(key);
+        let above = gone.as_ref().and_then(|(key, _)| key.leaf_decor().prefix());
+        let above = above.and_then(RawString::as_str).unwrap_or_default();
+        let comments = above
+            .lines()
+            .filter(|line| line.trim_start().starts_with('#'));
+        return comments.map(|line| format!("{line}\n")).collect();
+    };
+    match rule.get_mut(key) {
+        Some(Item::Value(old)) => {
+            // What is written in another way is left so.
+            if words(&Item::Value(old.clone())) != words(&Item::Value(value.clone()))
+                || old.is_inline_table()
+            {
+                let decor = old.decor().clone();
+                *old = value;
+                *old.decor_mut() = decor;
+            }
+        }
+        _ => {
+            rule.insert(key, Item::Value(value));
+            if let Some(mut name) = rule.key_mut(key) {
+                let padding = 1 + KEY_WIDTH.saturating_sub(key.len());
+                name.leaf_decor_mut().set_suffix(" ".repeat(padding));
+            }
+        }
+    }
+    String::new()
+}
+
+/// Keys are padded to the longest that most rules have, so that values line up.
+const KEY_WIDTH: usize = "because".len();
+
 /// Returns one or several texts; a switch counts as its word.
-fn words(value: &Value) -> Option<Vec<String>> {
-    match value {
-        Value::String(text) => Some(vec![text.clone()]),
-        Value::Boolean(on) => Some(vec![on.to_string()]),
+fn words(item: &Item) -> Option<Vec<String>> {
+    match item.as_value()? {
+        Value::String(text) => Some(vec![text.value().clone()]),
+        Value::Boolean(on) => Some(vec![on.value().to_string()]),
         Value::Array(list) => { list.iter() }
             .map(|one| one.as_str().map(str::to_owned))
             .collect(),
@@ -258,32 +348,28 @@ fn words(value: &Value) -> Option<Vec<String>> {
     }
 }
 
-fn quoted(text: &str) -> String {
-    Value::String(text.to_owned()).to_string()
+fn one(text: &str) -> Option<Value> {
+    (!text.is_empty()).then(|| text.into())
 }
 
-fn one(text: &str) -> Option<String> {
-    (!text.is_empty()).then(|| quoted(text))
-}
-
-fn some(list: &[String]) -> Option<String> {
+fn some(list: &[String]) -> Option<Value> {
     match list {
         [] => None,
-        [only] => Some(quoted(only)),
-        list => {
-            let list: Vec<String> = list.iter().map(|text| quoted(text)).collect();
-            Some(format!("[{}]", list.join(", ")))
-        }
+        [only] => Some(only.into()),
+        list => Some(list.iter().collect::<Array>().into()),
     }
 }
 
-fn braces(table: &BTreeMap<String, Vec<String>>) -> String {
+fn braces(table: &BTreeMap<String, Vec<String>>) -> Value {
     let entry = |(key, list): (&String, &Vec<String>)| match key.as_str() {
-        "ignore_case" => Some(format!("{key} = {}", list.first()?)),
-        _ => Some(format!("{key} = {}", some(list)?)),
+        "ignore_case" => Some((key.clone(), (list.first()? == "true").into())),
+        _ => Some((key.clone(), some(list)?)),
     };
-    let entries: Vec<String> = table.iter().filter_map(entry).collect();
-    format!("{{ {} }}", entries.join(", "))
+    table
+        .iter()
+        .filter_map(entry)
+        .collect::<InlineTable>()
+        .into()
 }
 
 #[cfg(test)]
@@ -334,7 +420,11 @@ mod tests {
         let edited = edit(FILE, Some(5), Some(&form("push"))).unwrap();
         let (_, rest) = FILE.split_at(FILE.find("\n\n# Scratch").unwrap());
         assert!(
-            edited.starts_with("# Ours.\notherwise = \"ask\"\n\n# Shared work.\n[[rule]]\n# Bob")
+            edited.starts_with(
+                "# Ours.\notherwise = \"ask\"\n\n# Shared work.\n[[rule]]\n\
+                 name = \"push\" # why not\n# Bob insisted.\nreject  = "
+            ),
+            "{edited}"
         );
         assert!(edited.ends_with(rest), "{edited}");
         assert_eq!(forms(&edited).unwrap()[0].1, form("push"));
@@ -345,12 +435,38 @@ mod tests {
         let edited = edit(FILE, Some(14), None).unwrap();
         assert_eq!(forms(&edited).unwrap().len(), 2);
         assert!(edited.contains("# Shared work.\n[[rule]]"));
+        assert!(edited.contains("\n\n# Scratch.\n\n[[change]]"), "{edited}");
+        let edited = edit(FILE, Some(17), None).unwrap();
+        assert!(FILE.starts_with(&edited), "{edited}");
     }
 
     #[test]
-    fn what_cannot_be_done_by_lines_is_not_done() {
-        let tricky = "[[rule]]\nask = '''\n[[rule]]\n'''\n";
-        assert_eq!(edit(tricky, Some(1), None), None);
+    fn a_rule_becomes_one_about_changes_at_its_place() {
+        let change = RuleForm {
+            change: true,
+            ..form("push")
+        };
+        let edited = edit(FILE, Some(5), Some(&change)).unwrap();
+        assert!(
+            edited.contains("# Shared work.\n[[change]]\nname"),
+            "{edited}"
+        );
+        assert_eq!(forms(&edited).unwrap()[0], (5, change));
+    }
+
+    #[test]
+    fn line_breaks_stay_what_they_are() {
+        let windows = FILE.replace('\n', "\r\n");
+        let edited = edit(&windows, Some(5), Some(&form("push"))).unwrap();
+        let unix = edit(FILE, Some(5), Some(&form("push"))).unwrap();
+        assert_eq!(edited, unix.replace('\n', "\r\n"));
+    }
+
+    #[test]
+    fn what_cannot_be_done_without_changing_more_is_not_done() {
+        let quoted = "[[rule]]\nask = '''\n[[rule]]\n'''\n";
+        assert_eq!(edit(quoted, Some(1), None).as_deref(), Some(""));
+        assert_eq!(edit(quoted, Some(3), None), None);
         assert_eq!(
             edit("rule = [{ ask = \"ls\" }]\n", None, Some(&form("x"))),
             None

@@ -5,7 +5,7 @@ export const text = {
   section: 'Command blacklist',
   does: 'A command containing any of these is blocked. Case and extra spaces do not matter.',
   notInForce:
-    'Not in use yet: this list is built in, and the policy here decides without it. Once you save it, it counts as well.',
+    'Not in use yet: this is the built-in list, and the current policy does not use it. Once you save it, it applies too.',
   inFile: (path: string) => `Kept in ${path}`,
   none: 'The list is empty: no command is blocked by it.',
   remove: 'Remove',
@@ -24,7 +24,7 @@ export const text = {
   discardNow: 'Discard',
   matched: (number: number) => `Matched ${many(number, 'command')} in the last 7 days`,
   limits: (usual: string, longest: string, output: string) =>
-    `Time limit ${usual}, longest ${longest}; ${output} characters of output.`,
+    `Time limit ${usual}, at most ${longest}; ${output} characters of output.`,
   changeLimits: 'Change the time limits',
   surprising: (number: number, of: number) =>
     `What you added would have blocked ${number} of the last ${many(of, 'command')}, such as:`,

@@ -26,6 +26,6 @@ export const text = {
   pause: (agent?: string) => (agent ? `Pause ${flat(agent)}…` : `${common.pauseAll}…`),
   resume: (agent?: string) => (agent ? `${common.resume} ${flat(agent)}` : `${common.resume} everything`),
   pauseTitle: (agent?: string) => (agent ? `Pause ${flat(agent)}?` : 'Pause everything?'),
-  pauseMeans: 'New runs are held, not rejected, until somebody resumes. What runs goes on.',
+  pauseMeans: 'New runs are held, not rejected, until somebody resumes. Runs under way continue.',
   pauseNow: 'Pause',
 };

@@ -12,7 +12,7 @@ export const text = {
   allowed: 'Allowed already: ',
   for: 'For',
   until: 'until',
-  note: 'A block rule always wins over this one. Take it back under Policies.',
+  note: 'Block rules override this one. You can revoke it under Policies.',
   save: (rules: number, then: string) =>
     rules ? `Save ${many(rules, 'rule')} and ${then}` : `Only ${then}`,
   apply: 'apply',
@@ -38,8 +38,8 @@ export const block = {
   title: 'Block from now on',
   keep: (program: string) => `Do not block ${program}`,
   what: 'what could be blocked',
-  note: 'For everyone, in every sandbox. It is a rule of yours, and can be changed or removed under Policies.',
-  none: 'A rule for it can be written under Policies.',
+  note: 'For everyone, in every sandbox. You can change or remove this rule under Policies.',
+  none: 'You can write a rule for it under Policies.',
   save: (rules: number) => (rules ? `Reject and save ${many(rules, 'rule')}` : 'Only reject'),
 };
 

@@ -24,15 +24,15 @@ export const text = {
   previous: 'Previous mark',
   next: 'Next mark',
   marks: 'Marks',
-  noMarks: 'Nothing was marked.',
+  noMarks: 'No marks.',
   idle: (time: string) => `idle ${time}`,
   find: 'Find',
   findIn: 'Find in this recording',
   searching: (time: string, total: string) => `searching ${time} / ${total}`,
   found: (number: number, most: number) =>
-    number >= most ? `the first ${most}` : number === 1 ? '1 place' : `${number} places`,
+    number >= most ? `the first ${most}` : number === 1 ? '1 match' : `${number} matches`,
   nothing: 'Nothing found',
   goesOn: 'still being recorded',
   moreLines: (number: number) => `Show the next ${number} lines`,
-  empty: 'Nothing was shown.',
+  empty: 'No output.',
 };

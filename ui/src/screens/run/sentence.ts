@@ -22,14 +22,20 @@ function deed(part: PartView): string {
   const known = [
     ['deletes', part.deletes],
     ['writes', part.writes],
-    ['reaches', part.hosts],
+    [verbOfNetwork(part), part.hosts],
   ] as const;
   const deeds = known.filter(([, things]) => things.length).map(([verb, things]) => `${verb} ${named(things)}`);
   if (deeds.length) return deeds.join(' and ');
   if (part.unknown && part.runs.length) return `unknown: runs ${named(part.runs)}`;
-  if (part.unknown && !part.does) return 'does something that cannot be foreseen';
+  if (part.unknown && !part.does) return 'has unpredictable effects';
   // A dot by itself is a directory, and no full stop.
   return part.does.replace(/(?<=\S)\.$/, '');
+}
+
+/** What a part does on the network, by what its program is known to do. */
+function verbOfNetwork({ does }: PartView): string {
+  if (does.startsWith('pushes ')) return 'pushes to';
+  return does.startsWith('fetches ') ? 'fetches from' : 'connects to';
 }
 
 function named(things: string[]): string {

@@ -15,7 +15,7 @@ export const text = {
   runs: (number: number, more: boolean) => `${more ? 'more than ' : ''}${many(number, 'run')}`,
   fresh: (number: number) => (number >= 100 ? '100+ new ↑' : `${count(number)} new ↑`),
   live: 'Live',
-  goLive: 'Go on live',
+  goLive: 'Back to live',
   status: 'Status',
   agent: 'Agent',
   time: 'Time',

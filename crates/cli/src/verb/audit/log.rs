@@ -29,13 +29,13 @@ pub(super) struct Args {
     /// Only before this time
     #[arg(long, value_name = "TIME", value_parser = when::parse)]
     until: Option<String>,
-    /// Only what this one did
+    /// Only what this person or agent did
     #[arg(long, value_name = "NAME")]
     who: Option<String>,
-    /// Only this kind, as `run.started`; or all that begin with `run.`
+    /// Only this kind, as `run.started`, or with `run.` all that begin so
     #[arg(long, value_name = "KIND")]
     kind: Option<String>,
-    /// How many, oldest first [default: all]
+    /// How many at most, oldest first [default: all]
     #[arg(short = 'n', long)]
     limit: Option<usize>,
     /// Print one JSON object

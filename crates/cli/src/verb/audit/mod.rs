@@ -12,7 +12,7 @@ use weighlock_engine::{Fault, Store, Verified, verify_export};
 use crate::client::Failure;
 use crate::paths::Paths;
 
-/// Read, check or export the record of everything that was asked and run
+/// Read, verify or export the audit of everything that was requested and run
 #[derive(clap::Args)]
 #[command(before_help = "Examples:
   weighlock audit log --sandbox webshop --since 24h --kind run.started
@@ -26,21 +26,21 @@ pub(crate) struct Args {
 
 #[derive(clap::Subcommand)]
 enum AuditCommand {
-    /// Who did what, where, between two times
+    /// List audit entries: who did what, where and when
     Log(log::Args),
-    /// Find the first audit entry, or row of a request, run, answer or change,
-    /// that somebody has edited, removed, reordered or cut off
+    /// Verify the audit chain and find the first entry, or row of a request,
+    /// run, answer or change, that was edited, removed, reordered or cut off
     Verify {
-        /// Check an export instead of the store
+        /// Verify an export instead of the store
         #[arg(long, value_name = "FILE")]
         file: Option<PathBuf>,
         /// Print one JSON object
         #[arg(long)]
         json: bool,
     },
-    /// Write the whole record as JSON Lines
+    /// Export the whole audit as JSON Lines
     Export {
-        /// Where to [default: standard output]
+        /// The output file [default: standard output]
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
     },

@@ -27,8 +27,7 @@ const MOST_IDLE: usize = 8;
 /// And how often.
 const AGAIN_AFTER: Duration = Duration::from_millis(100);
 
-/// Serve the Model Context Protocol to the client that starts this, or set a
-/// client up
+/// Serve the Model Context Protocol (MCP) over stdio, or set up a client
 #[derive(clap::Args)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -53,28 +52,28 @@ enum McpCommand {
 /// Which tools there are, and whose.
 #[derive(clap::Args)]
 struct ToolArgs {
-    /// The tools that there are; can be given again
+    /// A toolset to offer; may be given several times
     #[arg(long = "toolset", value_name = "NAME", default_value = "weighlock")]
     toolsets: Vec<Toolset>,
-    /// The agent's profile, whose rules tighten the rest
+    /// The agent profile, whose rules make the policy stricter
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
-    /// What its runs belong together by: a client that names it again finds
-    /// them [default: a new one]
+    /// The session its runs belong to: a client that names it again finds them
+    /// [default: a new one]
     #[arg(long, value_name = "NAME")]
     session: Option<String>,
-    /// The sandbox to run in [default: your own default]
+    /// The sandbox to run in [default: your default sandbox]
     #[arg(short, long, value_name = "NAME")]
     sandbox: Option<String>,
-    /// Where commands run that do not say [default: where the client starts
-    /// this]
+    /// Where commands run that name no directory [default: where the client
+    /// starts this]
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
-    /// Where a command needs a person and you may decide, ask through the
+    /// If a command needs approval and you may decide, ask you through the
     /// client, if it can
     #[arg(long)]
     ask: bool,
-    /// Refuse commands that do not say what they are for
+    /// Refuse commands without a description
     #[arg(long)]
     require_description: bool,
 }

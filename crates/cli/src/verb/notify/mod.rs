@@ -41,7 +41,7 @@ pub(crate) struct Args {
 
 #[derive(clap::Subcommand)]
 enum NotifyCommand {
-    /// List your webhooks, and how they do
+    /// List your webhooks and their state
     List,
     /// Add a webhook: send notifications to this address from now on
     #[command(before_help = "Examples:
@@ -49,26 +49,26 @@ enum NotifyCommand {
   weighlock notify add https://ntfy.sh/my-secret-topic --format ntfy --quiet 22:00-07:00
   weighlock notify add https://chat.example.com/hooks/x --format chat --server")]
     Add(AddWebhook),
-    /// Show one, with its latest notifications
+    /// Show a webhook and its latest notifications
     Show { id: String },
-    /// Change the given options only; a list replaces the one before
+    /// Change only the given options; a list replaces the old one
     #[command(before_help = "Examples:
   weighlock notify edit wh_7f3kq2 --delay 2m
   weighlock notify edit wh_7f3kq2 --off")]
     Edit(EditWebhook),
-    /// Send a message that says that it arrives
+    /// Send a test message
     Test { id: String },
-    /// Make another secret, and print it
+    /// Replace the signing secret, and print the new one
     Secret { id: String },
-    /// Be told no more
+    /// Delete this webhook
     Remove { id: String },
 }
 
 #[derive(clap::Args)]
 struct AddWebhook {
-    /// Where to: https://…, or http://… on this machine
+    /// The URL: https://…, or http://… on this machine
     url: String,
-    /// It is the whole server's, and not yours alone; for administrators
+    /// For the whole server, not only for you; needs administrator
     #[arg(long)]
     server: bool,
     #[command(flatten)]
@@ -78,19 +78,19 @@ struct AddWebhook {
 #[derive(clap::Args)]
 struct EditWebhook {
     id: String,
-    /// Where to
+    /// The new URL
     #[arg(long)]
     url: Option<String>,
-    /// Send nothing to it until it is switched on again
+    /// Switch it off
     #[arg(long, conflicts_with = "on")]
     off: bool,
-    /// Send notifications again, from now on
+    /// Switch it on again, from now on
     #[arg(long)]
     on: bool,
     /// No quiet hours
     #[arg(long, conflicts_with = "quiet")]
     never_quiet: bool,
-    /// Of all sandboxes
+    /// For all sandboxes
     #[arg(long, conflicts_with = "sandboxes")]
     everywhere: bool,
     #[command(flatten)]
@@ -108,17 +108,16 @@ struct WebhookOptions {
     /// How long a question waits before a notification is sent [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = text::parse_patience)]
     delay: Option<Duration>,
-    /// Whether a high-risk question sends a notification at once [default:
-    /// true]
+    /// Whether high-risk questions are sent at once [default: true]
     #[arg(long, value_name = "BOOL")]
     high_risk_at_once: Option<bool>,
     /// Hours without notifications, as 22:00-07:00
     #[arg(long, value_name = "FROM-TO")]
     quiet: Option<String>,
-    /// Whose clock that is, as Europe/Vienna [default: the server's]
+    /// The time zone of these hours, as Europe/Vienna [default: the server's]
     #[arg(long, requires = "quiet")]
     zone: Option<String>,
-    /// Only of this sandbox; may be given several times
+    /// Only for this sandbox; may be given several times
     #[arg(short, long = "sandbox", value_name = "NAME")]
     sandboxes: Vec<String>,
     /// The events to notify about: approval.waiting, run.failed, run.finished,
@@ -128,7 +127,8 @@ struct WebhookOptions {
     /// Notify about the end of a run only if it took this long [default: 10m]
     #[arg(long, value_name = "TIME", value_parser = text::parse_patience)]
     long: Option<Duration>,
-    /// A file with the secret, or `-`: what signs, or ntfy's access token
+    /// A file with the secret, or `-`: the signing key, or the access token of
+    /// ntfy
     #[arg(long, value_name = "FILE")]
     secret_file: Option<PathBuf>,
 }

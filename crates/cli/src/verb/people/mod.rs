@@ -35,32 +35,32 @@ pub(crate) struct Args {
 enum PeopleCommand {
     /// List people and agents
     List,
-    /// Add somebody; an agent gets its first token
+    /// Add a person or an agent; an agent gets its first token
     #[command(before_help = "Examples:
   weighlock people add coder --agent --sandbox webshop
   weighlock people add maria --role approver --sandbox notes --uid 1001")]
     Add(AddPerson),
-    /// Show somebody, with their tokens
+    /// Show a person or an agent, with their tokens
     Show { name: String },
-    /// Change the given options only; a list replaces the one before
+    /// Change only the given options; a list replaces the old one
     #[command(before_help = "Examples:
   weighlock people edit maria --role operator --everywhere
   weighlock people edit coder --off")]
     Edit(EditPerson),
-    /// Make a token
+    /// Create a token
     Token(token::AddToken),
-    /// Replace a token by a new one
+    /// Rotate a token: replace it with a new one
     Rotate(token::Rotate),
-    /// Take a token away, at once
+    /// Revoke a token, at once
     Revoke(token::Revoke),
-    /// Hold somebody's new runs
+    /// Pause: hold new runs of a person or an agent
     Pause {
         name: String,
         /// Why
         #[arg(short = 'm', long = "message", value_name = "WHY")]
         why: Option<String>,
     },
-    /// Let somebody's runs go on
+    /// Resume runs of a person or an agent
     Resume { name: String },
 }
 
@@ -69,20 +69,20 @@ enum PeopleCommand {
 struct AddPerson {
     /// Small letters, digits, `.`, `-` and `_`
     name: String,
-    /// An agent: it runs, and never decides
+    /// Add an agent: it runs commands and never approves
     #[arg(long, conflicts_with = "uid", group = "what")]
     agent: bool,
-    /// A person: viewer, approver, operator or administrator
+    /// Add a person with this role: viewer, approver, operator or administrator
     #[arg(long, value_parser = role, group = "what")]
     role: Option<Role>,
-    /// The user of this machine who they are
+    /// Their user id (uid) on this machine
     #[arg(long, value_name = "N")]
     uid: Option<u32>,
-    /// Where the role counts; may be given several times, and the first is
-    /// meant when none is named [default: everywhere]
+    /// A sandbox where the role applies; may be given several times, and the
+    /// first is their default [default: everywhere]
     #[arg(short, long = "sandbox", value_name = "NAME")]
     sandboxes: Vec<String>,
-    /// The sandbox that is meant when none is named
+    /// Their default sandbox
     #[arg(long, value_name = "NAME")]
     default_sandbox: Option<String>,
 }
@@ -90,22 +90,22 @@ struct AddPerson {
 #[derive(clap::Args)]
 struct EditPerson {
     name: String,
-    /// What they may do
+    /// Their role
     #[arg(long, value_parser = role)]
     role: Option<Role>,
-    /// Where the role counts; may be given several times
+    /// A sandbox where the role applies; may be given several times
     #[arg(short, long = "sandbox", value_name = "NAME")]
     sandboxes: Vec<String>,
-    /// The role counts everywhere
+    /// The role applies everywhere
     #[arg(long, conflicts_with = "sandboxes")]
     everywhere: bool,
-    /// The sandbox that is meant when none is named; empty for none
+    /// Their default sandbox; empty for none
     #[arg(long, value_name = "NAME")]
     default_sandbox: Option<String>,
-    /// Let them in no more: tokens and sign-ins count no more
+    /// Deactivate: tokens and sign-ins stop working
     #[arg(long, conflicts_with = "on")]
     off: bool,
-    /// Let them in again
+    /// Activate again
     #[arg(long)]
     on: bool,
 }

@@ -21,7 +21,7 @@ pub(super) struct AddToken {
     /// What it is for
     #[arg(long)]
     label: Option<String>,
-    /// When it ends by itself: 30d [default: never]
+    /// Time until it expires: 30d [default: never]
     #[arg(long, value_name = "TIME", value_parser = text::parse_patience)]
     expires: Option<Duration>,
 }
@@ -34,7 +34,7 @@ pub(super) struct Rotate {
     name: String,
     /// The token: its id or its beginning, from `weighlock people show NAME`
     token: String,
-    /// How long the old one counts beside the new
+    /// How long the old token stays valid
     #[arg(long, value_name = "TIME", default_value = "24h", value_parser = text::parse_patience)]
     overlap: Duration,
 }

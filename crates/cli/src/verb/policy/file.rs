@@ -27,16 +27,16 @@ pub(super) struct EditPolicy {
     /// Which rules: `server`, or `sandbox.NAME`
     #[arg(default_value = "server")]
     policy: String,
-    /// Take the text from a file instead of an editor
+    /// Read the rules from a file instead of opening an editor
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// What the change is for
+    /// The reason for the change
     #[arg(short = 'm', long, default_value = "")]
     note: String,
-    /// Save without asking
+    /// Save without confirmation
     #[arg(long)]
     yes: bool,
-    /// What is to be typed where nobody would be asked any more
+    /// The confirmation phrase for rules that would allow everything
     #[arg(long, value_name = "WORDS")]
     phrase: Option<String>,
 }
@@ -64,7 +64,7 @@ pub(super) struct RestorePolicy {
     /// Which rules: `server`, or `sandbox.NAME`
     #[arg(long, default_value = "server")]
     policy: String,
-    /// What the change is for
+    /// The reason for the change
     #[arg(short = 'm', long, default_value = "")]
     note: String,
 }
@@ -129,7 +129,7 @@ pub(super) fn log(log: PolicyLog, json: bool, paths: &Paths) -> Result<ExitCode,
         let found = found.ok_or_else(|| {
             Failure::new(
                 format!("there is no version {version}"),
-                "`weighlock policy log` lists those there are",
+                "`weighlock policy log` lists all versions",
             )
         })?;
         print!("{}", found.text);

@@ -18,7 +18,7 @@ use crate::text::{self, command_line, one_line, safe};
   weighlock policy grant 'git commit *' --agent coder --sandbox webshop
   weighlock policy grant 'cargo build' --until revoked")]
 pub(super) struct AddGrant {
-    /// What a rule could say behind `auto =`: 'npm test', 'git commit *'
+    /// A pattern as in a rule's `auto =`: 'npm test', 'git commit *'
     pattern: String,
     /// Only for this agent
     #[arg(long, value_name = "NAME")]
@@ -26,7 +26,7 @@ pub(super) struct AddGrant {
     /// Only in this sandbox
     #[arg(short, long, value_name = "NAME")]
     sandbox: Option<String>,
-    /// For this long: 30m, 8h, 7d; or "revoked", until it is taken back
+    /// How long: 30m, 8h, 7d; or "revoked", until you revoke it
     #[arg(long, value_name = "TIME", default_value = "8h", value_parser = parse_until)]
     until: GrantExpiry,
 }

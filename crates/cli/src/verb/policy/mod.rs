@@ -21,7 +21,7 @@ use crate::paths::Paths;
 use crate::text::{self, one_line, safe};
 pub(crate) use grants::{GrantExpiry, parse_until};
 
-/// Show the rules in force, check rule files, allow commands beforehand
+/// Show and change rules, check rule files, always allow commands
 #[derive(clap::Args)]
 #[command(before_help = "Examples:
   weighlock policy show
@@ -55,35 +55,35 @@ enum PolicyCommand {
         #[arg(required = true, value_name = "FILE")]
         files: Vec<PathBuf>,
     },
-    /// Check a draft, and with a command what it would change
+    /// Check a draft; with a command, show what the draft would change for it
     #[command(before_help = "Examples:
   weighlock policy check draft.toml
   weighlock policy check draft.toml -- npm test    by the rules in force, and by the draft
   weighlock policy check draft.toml -- 'make | tee log'    one word is shell text")]
     Check {
         file: PathBuf,
-        /// The command to judge by the rules in force and by the draft
+        /// A command to judge with the rules in force and with the draft
         #[arg(last = true, value_name = "CMD")]
         command: Vec<OsString>,
     },
-    /// Change the rules, and see what that would have meant until now
+    /// Edit the rules, and compare them on past commands
     Edit(file::EditPolicy),
-    /// List what the rules were before, or print one version
+    /// List versions of the rules, or print one
     Log(file::PolicyLog),
-    /// Go back to what the rules were
+    /// Restore an earlier version of the rules
     Back(file::RestorePolicy),
     /// Print the JSON schema of rule files, for editors
     #[command(before_help = "Examples:
   weighlock policy schema > rules.schema.json")]
     Schema,
-    /// Allow commands beforehand
+    /// Always allow commands that match a pattern
     Grant(grants::AddGrant),
-    /// List what is allowed beforehand
+    /// List what is always allowed
     #[command(before_help = "Examples:
   weighlock policy grants
   weighlock policy grants --json")]
     Grants,
-    /// Take a grant back
+    /// Revoke a grant
     #[command(before_help = "Examples:
   weighlock policy grants                          lists them, with their ids
   weighlock policy revoke g_7f3kq2")]

@@ -42,28 +42,29 @@ const FIRST_WAIT_MS: i64 = 10;
   weighlock run --preview -- make format           see what it changes, and then apply it
   weighlock run --review before -- ./deploy        be asked before it runs, not after
   weighlock run --json -- make",
-    after_help = "Exit codes: the command's own; 2 wrong usage; 124 time limit; 125 weighlock itself failed; \
-126 blocked or rejected; 127 command not found; 128+n ended by signal n; 75 it still waits, \
-nobody answered in time, it was withdrawn, or it still runs after --wait.
+    after_help = "Exit codes: the command's own; 2 wrong usage; 124 time limit; 125 weighlock \
+itself failed; \
+126 blocked or rejected; 127 command not found; 128+n ended by signal n; 75 still waiting, \
+expired, withdrawn, or still running after --wait.
 
-What is not proved to read runs on a copy where the kernel can show one, and a person is asked \
-about what it changed, if anything: exit code and output are the command's, and nothing is changed \
-before the answer.
+A command that is not proved read-only runs on a copy, if the kernel supports that, and a person \
+decides about its changes: exit code and output are the command's, and nothing changes before the \
+decision.
 
-Where a person has to allow a command first, the terminal is asked if whoever sits there may \
-decide; q leaves the question waiting. Otherwise the request waits in the inbox, and this command \
-waits for the answer; without a terminal it says which command gives that. Ctrl C withdraws the \
-request, and what it changed on a copy is discarded."
+If a command needs approval and you may decide, you are asked at the terminal; q leaves the \
+request waiting. Otherwise the request waits in the inbox, and this command waits for the \
+decision; without a terminal it prints the command that approves it. Ctrl C withdraws the request \
+and discards its changes on the copy."
 )]
 pub(crate) struct Args {
     #[command(flatten)]
     options: RunOptions,
-    /// Try it on a copy, and ask about every change
+    /// Run it on a copy, and ask about every change
     #[arg(long, conflicts_with = "review")]
     preview: bool,
     /// When a person is asked: before it runs, about its effects on a copy, or
-    /// only about what is never applied unasked (for those who may decide)
-    /// [default: as the sandbox says]
+    /// only about changes that always need approval (for those who may decide)
+    /// [default: the sandbox's]
     #[arg(long, value_name = "WHEN", value_parser = ["before", "effects", "none"])]
     review: Option<String>,
     /// The command: one word of shell text, or a program and its arguments
@@ -74,18 +75,18 @@ pub(crate) struct Args {
 /// How a command is run.
 #[derive(clap::Args)]
 pub(crate) struct RunOptions {
-    /// The sandbox to run in [default: your own default, usually the one for
+    /// The sandbox to run in [default: your default sandbox, usually the one of
     /// the base directory]
     #[arg(short, long, value_name = "NAME")]
     sandbox: Option<String>,
-    /// What it is for, in a few words
+    /// What the command is for, in a few words
     #[arg(short, long, value_name = "WHY")]
     description: Option<String>,
-    /// End it after this time: 500ms, 90s, 2m, 1h; a bare number is seconds
-    /// [default: 2m, in the background 24h; or as the settings say]
+    /// Time limit: 500ms, 90s, 2m, 1h; a bare number is seconds [default: 2m,
+    /// in the background 24h; or from the settings]
     #[arg(long, value_name = "TIME", value_parser = text::parse_time, allow_hyphen_values = true)]
     timeout: Option<i64>,
-    /// End it after this time without output
+    /// Stop it after this time without output
     #[arg(long, value_name = "TIME", value_parser = text::parse_time, allow_hyphen_values = true)]
     idle: Option<i64>,
     /// Wait at most this long, then leave it running, or waiting
@@ -94,11 +95,11 @@ pub(crate) struct RunOptions {
     /// Run it in the background and return at once
     #[arg(long, conflicts_with = "stdin")]
     bg: bool,
-    /// Where a person has to allow it, ask nobody here: print the run's id, and
-    /// return at once
+    /// If it needs approval, do not ask here: print the run's id and return at
+    /// once
     #[arg(long)]
     no_wait: bool,
-    /// Let what the shell leaves running go on
+    /// Let processes continue that the shell leaves running
     #[arg(long)]
     keep: bool,
     /// Run it in this directory [default: the current one]
@@ -107,11 +108,11 @@ pub(crate) struct RunOptions {
     /// Set an environment variable; may be given several times
     #[arg(long, value_name = "NAME=VALUE", value_parser = given::pair)]
     env: Vec<(String, String)>,
-    /// What reads the command: sh or bash [default: sh where both read it
-    /// alike, else bash]
+    /// The shell that runs the command: sh or bash [default: sh where both read
+    /// it alike, else bash]
     #[arg(long, value_name = "SHELL", value_parser = ["sh", "bash"])]
     shell: Option<String>,
-    /// The agent's profile, whose rules tighten the rest
+    /// The agent profile, whose rules make the policy stricter
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
     /// Pass on standard input however long it takes
@@ -123,7 +124,7 @@ pub(crate) struct RunOptions {
     /// Print the whole result as one JSON object instead of the output
     #[arg(long)]
     json: bool,
-    /// Print nothing of our own, but that a person is asked
+    /// Print no messages except requests for approval
     #[arg(short, long)]
     quiet: bool,
 }

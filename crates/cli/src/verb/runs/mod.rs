@@ -31,12 +31,12 @@ const STEP: usize = 500;
 blocked, rejected, expired, withdrawn, lost) or status (pending, approved, executed), the name of \
 an agent or person, agent:NAME, status:STATUS, state:STATE, sandbox:NAME, by:NAME, session:ID, \
 since:TIME, until:TIME (24h for a day ago, 14:02, 2026-01-15), verdict:auto|ask|reject, exit:CODE \
-or exit:!0, rule:NAME, terminal:NAME, id:BEGINNING. All other words are looked for in the command."
+or exit:!0, rule:NAME, terminal:NAME, id:PREFIX. All other words are searched in the command."
 )]
 pub(crate) struct Args {
-    /// Filters, and words that the command contains
+    /// Filters, and words in the command
     query: Vec<String>,
-    /// How many
+    /// How many at most
     #[arg(short = 'n', long, default_value_t = 20)]
     limit: usize,
     /// Print one JSON object

@@ -10,16 +10,17 @@ use crate::client::Failure;
 /// What can be said; what is not said stays, or is the default.
 #[derive(clap::Args)]
 pub(super) struct GuardOptions {
-    /// What may be done with the files there: read or write
+    /// Access to the files there: read or write
     #[arg(long, value_name = "HOW", value_parser = ["read", "write"])]
     files: Option<String>,
-    /// When a person is asked: about effects, before commands run, or none
+    /// When a person is asked: effects (about changes), before (a command
+    /// runs), or none
     #[arg(long, value_name = "WHEN", value_parser = ["effects", "before", "none"])]
     review: Option<String>,
     /// The same as `--files read`
     #[arg(long, conflicts_with = "files")]
     read_only: bool,
-    /// What can be reached: off or on
+    /// Network access: off or on
     #[arg(long, value_name = "HOW", value_parser = ["off", "on"])]
     network: Option<String>,
     /// Who may use it; may be given several times [default: everybody]
@@ -28,51 +29,51 @@ pub(super) struct GuardOptions {
     /// Everybody may use it
     #[arg(long, conflicts_with = "agents")]
     everybody: bool,
-    /// Whose it is
+    /// Its owner
     #[arg(long, value_name = "NAME")]
     owner: Option<String>,
-    /// What else can be read; `~/` is the home directory
+    /// Another path that commands may read; `~/` is the home directory
     #[arg(long, value_name = "PATH")]
     read: Vec<PathBuf>,
-    /// What else can be written
+    /// Another path that commands may write
     #[arg(long, value_name = "PATH")]
     write: Vec<PathBuf>,
-    /// What is hidden wherever it could be seen [default: keys, cloud
-    /// credentials, browser profiles]
+    /// A path that is always hidden [default: keys, cloud credentials, browser
+    /// profiles]
     #[arg(long, value_name = "PATH")]
     hidden: Vec<PathBuf>,
-    /// A file that holds secrets, kept from commands that nobody has allowed;
-    /// `!NAME` for an exception [default: .env files, keys, credentials]
+    /// A secret file, hidden from commands that are not approved; `!NAME` for
+    /// an exception [default: .env files, keys, credentials]
     #[arg(long = "secret-file", value_name = "PATTERN")]
     secret_files: Vec<String>,
-    /// A variable of the server's environment that commands see there
+    /// A variable that is passed through from the server's environment
     #[arg(long, value_name = "NAME")]
     pass: Vec<String>,
-    /// A variable that is set there
+    /// A variable to set for commands there
     #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
     set: Vec<(String, String)>,
-    /// What stays writable although other programs run it
+    /// A path that stays writable although other programs execute it
     #[arg(long, value_name = "NAME")]
     unprotected: Vec<String>,
     /// The OS user that commands run as when the server is root
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
-    /// The weakest walls that will do: full, shared-proc or landlock
+    /// The weakest isolation to accept: full, shared-proc or landlock
     #[arg(long, value_name = "WALLS", value_parser = ["full", "shared-proc", "landlock"])]
     minimum: Option<String>,
-    /// A policy that makes the server's stricter there
+    /// A preset that makes the server's policy stricter there
     #[arg(long = "preset", value_name = "NAME")]
     presets: Vec<String>,
-    /// A file of rules that make the server's stricter there
+    /// A rule file that makes the server's policy stricter there
     #[arg(long, value_name = "FILE")]
     rules: Option<PathBuf>,
-    /// Memory of all processes of a run
+    /// Memory limit for all processes of a run
     #[arg(long, value_name = "MIB")]
     memory_mib: Option<u64>,
     /// Processes and threads of a run at once
     #[arg(long, value_name = "N")]
     processes: Option<u64>,
-    /// The share of the processors: 100 is the usual
+    /// CPU weight [default: 100]
     #[arg(long, value_name = "N")]
     cpu_weight: Option<u64>,
     /// Open files of one process
@@ -81,16 +82,16 @@ pub(super) struct GuardOptions {
     /// Size of one file
     #[arg(long, value_name = "MIB")]
     file_mib: Option<u64>,
-    /// Written to disk in all
+    /// Total bytes that a run may write to disk
     #[arg(long, value_name = "MIB")]
     disk_mib: Option<u64>,
-    /// Files made on a copy
+    /// Files that a run may create on a copy
     #[arg(long, value_name = "N")]
     disk_files: Option<u64>,
-    /// The longest that a run may take
+    /// Maximum duration of a run
     #[arg(long, value_name = "SECONDS")]
     time_seconds: Option<u64>,
-    /// Output that is kept of a run
+    /// Output to keep per run
     #[arg(long, value_name = "MIB")]
     output_mib: Option<u64>,
 }

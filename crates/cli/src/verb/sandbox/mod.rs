@@ -36,11 +36,11 @@ pub(crate) struct Args {
 
 #[derive(clap::Subcommand)]
 enum SandboxCommand {
-    /// List the sandboxes there are
+    /// List all sandboxes
     List,
-    /// Show one, and what protects it on this machine
+    /// Show a sandbox, and how this machine protects it
     Show { name: String },
-    /// Make a sandbox of a directory
+    /// Add a directory as a sandbox
     #[command(before_help = "Examples:
   weighlock sandbox add webshop /srv/webshop
   weighlock sandbox add notes ~/notes --files read --agent researcher")]
@@ -52,26 +52,26 @@ enum SandboxCommand {
         #[command(flatten)]
         options: GuardOptions,
     },
-    /// Change the given options only; a list replaces the one before
+    /// Change only the given options; a list replaces the old one
     #[command(before_help = "Examples:
   weighlock sandbox edit webshop --network on
   weighlock sandbox edit webshop --name shop --agent coder --agent writer")]
     Edit {
         name: String,
-        /// Another name
+        /// A new name
         #[arg(long = "name", value_name = "NAME")]
         new_name: Option<String>,
         #[command(flatten)]
         options: GuardOptions,
     },
-    /// Take no new runs
+    /// Deactivate: refuse new runs
     Off { name: String },
-    /// Take runs again
+    /// Activate again: accept new runs
     On { name: String },
-    /// Take it away; its runs stay on record, its directory as it is
+    /// Delete a sandbox; its runs stay on record, its directory is not touched
     Rm {
         name: String,
-        /// Do not ask
+        /// Do not ask for confirmation
         #[arg(long)]
         yes: bool,
     },

@@ -37,22 +37,23 @@ pub(crate) struct Args {
     /// directory, else that]
     #[arg(long, value_name = "DIR")]
     base: Option<PathBuf>,
-    /// Where to listen beside the Unix socket, or "off" [default: 127.0.0.1:7777]
+    /// TCP address to listen on beside the Unix socket, or "off" [default:
+    /// 127.0.0.1:7777]
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<String>,
     /// The configuration file [default: $XDG_CONFIG_HOME/weighlock/config.toml]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// End the server that runs, and start none; its runs go on
+    /// Stop the running server; its runs continue
     #[arg(long)]
     stop: bool,
-    /// End the server that runs, and take its place; its runs go on
+    /// Replace the running server; its runs continue
     #[arg(long)]
     replace: bool,
     /// Set a damaged database aside and begin a new one
     #[arg(long)]
     recover: bool,
-    /// How the log on standard error is written [env: WEIGHLOCK_LOG_FORMAT]
+    /// Format of the log on standard error [env: WEIGHLOCK_LOG_FORMAT]
     #[arg(
         long,
         value_name = "FORMAT",
@@ -61,7 +62,7 @@ pub(crate) struct Args {
         default_value = "text"
     )]
     log_format: LogFormat,
-    /// Serve the web pages from this directory: for who develops them
+    /// Serve the web pages from this directory, for development
     #[arg(long, value_name = "DIR", hide_short_help = true)]
     ui_dir: Option<PathBuf>,
     /// Started by another command: no terminal, no TCP, says `ready`.

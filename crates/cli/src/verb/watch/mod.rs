@@ -23,7 +23,7 @@ use crate::term::{prompt, say};
 use crate::verb::{approve, show};
 use model::{Model, WatchRow};
 
-/// Watch everything, and decide what waits
+/// Watch runs and approvals live, and decide
 #[derive(clap::Args)]
 #[command(before_help = "Examples:
   weighlock watch

@@ -178,8 +178,8 @@ fn whatever_is_wrong_is_a_short_text() {
             ),
             (
                 json!({ "command": "ls\0" }),
-                "The command has a NUL byte, which no shell can read; nothing was run. Take the \
-                 NUL byte out.",
+                "The command has a NUL byte, which no shell can read; nothing was run. \
+                 Remove the NUL byte.",
             ),
         ] {
             let told = agent.call("ExecuteCommand", arguments.clone());

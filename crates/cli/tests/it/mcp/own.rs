@@ -157,7 +157,7 @@ fn what_is_listed_says_how_it_ended_and_what_it_is_for() {
         assert_eq!(listed, told);
         let odd = agent.call("run", json!({ "command": "ls", "timeout": -1 }));
         assert!(
-            odd.text.starts_with("-1 s makes no sense as time limit"),
+            odd.text.starts_with("-1 s is not valid as time limit"),
             "{odd:?}"
         );
     });
@@ -167,20 +167,10 @@ fn what_is_listed_says_how_it_ended_and_what_it_is_for() {
 #[test]
 fn hints_are_for_the_tools_that_there_are() {
     for (toolset, tool, id, hint) in [
-        ("weighlock", "wait", "id", "`list` says which there are."),
+        ("weighlock", "wait", "id", "`list` shows them all."),
         ("shell", "wait", "id", "Give the id of an earlier answer."),
-        (
-            "bash",
-            "TaskOutput",
-            "task_id",
-            "TaskList says which there are.",
-        ),
-        (
-            "bash",
-            "TaskStop",
-            "task_id",
-            "TaskList says which there are.",
-        ),
+        ("bash", "TaskOutput", "task_id", "TaskList shows them all."),
+        ("bash", "TaskStop", "task_id", "TaskList shows them all."),
     ] {
         let home = Home::new();
         let _server = home.serve(&[]);

@@ -183,7 +183,7 @@ fn a_command_runs_where_it_was_approved() {
     let came_to = desk.outcome(&asked);
     assert_eq!(text(&came_to, "state"), "failed");
     let why = text(&came_to, "stderr");
-    assert!(why.contains("the shell is elsewhere now"), "{came_to}");
+    assert!(why.contains("the shell has changed directory"), "{came_to}");
     for dir in ["a/build", "b/build"] {
         assert!(desk.home.base().join(dir).exists(), "{dir}");
     }

@@ -8,7 +8,7 @@ mod file;
 use std::process::ExitCode;
 
 use self::client::{AgentClient, ClientSettings, ServerEntry, SettingsScope};
-use self::edit::Trouble;
+use self::edit::{SettingsFormat, Trouble};
 use self::file::SettingsFile;
 use super::ToolArgs;
 use crate::client::{Failure, TOKEN, block_on};
@@ -20,37 +20,37 @@ use crate::term::{self, say};
 use crate::text::one_line;
 use crate::{ourselves, question};
 
-/// Set a client up, so that its agents have weighlock's tools
+/// Set up a client so that its agents get weighlock's tools
 #[derive(clap::Args)]
 #[command(before_help = "Examples:
   weighlock mcp install claude-code               shows what changes, and asks
   weighlock mcp install cursor --scope project    for everybody in this repository
   weighlock mcp install codex --agent coder --session webshop --yes
   weighlock mcp install zed --print               only shows what to write
-  weighlock mcp install goose --remove            takes it out again")]
+  weighlock mcp install codex --remove            takes it out again")]
 pub(super) struct Args {
     /// Which client
     #[arg(value_enum, ignore_case = true)]
     client: AgentClient,
     #[command(flatten)]
     choice: ToolArgs,
-    /// Who uses the settings: you, or everybody in this project
+    /// Whose settings to change: yours, or the project's
     #[arg(long, value_enum, default_value = "user")]
     scope: SettingsScope,
-    /// What the client calls it
+    /// The name of the server in the client
     #[arg(long, value_name = "NAME", default_value = "weighlock", value_parser = name)]
     name: String,
     /// Write the token from WEIGHLOCK_TOKEN into the file, too; anybody who can
     /// read the file then has it
     #[arg(long, conflicts_with = "remove")]
     with_token: bool,
-    /// Only print what the file has to say
+    /// Only print the settings to add
     #[arg(long, conflicts_with_all = ["yes", "remove"])]
     print: bool,
-    /// Write without asking
+    /// Write without confirmation
     #[arg(long)]
     yes: bool,
-    /// Take it out again
+    /// Remove weighlock from the client
     #[arg(long)]
     remove: bool,
 }
@@ -67,7 +67,7 @@ fn name(text: &str) -> Result<String, String> {
 pub(super) fn install(args: &Args, paths: &Paths) -> Result<ExitCode, Failure> {
     let settings = args.client.settings(args.scope)?;
     if args.print {
-        print!("{}", changed(args, paths, &settings, "")?);
+        print!("{}", alone(args, paths, &settings, "")?);
         say!("goes into {}", settings.file.display());
         return Ok(ExitCode::SUCCESS);
     }
@@ -104,9 +104,7 @@ pub(super) fn install(args: &Args, paths: &Paths) -> Result<ExitCode, Failure> {
         true => say!("✓ {label} has no `{}` any more; restart it", args.name),
         false => {
             say!("✓ {label} is set up; restart it, and its agents have the tools");
-            if let Some(how) = args.client.own_shell() {
-                say!("  its own shell is still there, and agents use either: {how}");
-            }
+            say_own_shell(args.client);
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -148,21 +146,52 @@ fn changed(
         let file = settings.file.display();
         let (what, hint) = match trouble {
             Trouble::Broken { line, why } => (format!("{file}, line {line}: {why}"), "mend it"),
-            Trouble::Unfit => {
-                let alone = settings.format.set("", &place, &fields);
-                let hint = match (args.remove, alone) {
-                    (false, Ok(alone)) => {
-                        print!("{alone}");
-                        "change it by hand: what it has to say is above"
-                    }
-                    _ => "change it by hand",
-                };
-                let what = format!("{file} is not written in a way that is changed here");
-                (what, hint)
-            }
+            Trouble::Unfit => (by_hand(settings), by_hand_hint(args, paths, settings, text)),
         };
         Failure::new(format!("{what}; nothing was written"), hint)
     })
+}
+
+fn by_hand(settings: &ClientSettings) -> String {
+    let file = settings.file.display();
+    match settings.format {
+        SettingsFormat::Yaml => format!("{file} is YAML, which weighlock does not edit"),
+        _ => format!("{file} is not written in a way that is changed here"),
+    }
+}
+
+/// Prints what a person has to add, and says so.
+fn by_hand_hint(args: &Args, paths: &Paths, settings: &ClientSettings, text: &str) -> &'static str {
+    if args.remove {
+        return "take the entry out by hand";
+    }
+    match alone(args, paths, settings, text) {
+        Ok(alone) => {
+            print!("{alone}");
+            say_own_shell(args.client);
+            "change it by hand: what it has to say is above"
+        }
+        Err(_) => "change it by hand",
+    }
+}
+
+fn say_own_shell(client: AgentClient) {
+    if let Some(how) = client.own_shell() {
+        say!("  its own shell is still there, and agents use either: {how}");
+    }
+}
+
+/// What a file says that has the entry alone, at the place where `text` has them.
+fn alone(
+    args: &Args,
+    paths: &Paths,
+    settings: &ClientSettings,
+    text: &str,
+) -> Result<String, Failure> {
+    let place = args.client.place(&args.name, settings, text);
+    let fields = args.client.fields(&entry(args, paths)?);
+    let alone = settings.format.alone(&place, &fields);
+    alone.map_err(|_| Failure::new("the entry cannot be written down", "choose another --name"))
 }
 
 /// What the client is to start: us, for the same server.

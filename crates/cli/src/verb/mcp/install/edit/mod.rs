@@ -1,9 +1,9 @@
 //! Changes one entry of a settings file, and nothing else of it.
 //!
 //! Such files are written by people, with comments, in an order of their own.
-//! So what is there is never printed anew: a few bytes are put in, replaced or
-//! cut out. Afterwards both texts are read, and only if they mean the same but
-//! for the entry is the new one used.
+//! So they are changed by libraries that keep all of that, and YAML, for which
+//! there is none, is not changed at all. Afterwards both texts are read, and only
+//! if they mean the same but for the entry is the new one used.
 
 mod json;
 mod toml;
@@ -49,14 +49,16 @@ impl Trouble {
     }
 }
 
-/// What is written at one place.
-#[derive(Debug, Clone)]
-enum ValueTree {
-    Leaf(Value),
-    Branch(Vec<(String, ValueTree)>),
-}
-
 impl SettingsFormat {
+    /// Returns a file that has the entry alone.
+    pub(super) fn alone(self, place: &[&str], fields: &[Field]) -> Result<String, Trouble> {
+        let entry = entry(fields);
+        match self {
+            Self::Yaml => Ok(yaml::render(&nested(place, entry), 0)),
+            _ => self.put("", place, &entry),
+        }
+    }
+
     /// Makes the entry at a place say this. Whatever else it says stays.
     pub(super) fn set(
         self,
@@ -64,30 +66,31 @@ impl SettingsFormat {
         place: &[&str],
         fields: &[Field],
     ) -> Result<String, Trouble> {
+        let (mark, text) = text.split_at(mark(text));
         let mut after = text.to_owned();
         let before = self.meaning(text)?;
-        let entry = get(&before, place);
+        let there = get(&before, place);
         let mut changed = vec![];
-        if entry.is_some_and(|entry| is_alike(entry, fields)) {
+        if there.is_some_and(|there| is_alike(there, fields)) {
             changed.extend(fields.iter().filter(|field| !field.at_first));
             for field in &changed {
                 let path = [place, field.path].concat();
                 if get(&before, &path) != Some(&field.value) {
-                    after = self.put(&after, &path, &ValueTree::Leaf(field.value.clone()))?;
+                    after = self.put(&after, &path, &field.value)?;
                 }
             }
         } else {
             changed.extend(fields);
-            if entry.is_some() {
+            if there.is_some() {
                 after = self.cut(&after, place)?;
             }
-            after = self.put(&after, place, &tree(fields))?;
+            after = self.put(&after, place, &entry(fields))?;
         }
         let meant = self.compare(&before, &after, place)?;
         let says =
             |field: &&Field| get(&meant, &[place, field.path].concat()) == Some(&field.value);
         match changed.iter().all(says) {
-            true => Ok(after),
+            true => Ok(format!("{mark}{after}")),
             false => Err(Trouble::Unfit),
         }
     }
@@ -98,10 +101,11 @@ impl SettingsFormat {
         if get(&before, place).is_none() {
             return Ok(text.to_owned());
         }
+        let (mark, text) = text.split_at(mark(text));
         let after = self.cut(text, place)?;
         let meant = self.compare(&before, &after, place)?;
         match get(&meant, place) {
-            None => Ok(after),
+            None => Ok(format!("{mark}{after}")),
             Some(_) => Err(Trouble::Unfit),
         }
     }
@@ -125,6 +129,7 @@ impl SettingsFormat {
     }
 
     fn meaning(self, text: &str) -> Result<Value, Trouble> {
+        let text = &text[mark(text)..];
         match self {
             Self::Json => json::meaning(text),
             Self::Toml => toml::meaning(text),
@@ -132,11 +137,11 @@ impl SettingsFormat {
         }
     }
 
-    fn put(self, text: &str, path: &[&str], tree: &ValueTree) -> Result<String, Trouble> {
+    fn put(self, text: &str, path: &[&str], value: &Value) -> Result<String, Trouble> {
         match self {
-            Self::Json => json::put(text, path, tree),
-            Self::Toml => toml::put(text, path, tree),
-            Self::Yaml => yaml::put(text, path, tree),
+            Self::Json => json::put(text, path, value),
+            Self::Toml => toml::put(text, path, value),
+            Self::Yaml => Err(Trouble::Unfit),
         }
     }
 
@@ -144,7 +149,7 @@ impl SettingsFormat {
         match self {
             Self::Json => json::cut(text, path),
             Self::Toml => toml::cut(text, path),
-            Self::Yaml => yaml::cut(text, path),
+            Self::Yaml => Err(Trouble::Unfit),
         }
     }
 
@@ -158,6 +163,12 @@ impl SettingsFormat {
     }
 }
 
+/// Returns how long the byte order mark is with which some editors begin a file.
+fn mark(text: &str) -> usize {
+    const MARK: char = '\u{feff}';
+    text.len() - text.trim_start_matches(MARK).len()
+}
+
 /// Whether an entry is of the same kind: what is started is not mixed with
 /// what is reached by an address.
 fn is_alike(entry: &Value, fields: &[Field]) -> bool {
@@ -166,18 +177,19 @@ fn is_alike(entry: &Value, fields: &[Field]) -> bool {
     command.is_none_or(|command| entry.get(command.path[0]).is_some())
 }
 
-fn tree(fields: &[Field]) -> ValueTree {
+/// What fields are together.
+fn entry(fields: &[Field]) -> Value {
     let field = |field: &Field| {
-        let leaf = ValueTree::Leaf(field.value.clone());
-        (field.path[0].to_owned(), nested(&field.path[1..], leaf))
+        let value = nested(&field.path[1..], field.value.clone());
+        (field.path[0].to_owned(), value)
     };
-    ValueTree::Branch(fields.iter().map(field).collect())
+    fields.iter().map(field).collect()
 }
 
-/// A tree further down.
-fn nested(path: &[&str], tree: ValueTree) -> ValueTree {
-    let wrap = |tree, name: &&str| ValueTree::Branch(vec![((*name).to_owned(), tree)]);
-    path.iter().rev().fold(tree, wrap)
+/// A value further down.
+fn nested(path: &[&str], value: Value) -> Value {
+    let wrap = |value, name: &&str| Value::Object(Map::from_iter([((*name).to_owned(), value)]));
+    path.iter().rev().fold(value, wrap)
 }
 
 fn get<'v>(value: &'v Value, path: &[&str]) -> Option<&'v Value> {

@@ -29,6 +29,7 @@ fn extension() -> Vec<Field> {
         field(&["enabled"], json!(true), true),
         field(&["cmd"], json!("/bin/w"), false),
         field(&["args"], json!(["mcp", "--agent", "a b"]), false),
+        field(&["envs", "T"], json!("wl_x"), false),
     ]
 }
 
@@ -90,22 +91,14 @@ fn json_that_says_nothing_gets_the_entry_alone() {
     check(Json, "", ALONE, "{}\n");
     check(Json, "{}\n", ALONE, "{}\n");
     check(Json, "{\n}\n", ALONE, "{}\n");
-    check(Json, "{ \"servers\": {} }", FLAT, "{}");
+    check(Json, "{ \"servers\": {} }", ALONE.trim_end(), "{}");
     let said = format!("// mine\n{ALONE}");
     check(Json, "// mine\n", &said, "// mine\n{}\n");
     assert!(Json.is_empty("{}\n") && !Json.is_empty("// mine\n{}\n"));
 }
 
-const FLAT: &str =
-    r#"{ "servers": {"w": {"command": "/bin/w", "args": ["mcp", "--agent", "a"]}} }"#;
-
 #[test]
 fn json_keeps_what_is_there_and_how_it_is_written() {
-    back(
-        Json,
-        r#"{"a": 1, "servers": {"o": {"command": "x"}}, "z": [ 1,2 ]}"#,
-        r#"{"a": 1, "servers": {"o": {"command": "x"}, "w": {"command": "/bin/w", "args": ["mcp", "--agent", "a"]}}, "z": [ 1,2 ]}"#,
-    );
     back(
         Json,
         "{\n\t\"z\": 1.0e3,\n\t\"servers\": {\n\t\t\"o\": {}\n\t},\n\t\"a\": \"\\u00e9\"\n}",
@@ -118,8 +111,35 @@ fn json_keeps_what_is_there_and_how_it_is_written() {
     );
     back(
         Json,
-        "\u{feff}{\n  \"servers\": {\"o\": {}}\n}\n",
-        "\u{feff}{\n  \"servers\": {\"o\": {}, \"w\": {\"command\": \"/bin/w\", \"args\": [\"mcp\", \"--agent\", \"a\"]}}\n}\n",
+        "\u{feff}{\n  \"servers\": {\n    \"o\": {}\n  }\n}\n",
+        "\u{feff}{\n  \"servers\": {\n    \"o\": {},\n    \"w\": {\n      \"command\": \"/bin/w\",\n      \"args\": [\"mcp\", \"--agent\", \"a\"]\n    }\n  }\n}\n",
+    );
+}
+
+/// An entry has lines of its own, and so has what is beside it then.
+#[test]
+fn json_on_one_line_is_laid_out_where_the_entry_goes() {
+    check(
+        Json,
+        r#"{"a": 1, "servers": {"o": {"command": "x"}}, "z": [ 1,2 ]}"#,
+        r#"{
+  "a": 1,
+  "servers": {
+    "o": {"command": "x"},
+    "w": {
+      "command": "/bin/w",
+      "args": ["mcp", "--agent", "a"]
+    }
+  },
+  "z": [ 1,2 ]
+}"#,
+        r#"{
+  "a": 1,
+  "servers": {
+    "o": {"command": "x"}
+  },
+  "z": [ 1,2 ]
+}"#,
     );
 }
 
@@ -146,7 +166,7 @@ fn json_keeps_comments_and_commas_at_the_end() {
     /* another */ "o": { "command": "x", }, // theirs
     "w": {
       "command": "/bin/w",
-      "args": ["mcp", "--agent", "a"]
+      "args": ["mcp", "--agent", "a"],
     },
     // "p": {},
   },
@@ -200,8 +220,16 @@ fn json_of_ours_is_changed_where_it_differs_and_the_rest_is_the_persons() {
     check(
         Json,
         r#"{"servers": {"w": {"url": "http://x"}, "o": {}}}"#,
-        r#"{"servers": {"o": {}, "w": {"command": "/bin/w", "args": ["mcp", "--agent", "a"]}}}"#,
-        r#"{"servers": {"o": {}}}"#,
+        r#"{
+  "servers": {
+    "o": {},
+    "w": {
+      "command": "/bin/w",
+      "args": ["mcp", "--agent", "a"]
+    }
+  }
+}"#,
+        "{\n  \"servers\": {\n    \"o\": {}\n  }\n}",
     );
 }
 
@@ -217,8 +245,8 @@ fn secrets_are_put_beside_what_the_environment_has() {
     let table = [
         (
             Json,
-            r#"{"servers": {"w": {"command": "/bin/w", "args": [], "env": {"A": "b"}}}}"#,
-            r#"{"servers": {"w": {"command": "/bin/w", "args": ["mcp", "--agent", "a"], "env": {"A": "b", "T": "wl_x"}}}}"#,
+            "{\n  \"servers\": {\n    \"w\": {\n      \"command\": \"/bin/w\",\n      \"env\": {\n        \"A\": \"b\"\n      }\n    }\n  }\n}\n",
+            "{\n  \"servers\": {\n    \"w\": {\n      \"command\": \"/bin/w\",\n      \"env\": {\n        \"A\": \"b\",\n        \"T\": \"wl_x\"\n      },\n      \"args\": [\"mcp\", \"--agent\", \"a\"]\n    }\n  }\n}\n",
         ),
         (
             Toml,
@@ -228,17 +256,12 @@ fn secrets_are_put_beside_what_the_environment_has() {
         (
             Toml,
             "[servers.w]\ncommand = '/bin/w'\n\n[servers.w.env] # mine\nA = 'b'\n",
-            "[servers.w]\nargs = [\"mcp\", \"--agent\", \"a\"]\ncommand = '/bin/w'\n\n[servers.w.env] # mine\nT = \"wl_x\"\nA = 'b'\n",
+            "[servers.w]\ncommand = '/bin/w'\nargs = [\"mcp\", \"--agent\", \"a\"]\n\n[servers.w.env] # mine\nA = 'b'\nT = \"wl_x\"\n",
         ),
         (
             Toml,
             "",
             "[servers.w]\ncommand = \"/bin/w\"\nargs = [\"mcp\", \"--agent\", \"a\"]\nenv = { T = \"wl_x\" }\n",
-        ),
-        (
-            Yaml,
-            "servers:\n  w:\n    command: /bin/w\n    env:\n      A: b\n",
-            "servers:\n  w:\n    command: /bin/w\n    env:\n      A: b\n      T: wl_x\n    args: [mcp, \"--agent\", a]\n",
         ),
     ];
     for (format, before, after) in table {
@@ -250,10 +273,10 @@ fn secrets_are_put_beside_what_the_environment_has() {
 fn broken_json_is_refused_with_its_line() {
     for (text, line) in [
         ("{", 1),
-        ("{\n  \"a\": 1\n  \"b\": 2\n}", 3),
+        ("{\n  \"a\": 1\n  \"b\": 2\n}", 2),
         ("{\n  \"a\": tru\n}", 2),
         ("{\n\n  a: 1\n}", 3),
-        ("{\"a\": \"x\n\"}", 1),
+        ("{\"a\": \"x\n}", 1),
         ("{\"a\": 1}\n}", 2),
         ("{\"a\": 1 /* x\n", 1),
         ("{\"a\": }", 1),
@@ -314,65 +337,70 @@ fn toml_of_ours_is_changed_where_it_differs() {
 }
 
 #[test]
+fn toml_of_every_shape_stays_what_it_is() {
+    back(
+        Toml,
+        "servers = {}\n",
+        "servers = { w = { command = \"/bin/w\", args = [\"mcp\", \"--agent\", \"a\"] } }\n",
+    );
+    back(
+        Toml,
+        "servers = { o = {} } # all\n",
+        "servers = { o = {}, w = { command = \"/bin/w\", args = [\"mcp\", \"--agent\", \"a\"] } } # all\n",
+    );
+    check(
+        Toml,
+        "[servers]\nw.command = 'x' # old\nw.b = 1\n",
+        "[servers]\nw.command = \"/bin/w\" # old\nw.b = 1\nw.args = [\"mcp\", \"--agent\", \"a\"]\n",
+        "[servers]\n",
+    );
+    // Comments above may be about anything, and stay.
+    check(
+        Toml,
+        "# one\n\n# two\n[servers.w]\ncommand = '/bin/w'\nargs = []\n\n# three\n[z]\n",
+        "# one\n\n# two\n[servers.w]\ncommand = '/bin/w'\nargs = [\"mcp\", \"--agent\", \"a\"]\n\n# three\n[z]\n",
+        "# one\n\n# two\n\n# three\n[z]\n",
+    );
+}
+
+#[test]
 fn toml_that_cannot_be_changed_or_read_is_refused() {
     unfit(Toml, "servers = 3\n");
-    unfit(Toml, "servers = {}\n");
-    unfit(Toml, "[servers]\nw.command = 'x'\nw.b = 1\n");
+    unfit(Toml, "[[servers]]\no = 1\n");
+    // Two kinds of line breaks would be one kind afterwards.
+    unfit(Toml, "[servers.w]\r\ncommand = 'x'\n");
+    // So would dotted names be next to each other.
+    unfit(
+        Toml,
+        "a.b = 1\nc = 2\na.d = 3\n[servers.w]\ncommand = 'x'\n",
+    );
     refused(Toml, "a = 1\nb = \n", 2);
     refused(Toml, "a = 1\na = 2\n", 2);
 }
 
-const LINES: &str =
-    "extensions:\n  w:\n    enabled: true\n    cmd: /bin/w\n    args: [mcp, \"--agent\", a b]\n";
-
-/// [`LINES`] without the first.
-fn lines() -> &'static str {
-    LINES.split_once('\n').expect("it has lines").1
-}
+const LINES: &str = "extensions:\n  w:\n    enabled: true\n    cmd: \"/bin/w\"\n    \
+                     args: [\"mcp\",\"--agent\",\"a b\"]\n    envs:\n      T: \"wl_x\"\n";
 
 #[test]
-fn yaml_gets_an_extension_below_the_others() {
-    back(Yaml, "", LINES);
-    back(Yaml, "# mine\n", &format!("# mine\n{LINES}"));
-    back(Yaml, "A: b\n", &format!("A: b\n{LINES}"));
-    check(Yaml, "A: b", &format!("A: b\n{LINES}"), "A: b\n");
-    back(Yaml, "---\nA: b\n", &format!("---\nA: b\n{LINES}"));
-    let others =
-        "# top\nextensions:\n  # ours\n  dev:\n    args:\n    - x\n    enabled: true # yes\n";
-    let rest = "\n# then\nZ: |\n  extensions:\n";
-    back(
-        Yaml,
-        &format!("{others}{rest}"),
-        &format!("{others}{}{rest}", lines()),
-    );
-    for empty in ["extensions: {}\n", "extensions:\n", "extensions: null\n"] {
-        check(
-            Yaml,
-            &format!("{empty}Z: 1\n"),
-            &format!("{LINES}Z: 1\n"),
-            "Z: 1\n",
-        );
+fn yaml_is_written_down_for_people_and_never_changed() {
+    let place = ["extensions", "w"];
+    let alone = Yaml.alone(&place, &extension());
+    assert_eq!(alone.as_deref(), Ok(LINES));
+    for text in ["", "A: b\n", "extensions: {}\n", "extensions:\n  w: {}\n"] {
+        unfit(Yaml, text);
+        let has = Yaml.has(text, &place);
+        let taken_out = if has {
+            Err(Trouble::Unfit)
+        } else {
+            Ok(text.to_owned())
+        };
+        assert_eq!(remove(Yaml, text), taken_out, "{text}");
     }
-    let windows = LINES.replace('\n', "\r\n");
-    back(Yaml, "A: b\r\n", &format!("A: b\r\n{windows}"));
-}
-
-#[test]
-fn yaml_of_ours_is_changed_where_it_differs() {
-    check(
-        Yaml,
-        "extensions:\n    w:\n        cmd: /old\n        args:\n        - mcp\n        # off for now\n        enabled: false\n        timeout: 9\n    dev:\n        enabled: true\n",
-        "extensions:\n    w:\n        cmd: /bin/w\n        args: [mcp, \"--agent\", a b]\n        # off for now\n        enabled: false\n        timeout: 9\n    dev:\n        enabled: true\n",
-        "extensions:\n    dev:\n        enabled: true\n",
-    );
-}
-
-#[test]
-fn yaml_that_cannot_be_changed_or_read_is_refused() {
-    unfit(Yaml, "extensions: {dev: {enabled: true}}\n");
-    unfit(Yaml, "{A: b}\n");
-    unfit(Yaml, "extensions:\n- dev\n");
-    unfit(Yaml, "extensions: &x\n  dev: {}\nmore: *x\n");
+    let off = LINES.replace("enabled: true", "# off for now\n    enabled: false");
+    for there in [LINES, &off] {
+        let there = format!("A: b\n{there}Z: 1\n");
+        assert_eq!(set(Yaml, &there).as_ref(), Ok(&there), "it says so already");
+    }
     refused(Yaml, "A: b\nC: [\n", 2);
     refused(Yaml, "A: b\nA: c\n", 2);
     refused(Yaml, "A: b\n---\nC: d\n", 3);

@@ -1,220 +1,180 @@
-//! TOML, as far as its tables have headers or are written inline.
+//! TOML, where `toml_edit` writes a file again as it was.
 
 use std::ops::Range;
 
 use serde_json::Value;
-use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use toml_edit::{Array, Document, DocumentMut, InlineTable, Item, RawString, Table};
 
-use super::{Trouble, ValueTree, nested};
+use super::Trouble;
 
 pub(super) fn meaning(text: &str) -> Result<Value, Trouble> {
-    toml::from_str(text).map_err(|error| broken(text, &error))
+    toml::from_str(text).map_err(|error| broken(text, error.span(), error.message()))
 }
 
 /// Writes a value at a path and replaces what is there.
-pub(super) fn put(text: &str, path: &[&str], tree: &ValueTree) -> Result<String, Trouble> {
-    let root = parse(text)?;
-    let mut table = root.get_ref();
-    let mut span = None;
-    for (depth, name) in path.iter().enumerate() {
-        let Some(found) = table.get(*name) else {
-            let tree = nested(&path[depth + 1..], tree.clone());
-            let begins = |sign: char| {
-                let span = span.clone();
-                span.is_some_and(|span: Range<usize>| text[span].starts_with(sign))
-            };
-            return match (&tree, &span) {
-                // An entry has a line of its own, so that it can be cut out.
-                (_, Some(_)) if begins('{') && depth < 2 => Err(Trouble::Unfit),
-                (_, Some(span)) if begins('{') => Ok(insert(text, span, name, &tree)),
-                (ValueTree::Leaf(_), Some(span)) if begins('[') => {
-                    Ok(insert(text, span, name, &tree))
-                }
-                (ValueTree::Branch(_), _) => Ok(append(text, &path[..=depth], &tree)),
-                _ => Err(Trouble::Unfit),
-            };
-        };
-        span = Some(found.span());
-        if let DeValue::Table(inner) = found.get_ref() {
-            table = inner;
-        } else if depth + 1 == path.len() {
-            let mut new = text.to_owned();
-            new.replace_range(found.span(), &render(tree));
+pub(super) fn put(text: &str, path: &[&str], value: &Value) -> Result<String, Trouble> {
+    let is_new = super::get(&meaning(text)?, path).is_none();
+    if let (true, Value::Object(members)) = (is_new, value) {
+        let new = appended(text, path, members).ok_or(Trouble::Unfit)?;
+        if new.parse::<DocumentMut>().is_ok() {
             return Ok(new);
         }
+        // Where the tables around it are written inline, it is, too.
     }
-    Err(Trouble::Unfit)
-}
-
-/// Takes out what is at a path.
-pub(super) fn cut(text: &str, path: &[&str]) -> Result<String, Trouble> {
-    let root = parse(text)?;
-    let mut table = root.get_ref();
-    let mut found = None;
-    for name in path {
-        let Some((key, value)) = table.get_key_value(*name) else {
-            return Ok(text.to_owned());
-        };
-        found = Some((key.span(), value));
-        if let DeValue::Table(inner) = value.get_ref() {
-            table = inner;
-        }
-    }
-    let mut cuts = vec![];
-    if let Some((key, value)) = found {
-        sections(text, &key, value, &mut cuts);
-    }
-    cuts.sort_by_key(|cut| cut.start);
-    let mut new = text.to_owned();
-    for cut in cuts.into_iter().rev() {
-        new.replace_range(cut, "");
-    }
-    Ok(new)
-}
-
-fn parse(text: &str) -> Result<Spanned<DeTable<'_>>, Trouble> {
-    DeTable::parse(text).map_err(|error| broken(text, &error))
-}
-
-fn broken(text: &str, error: &toml::de::Error) -> Trouble {
-    let at = error.span().map_or(0, |span| span.start);
-    Trouble::broken(text, at, error.message())
-}
-
-/// Adds a key to a table: below its header, or within its braces.
-fn insert(text: &str, table: &Range<usize>, name: &str, tree: &ValueTree) -> String {
-    let pair = format!("{} = {}", key(name), render(tree));
-    let mut new = text.to_owned();
-    if text[table.clone()].starts_with('{') {
-        let inside = text[table.start + 1..table.end - 1].trim_end();
-        let at = table.start + 1 + inside.len();
-        match inside.trim().is_empty() {
-            true => new.replace_range(table.start..table.end, &format!("{{ {pair} }}")),
-            false => new.insert_str(at, &format!(", {pair}")),
-        }
-        return new;
-    }
-    let end = line_end(text, table.end);
-    match text[..end].ends_with('\n') {
-        true => new.insert_str(end, &format!("{pair}{}", newline(text))),
-        false => new.push_str(&format!("{}{pair}", newline(text))),
-    }
-    new
-}
-
-/// Adds a table with a header of its own.
-fn append(text: &str, path: &[&str], tree: &ValueTree) -> String {
-    let newline = newline(text);
-    let mut new = text.to_owned();
-    if !new.is_empty() {
-        let breaks = if new.ends_with('\n') { 1 } else { 2 };
-        new.push_str(&newline.repeat(breaks));
-    }
-    let (mut path, mut tree) = (path.to_vec(), tree);
-    while let ValueTree::Branch(parts) = tree
-        && let [(name, part @ ValueTree::Branch(_))] = parts.as_slice()
-    {
-        path.push(name);
-        tree = part;
-    }
-    let header: Vec<String> = path.iter().map(|name| key(name)).collect();
-    new.push_str(&format!("[{}]{newline}", header.join(".")));
-    if let ValueTree::Branch(parts) = tree {
-        for (name, part) in parts {
-            new.push_str(&format!("{} = {}{newline}", key(name), render(part)));
-        }
-    }
-    new
-}
-
-/// Collects the lines of a key, or of a table and those below it, with the
-/// empty line before.
-fn sections(
-    text: &str,
-    key: &Range<usize>,
-    value: &Spanned<DeValue<'_>>,
-    cuts: &mut Vec<Range<usize>>,
-) {
-    let span = value.span();
-    let DeValue::Table(table) = value.get_ref() else {
-        return;
-    };
-    let line = line_start(text, key.start);
-    if text[span.clone()].starts_with('{') && text[line..key.start].trim().is_empty() {
-        cuts.push(line..line_end(text, span.end));
-        return;
-    }
-    let mut end = span.end;
-    for (key, value) in table {
-        match value.get_ref() {
-            DeValue::Table(inner) if !text[value.span()].starts_with('[') => {
-                end = end.max(last(inner).max(value.span().end));
+    edited(text, |document| {
+        let (name, above) = path.split_last()?;
+        let mut item = document.as_item_mut();
+        for name in above {
+            if item.get(name).is_none() {
+                insert(item, name, InlineTable::new().into())?;
             }
-            DeValue::Table(_) => sections(text, &key.span(), value, cuts),
-            _ => end = end.max(value.span().end),
+            item = item.as_table_like_mut()?.get_mut(name)?;
         }
-    }
-    if !text[span.clone()].starts_with('[') {
-        return;
-    }
-    let start = line_start(text, span.start);
-    let above = text[..start]
-        .strip_suffix(newline(text))
-        .unwrap_or_default();
-    let blank = above.is_empty() || above.ends_with('\n');
-    let start = if blank { above.len() } else { start };
-    cuts.push(start..line_end(text, end));
-}
-
-/// Where the last value of a table ends that has no header.
-fn last(table: &DeTable<'_>) -> usize {
-    let ends = table.values().map(|value| match value.get_ref() {
-        DeValue::Table(inner) => last(inner).max(value.span().end),
-        _ => value.span().end,
-    });
-    ends.max().unwrap_or(0)
-}
-
-fn line_start(text: &str, at: usize) -> usize {
-    text[..at].rfind('\n').map_or(0, |newline| newline + 1)
-}
-
-/// Behind the line break.
-fn line_end(text: &str, at: usize) -> usize {
-    text[at..]
-        .find('\n')
-        .map_or(text.len(), |newline| at + newline + 1)
-}
-
-fn newline(text: &str) -> &'static str {
-    if text.contains("\r\n") { "\r\n" } else { "\n" }
-}
-
-fn key(name: &str) -> String {
-    let is_bare = |sign: char| sign.is_ascii_alphanumeric() || "-_".contains(sign);
-    match !name.is_empty() && name.chars().all(is_bare) {
-        true => name.to_owned(),
-        false => string(name),
-    }
-}
-
-fn render(tree: &ValueTree) -> String {
-    match tree {
-        ValueTree::Leaf(Value::String(text)) => string(text),
-        ValueTree::Leaf(Value::Array(all)) => {
-            let all = all.iter().map(|one| render(&ValueTree::Leaf(one.clone())));
-            format!("[{}]", all.collect::<Vec<_>>().join(", "))
+        let mut new = to_toml(value)?;
+        match item.as_table_like_mut()?.get_mut(name) {
+            Some(Item::Value(old)) => {
+                *new.decor_mut() = old.decor().clone();
+                *old = new;
+            }
+            Some(_) => return None,
+            None => insert(item, name, new)?,
         }
-        ValueTree::Leaf(value) => value.to_string(),
-        ValueTree::Branch(parts) => {
-            let parts = parts.iter();
-            let parts = parts.map(|(name, part)| format!("{} = {}", key(name), render(part)));
-            format!("{{ {} }}", parts.collect::<Vec<_>>().join(", "))
-        }
-    }
+        Some(())
+    })
 }
 
-fn string(text: &str) -> String {
-    toml::Value::from(text).to_string()
+/// Takes out what is at a path. Comments above it stay: they may be about
+/// anything.
+pub(super) fn cut(text: &str, path: &[&str]) -> Result<String, Trouble> {
+    let (name, above) = path.split_last().ok_or(Trouble::Unfit)?;
+    let lines = text.replace("\r\n", "\n");
+    let kept = above_header(&lines, path);
+    edited(text, |document| {
+        let mut item = document.as_item_mut();
+        for name in above {
+            item = item.as_table_like_mut()?.get_mut(name)?;
+        }
+        let end = take_end(item);
+        item.as_table_like_mut()?.remove(name)?;
+        if let (Some(end), Some(table)) = (end, item.as_inline_table_mut())
+            && let Some((_, last)) = table.iter_mut().last()
+        {
+            last.decor_mut().set_suffix(end);
+        }
+        let mut new = document.to_string();
+        if let Some(kept) = kept {
+            // Tables of the entry that are above its header.
+            if new.get(..kept.start) != lines.get(..kept.start) {
+                return None;
+            }
+            new.insert_str(kept.start, &lines[kept]);
+            *document = new.parse().ok()?;
+        }
+        Some(())
+    })
+}
+
+/// Changes a document that is written again as it is.
+fn edited(
+    text: &str,
+    edit: impl FnOnce(&mut DocumentMut) -> Option<()>,
+) -> Result<String, Trouble> {
+    // It knows but one kind of line break.
+    let is_windows = text.contains("\r\n");
+    let lines = text.replace("\r\n", "\n");
+    let parsed = lines.parse::<DocumentMut>();
+    let mut document = parsed.map_err(|error| broken(&lines, error.span(), error.message()))?;
+    let again = document.to_string();
+    let is_mixed = is_windows && lines.replace('\n', "\r\n") != text;
+    if is_mixed || again.trim_end() != lines.trim_end() {
+        return Err(Trouble::Unfit);
+    }
+    edit(&mut document).ok_or(Trouble::Unfit)?;
+    let new = document.to_string();
+    Ok(match is_windows {
+        true => new.replace('\n', "\r\n"),
+        false => new,
+    })
+}
+
+fn broken(text: &str, span: Option<Range<usize>>, why: &str) -> Trouble {
+    Trouble::broken(text, span.map_or(0, |span| span.start), why)
+}
+
+/// Adds a table with a header of its own behind all others.
+fn appended(text: &str, path: &[&str], members: &serde_json::Map<String, Value>) -> Option<String> {
+    let mut table = Table::new();
+    for (name, value) in members {
+        table.insert(name, Item::Value(to_toml(value)?));
+    }
+    for name in path.iter().rev() {
+        let mut outer = Table::new();
+        outer.set_implicit(true);
+        outer.insert(name, Item::Table(table));
+        table = outer;
+    }
+    let mut new = DocumentMut::from(table).to_string();
+    let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
+    new = new.replace('\n', newline);
+    let breaks = match text {
+        "" => 0,
+        text if text.ends_with('\n') => 1,
+        _ => 2,
+    };
+    Some(format!("{text}{}{new}", newline.repeat(breaks)))
+}
+
+/// Inserts a value into a table that has no such name.
+fn insert(item: &mut Item, name: &str, mut value: toml_edit::Value) -> Option<()> {
+    if let Some(end) = take_end(item) {
+        value.decor_mut().set_prefix(" ");
+        value.decor_mut().set_suffix(end);
+    }
+    let table = item.as_table_like_mut()?;
+    table.insert(name, Item::Value(value));
+    Some(())
+}
+
+/// Takes what is before the brace that ends an inline table with values.
+fn take_end(item: &mut Item) -> Option<RawString> {
+    let (_, last) = item.as_inline_table_mut()?.iter_mut().last()?;
+    let end = last.decor().suffix().cloned().unwrap_or_default();
+    last.decor_mut().set_suffix("");
+    Some(end)
+}
+
+fn to_toml(value: &Value) -> Option<toml_edit::Value> {
+    Some(match value {
+        Value::Null => return None,
+        Value::Bool(on) => (*on).into(),
+        Value::Number(number) => match number.as_i64() {
+            Some(number) => number.into(),
+            None => number.as_f64()?.into(),
+        },
+        Value::String(text) => text.into(),
+        Value::Array(all) => all.iter().map(to_toml).collect::<Option<Array>>()?.into(),
+        Value::Object(members) => {
+            let mut table = InlineTable::new();
+            for (name, value) in members {
+                table.insert(name, to_toml(value)?);
+            }
+            table.into()
+        }
+    })
+}
+
+/// Returns where the comments above a table's header are, without the blank
+/// line that parts them from it.
+fn above_header(lines: &str, path: &[&str]) -> Option<Range<usize>> {
+    let document = Document::parse(lines).ok()?;
+    let mut item = document.as_item();
+    for name in path {
+        item = item.get(name)?;
+    }
+    let table = item.as_table()?;
+    let header = table.span()?.start;
+    let start = table.decor().prefix()?.span()?.start;
+    let above = lines.get(start..header)?;
+    let blank = above == "\n" || above.ends_with("\n\n");
+    Some(start..header - usize::from(blank))
 }
