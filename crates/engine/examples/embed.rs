@@ -68,7 +68,7 @@ async fn answer(
     let Some(approval) = &run.approval_id else {
         return Ok(run);
     };
-    let card = engine.question(approval, who).await?;
+    let card = engine.inbox().question(approval, who).await?;
     // What has run on a copy is applied; anything else runs now.
     let kind = match run.detail.changes {
         Some(_) => DecisionKind::ApplyEffect,
@@ -89,6 +89,6 @@ async fn answer(
             _ => DecisionKind::Reject,
         })
     };
-    engine.decide(approval, decision, who).await?;
-    engine.wait(&run, None).await
+    engine.inbox().decide(approval, decision, who).await?;
+    engine.runs().wait(&run, None).await
 }

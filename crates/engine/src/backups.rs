@@ -1,27 +1,53 @@
 //! Who may make backups and where, and how to verify and restore one.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use weighlock_backup::{BackupView, Destination, Restore, RestoreReport, VerifiedBackup};
+use weighlock_backup::{Archiver, BackupView, Destination, Restore, RestoreReport, VerifiedBackup};
+use weighlock_walls::Walls;
 
-use crate::engine::{Engine, make_private, take};
+use crate::core::Core;
 use crate::error::Error;
 use crate::principal::{Principal, Right, Via};
+use crate::sandboxes::Sandboxes;
+use crate::state_dir::{make_private, take};
 use crate::view::Reason;
 
-/// Makes backups for those who may; see [`Engine::backups`].
-pub struct Backups<'a> {
-    engine: &'a Engine,
+/// Makes backups for those who may; see
+/// [`Engine::backups`](crate::Engine::backups).
+pub struct Backups {
+    core: Arc<Core>,
+    walls: Arc<Walls>,
+    sandboxes: Arc<Sandboxes>,
+    archiver: Arc<Archiver>,
 }
 
-impl Engine {
-    /// Returns the part of the engine that makes backups.
-    pub fn backups(&self) -> Backups<'_> {
-        Backups { engine: self }
+/// What [`Backups`] stand on.
+pub(crate) struct BackupsNeeds {
+    pub(crate) core: Arc<Core>,
+    pub(crate) walls: Arc<Walls>,
+    pub(crate) sandboxes: Arc<Sandboxes>,
+    pub(crate) archiver: Arc<Archiver>,
+}
+
+impl Backups {
+    pub(crate) fn new(needs: BackupsNeeds) -> Self {
+        let BackupsNeeds {
+            core,
+            walls,
+            sandboxes,
+            archiver,
+        } = needs;
+        Self {
+            core,
+            walls,
+            sandboxes,
+            archiver,
+        }
     }
 }
 
-impl Backups<'_> {
+impl Backups {
     /// Makes a backup of the whole record. Without a directory, it goes into the
     /// state directory. It goes on if the caller stops waiting.
     pub async fn create(
@@ -30,7 +56,7 @@ impl Backups<'_> {
         who: &Principal,
     ) -> Result<BackupView, Error> {
         who.check(Right::Administer)?;
-        let archiver = &self.engine.archiver;
+        let archiver = &self.archiver;
         let destination = match directory {
             Some(directory) => Some(self.accept(&directory, who).await?),
             None => {
@@ -39,9 +65,7 @@ impl Backups<'_> {
             }
         };
         let made = archiver.create(destination, who.name()).await?;
-        self.engine
-            .core
-            .charge_entry(who.name(), &serde_json::json!(made));
+        self.core.charge_entry(who.name(), &serde_json::json!(made));
         Ok(made)
     }
 
@@ -51,14 +75,14 @@ impl Backups<'_> {
         }
         let destination = Destination::resolve(directory)?;
         let is_visible = self.is_seen_by_commands(destination.path()).await;
-        Ok(self.engine.archiver.accept(destination, is_visible)?)
+        Ok(self.archiver.accept(destination, is_visible)?)
     }
 
     /// Returns whether a command in any sandbox could see a path.
     async fn is_seen_by_commands(&self, path: &Path) -> bool {
-        let all = self.engine.sandboxes.all();
+        let all = self.sandboxes.all();
         let sandboxes = all.iter().map(|known| &*known.sandbox);
-        self.engine.walls.is_visible(path, sandboxes).await
+        self.walls.is_visible(path, sandboxes).await
     }
 }
 

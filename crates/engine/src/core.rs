@@ -5,6 +5,7 @@
 //! records goes through [`Core::entry`], so that each principal is charged for
 //! what they have written.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, UNIX_EPOCH};
@@ -34,11 +35,18 @@ pub(crate) struct Core {
     began: Instant,
     /// What the wall clock said then.
     began_at: i64,
+    /// Held as long as any part lives: one engine for one state directory.
+    _lock: File,
 }
 
 impl Core {
     /// Continues the ids after the newest run of the store.
-    pub(crate) fn new(config: Config, clock: Clock, store: Arc<Store>) -> Result<Self, Error> {
+    pub(crate) fn new(
+        config: Config,
+        clock: Clock,
+        store: Arc<Store>,
+        lock: File,
+    ) -> Result<Self, Error> {
         let newest = store.commands().list(&Filter {
             limit: 1,
             ..Filter::default()
@@ -51,6 +59,7 @@ impl Core {
             config,
             clock,
             store,
+            _lock: lock,
         })
     }
 

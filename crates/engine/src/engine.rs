@@ -1,189 +1,126 @@
 //! What every door calls.
 
-use std::fs::{self, File, TryLockError};
-use std::io::{self, Write};
+mod open;
+
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
 use serde_json::json;
-use weighlock_backup::{Archiver, finish_restore};
+use weighlock_backup::Archiver;
 use weighlock_exec::{Nursery, Status};
-use weighlock_notify::Notifier;
 use weighlock_store::{Clock, Durability, Error as StoreError, Store};
-use weighlock_walls::{
-    DEFAULT_SANDBOX, Sandbox, WallSettings, Walls, inherit_variables, is_too_wide, resolve_home,
-};
+use weighlock_walls::Walls;
 
-use crate::attend::Left;
+use self::open::Opened;
 use crate::audit::Audit;
+use crate::backups::Backups;
 use crate::config::Config;
 use crate::core::Core;
-use crate::directory::WebhookDirectory;
-use crate::effects::{Coming, LookedAt, held_layers};
+use crate::drafts::Drafts;
 use crate::error::Error;
-use crate::inbox::{Deadlines, Waiters};
+use crate::health::Doctor;
+use crate::inbox::Inbox;
+use crate::inside::{self, Process};
+use crate::life::Life;
 use crate::limits::RuntimeLimits;
 use crate::live::Lives;
 use crate::measures::Measures;
 use crate::output::Outputs;
 use crate::pause::Pauses;
 use crate::people::People;
-use crate::policy::Policy;
+use crate::principal::Principal;
+use crate::questions::Questions;
 use crate::recordings::Recordings;
-use crate::rules::{Below, Rules};
-use crate::sandboxes::{Sandboxes, private_dirs};
+use crate::request::Request;
+use crate::retention::Retention;
+use crate::rules::Rules;
+use crate::runs::{Outcome, Runs};
+use crate::sandboxes::Sandboxes;
 use crate::session::Sessions;
-use crate::shares::Shares;
-use crate::tasks::ReadTo;
-use crate::terminals::Opening;
+use crate::state_dir::{make_private, take};
+use crate::terminals::Terminals;
 use crate::traces::Tracer;
+use crate::webhooks::Webhooks;
 
-/// The whole of weighlock below its doors.
+/// The whole of weighlock below its doors: it runs commands, and has a part for
+/// everything else. Each part owns its fields and knows only those above it in
+/// this table:
+///
+/// | part | for |
+/// |---|---|
+/// | [`Engine::audit`], [`Engine::tracer`] | what happened |
+/// | [`Engine::limits`] | limits that administrators change |
+/// | [`Engine::pauses`] | who is paused |
+/// | [`Engine::sandboxes`] | directories, and how they are guarded |
+/// | [`Engine::people`] | people, agents, tokens, sign-in |
+/// | [`Engine::sessions`] | which requests belong together |
+/// | [`Engine::rules`] | verdicts, rule files, grants, the blacklist |
+/// | [`Engine::outputs`], [`Engine::recordings`] | what runs said and showed |
+/// | [`Engine::runs`] | finding runs, and waiting for them |
+/// | [`Engine::retention`] | how much is kept |
+/// | [`Engine::drafts`] | what runs changed on copies |
+/// | [`Engine::life`] | running commands, and stopping them |
+/// | [`Engine::inbox`] | questions and answers |
+/// | [`Engine::terminals`] | commands that somebody types at |
+/// | [`Engine::backups`], [`Engine::webhooks`], [`Engine::doctor`] | looking after it |
 pub struct Engine {
-    pub(crate) core: Arc<Core>,
-    audit: Audit,
-    pub(crate) nursery: Nursery,
-    pub(crate) lives: Arc<Lives>,
-    pub(crate) outputs: Arc<Outputs>,
-    pub(crate) recordings: Recordings,
-    /// One for each run that there may be at once.
-    pub(crate) places: Arc<Shares>,
-    /// Bytes of output on disk, of runs that have ended.
-    pub(crate) kept: AtomicU64,
-    /// Seconds after the start when old output was last looked for.
-    pub(crate) aged_at: AtomicU64,
-    /// Held while output is removed.
-    pub(crate) tidying: tokio::sync::Mutex<()>,
-    pub(crate) walls: Arc<Walls>,
-    pub(crate) rules: Rules,
-    pub(crate) limits: RuntimeLimits,
-    pub(crate) sandboxes: Arc<Sandboxes>,
-    pub(crate) sessions: Arc<Sessions>,
-    pub(crate) pauses: Arc<Pauses>,
+    core: Arc<Core>,
+    nursery: Arc<Nursery>,
+    walls: Arc<Walls>,
+    archiver: Arc<Archiver>,
+    measures: Arc<Measures>,
+    lives: Arc<Lives>,
+    questions: Arc<Questions>,
+    audit: Arc<Audit>,
+    tracer: Arc<Tracer>,
     people: People,
-    pub(crate) waiters: Waiters,
-    /// Held while the report of a requester is taken.
-    pub(crate) finalizing: tokio::sync::Mutex<()>,
-    /// Held while changes are applied.
-    pub(crate) committing: tokio::sync::Mutex<()>,
-    /// Makes backups. [`Archiver::hold_files`] is called before `committing` is
-    /// locked.
-    pub(crate) archiver: Arc<Archiver>,
-    pub(crate) coming: Coming,
-    pub(crate) read_to: ReadTo,
-    /// Runs whose client has disconnected.
-    pub(crate) left: Left,
-    /// Names that terminals are about to have.
-    pub(crate) opening: Opening,
-    pub(crate) looked_at: LookedAt,
-    pub(crate) deadlines: Arc<Deadlines>,
-    /// Notifies people through webhooks.
-    pub(crate) notifier: Arc<Notifier>,
-    pub(crate) measures: Arc<Measures>,
-    pub(crate) tracer: Arc<Tracer>,
-    /// Held as long as we live: one engine for one state directory.
-    _lock: File,
+    sandboxes: Arc<Sandboxes>,
+    pauses: Arc<Pauses>,
+    sessions: Arc<Sessions>,
+    rules: Arc<Rules>,
+    limits: Arc<RuntimeLimits>,
+    outputs: Arc<Outputs>,
+    recordings: Arc<Recordings>,
+    runs: Arc<Runs>,
+    retention: Arc<Retention>,
+    drafts: Arc<Drafts>,
+    life: Arc<Life>,
+    inbox: Arc<Inbox>,
+    terminals: Arc<Terminals>,
+    backups: Backups,
+    webhooks: Arc<Webhooks>,
+    doctor: Arc<Doctor>,
 }
 
 impl Engine {
     /// Opens a state directory, makes it ready, and settles what an earlier
     /// engine left unfinished there.
-    pub async fn open(
-        mut config: Config,
-        clock: Clock,
-        nursery: Nursery,
-    ) -> Result<Arc<Self>, Error> {
-        make_private(&config.state_dir)?;
-        let lock = take(&config.state_dir)?;
-        finish_restore(&config.state_dir)?;
-        for dir in ["runs", "layers", "undo", "tasks", "recordings"] {
-            make_private(&config.state_dir.join(dir))?;
-        }
-        config.base = resolve_base(&config.base)?;
-        let home = resolve_home(&std::env::var("HOME").unwrap_or_default());
-        config.sandboxes = resolved(config.sandboxes, &home)?;
-        let policy = Policy::read(&config).map_err(|errors| Error::Rules { errors })?;
-        weighlock_policy::load_knowledge();
-        // Left by keepers that were killed.
-        let swept = tokio::task::spawn_blocking(weighlock_confine::sweep_cgroups);
-        let store = Arc::new(Store::open(&config.state_dir, config.durability)?);
-        let core = Arc::new(Core::new(config, clock, store)?);
-        let config = &core.config;
-        // The login shell answers while the rest is made ready.
-        let walls = Arc::new(Walls::new(wall_settings(config, home)));
-        let sandboxes = Sandboxes::open(Arc::clone(&core), Arc::clone(&walls))?;
-        let sandboxes = Arc::new(sandboxes);
-        let pauses = Arc::new(Pauses::open(Arc::clone(&core))?);
-        let sessions = Sessions::new(Arc::clone(&core), Arc::clone(&sandboxes));
-        let sessions = Arc::new(sessions);
-        let below = Below {
-            core: Arc::clone(&core),
-            walls: Arc::clone(&walls),
-            sandboxes: Arc::clone(&sandboxes),
-            sessions: Arc::clone(&sessions),
-            held_layers,
-        };
-        let rules = Rules::open(policy, below)?;
-        let archiver = open_archiver(&core);
-        let notifier = open_notifier(&core, &sandboxes)?;
-        let lives = Arc::new(Lives::default());
-        let engine = Arc::new(Self {
-            walls,
-            kept: AtomicU64::new(core.store.commands().kept_bytes()?),
-            aged_at: AtomicU64::new(0),
-            tidying: tokio::sync::Mutex::default(),
-            rules,
-            limits: RuntimeLimits::open(Arc::clone(&core))?,
-            sessions,
-            people: People::open(
-                Arc::clone(&core),
-                Arc::clone(&sandboxes),
-                Arc::clone(&pauses),
-            )
-            .await?,
-            sandboxes,
-            pauses,
-            waiters: Waiters::default(),
-            finalizing: tokio::sync::Mutex::default(),
-            committing: tokio::sync::Mutex::default(),
-            archiver,
-            coming: Coming::default(),
-            read_to: ReadTo::default(),
-            left: Left::default(),
-            opening: Opening::default(),
-            looked_at: LookedAt::default(),
-            deadlines: Arc::default(),
-            audit: Audit::new(Arc::clone(&core), Arc::clone(&notifier)),
-            notifier,
-            measures: Arc::default(),
-            tracer: Arc::new(Tracer::new(Arc::clone(&core))),
-            places: Shares::new("runs", config.max_running),
-            nursery,
-            outputs: Arc::new(Outputs::new(Arc::clone(&core), Arc::clone(&lives))),
-            recordings: Recordings::new(Arc::clone(&core)),
-            lives,
-            core,
-            _lock: lock,
-        });
+    pub async fn open(config: Config, clock: Clock, nursery: Nursery) -> Result<Arc<Self>, Error> {
+        let Opened {
+            engine,
+            to_type,
+            swept,
+        } = open::open(config, clock, nursery).await?;
+        engine.terminals.type_permitted(to_type);
         engine.settle_unfinished().await?;
         let _ = swept.await;
-        engine.tidy().await?;
-        Ok(engine)
+        engine.life.tidy().await?;
+        Ok(Arc::new(engine))
     }
 
     /// Settles what an earlier engine left unfinished.
-    async fn settle_unfinished(self: &Arc<Self>) -> Result<(), Error> {
-        self.read_deadlines()?;
+    async fn settle_unfinished(&self) -> Result<(), Error> {
+        self.questions.read_deadlines()?;
         self.begin_counting()?;
         self.tracer.begin();
-        self.recover().await?;
-        self.put_away_left();
-        self.forget_unrecorded();
-        self.recover_held().await?;
-        self.settle_typed().await?;
-        self.begin_unbegun().await?;
-        self.watch_deadlines();
+        self.life.recover().await?;
+        self.life.put_away_left();
+        self.drafts.forget_unrecorded();
+        self.drafts.recover_held().await?;
+        self.terminals.settle_typed().await?;
+        self.life.begin_unbegun().await?;
+        self.questions.watch_deadlines();
         Ok(())
     }
 
@@ -212,9 +149,32 @@ impl Engine {
         &self.core.config
     }
 
-    /// Returns who there is.
-    pub fn people(&self) -> &People {
-        &self.people
+    /// Runs one command and leaves a record, whatever happens.
+    ///
+    /// Dropping the future does not stop the run: once started, it goes on
+    /// under its keeper and is recorded.
+    pub async fn run(&self, request: Request) -> Result<Outcome, Error> {
+        self.life.run(request).await
+    }
+
+    /// Returns the part of the engine that reads the audit.
+    pub fn audit(&self) -> &Audit {
+        &self.audit
+    }
+
+    /// Returns the part of the engine that makes spans for traces.
+    pub fn tracer(&self) -> &Tracer {
+        &self.tracer
+    }
+
+    /// Returns the limits that administrators set while the server runs.
+    pub fn limits(&self) -> &RuntimeLimits {
+        &self.limits
+    }
+
+    /// Returns the pauses in force.
+    pub fn pauses(&self) -> &Pauses {
+        &self.pauses
     }
 
     /// Returns the sandboxes.
@@ -222,9 +182,9 @@ impl Engine {
         &self.sandboxes
     }
 
-    /// Returns the pauses in force.
-    pub fn pauses(&self) -> &Pauses {
-        &self.pauses
+    /// Returns who there is.
+    pub fn people(&self) -> &People {
+        &self.people
     }
 
     /// Returns the sessions.
@@ -237,11 +197,6 @@ impl Engine {
         &self.rules
     }
 
-    /// Returns the limits that administrators set while the server runs.
-    pub fn limits(&self) -> &RuntimeLimits {
-        &self.limits
-    }
-
     /// Returns the part of the engine that reads what runs said.
     pub fn outputs(&self) -> &Arc<Outputs> {
         &self.outputs
@@ -252,14 +207,63 @@ impl Engine {
         &self.recordings
     }
 
-    /// Returns the part of the engine that reads the audit.
-    pub fn audit(&self) -> &Audit {
-        &self.audit
+    /// Returns the part of the engine that finds runs and waits for them.
+    pub fn runs(&self) -> &Arc<Runs> {
+        &self.runs
     }
 
-    /// Returns the part of the engine that makes spans for traces.
-    pub fn tracer(&self) -> &Tracer {
-        &self.tracer
+    /// Returns the part of the engine that keeps output within bounds.
+    pub fn retention(&self) -> &Retention {
+        &self.retention
+    }
+
+    /// Returns the part of the engine that keeps what runs changed on copies.
+    pub fn drafts(&self) -> &Arc<Drafts> {
+        &self.drafts
+    }
+
+    /// Returns the part of the engine that starts runs and sees them to their end.
+    pub fn life(&self) -> &Arc<Life> {
+        &self.life
+    }
+
+    /// Returns the part of the engine that asks people and takes their answers.
+    pub fn inbox(&self) -> &Arc<Inbox> {
+        &self.inbox
+    }
+
+    /// Returns the part of the engine that opens terminals and types at them.
+    pub fn terminals(&self) -> &Arc<Terminals> {
+        &self.terminals
+    }
+
+    /// Returns the part of the engine that makes backups.
+    pub fn backups(&self) -> &Backups {
+        &self.backups
+    }
+
+    /// Returns the part of the engine that manages webhooks and delivers to
+    /// them.
+    pub fn webhooks(&self) -> &Webhooks {
+        &self.webhooks
+    }
+
+    /// Returns the part of the engine that says how it and its machine are.
+    pub fn doctor(&self) -> &Arc<Doctor> {
+        &self.doctor
+    }
+
+    /// Returns whether a process may be inside a run of weighlock. One that is
+    /// gone may have handed its connection to a child in there, and so may one
+    /// that nobody can see from here.
+    pub fn may_be_inside(&self, process: Option<Process>) -> bool {
+        inside::may_be_inside(process, self.nursery.word())
+    }
+
+    /// Refuses to let a run decide, and writes it down.
+    pub async fn refuse_inside(&self, what: &str, who: &Principal) -> Error {
+        let _ = self.core.refuse_agent(what, None, who).await;
+        Error::Inside
     }
 
     /// Begins to count, if the settings say so.
@@ -290,133 +294,5 @@ fn end_unknown_runs(runs: &Path) {
         if let Ok(Some(status)) = Status::load(&dir.path()) {
             status.keeper.end();
         }
-    }
-}
-
-/// Resolves the base directory, which must exist.
-fn resolve_base(base: &Path) -> Result<PathBuf, Error> {
-    base.canonicalize().map_err(|error| {
-        let base = base.display();
-        Error::invalid(
-            "bad_base",
-            format!("cannot use {base} as base directory: {error}"),
-            "give an existing directory with --base DIR",
-        )
-    })
-}
-
-/// Opens what makes backups of the state directory, the settings and the rules.
-fn open_archiver(core: &Core) -> Arc<Archiver> {
-    let config = &core.config;
-    let files = config.settings_file.iter().chain(&config.policy.rules);
-    Archiver::new(
-        config.state_dir.clone(),
-        Arc::clone(&core.store),
-        core.clock.clone(),
-        files.cloned().collect(),
-    )
-}
-
-/// Opens what notifies people through webhooks.
-fn open_notifier(core: &Core, sandboxes: &Arc<Sandboxes>) -> Result<Arc<Notifier>, Error> {
-    let directory = WebhookDirectory {
-        store: Arc::clone(&core.store),
-        sandboxes: Arc::clone(sandboxes),
-    };
-    let store = Arc::clone(&core.store);
-    let clock = core.clock.clone();
-    let directory = Arc::new(directory);
-    Ok(Notifier::open(store, clock, directory, core.config.notify)?)
-}
-
-/// Returns what walls depend on.
-fn wall_settings(config: &Config, home: PathBuf) -> WallSettings {
-    WallSettings {
-        base: config.base.clone(),
-        state_dir: config.state_dir.clone(),
-        home,
-        hidden: config.hidden.clone(),
-        secret_files: config.secret_files.clone(),
-        private_dirs: private_dirs(config),
-        server_env: inherit_variables(&config.env_allow),
-        asks_login_shell: config.login_path,
-    }
-}
-
-/// Resolves the directories of sandboxes, and makes sure that there is a
-/// default one.
-fn resolved(mut all: Vec<Sandbox>, home: &Path) -> Result<Vec<Sandbox>, Error> {
-    for sandbox in &mut all {
-        let Some(dir) = &mut sandbox.directory else {
-            continue;
-        };
-        let bad = |why: &str| {
-            Error::invalid(
-                "bad_sandbox",
-                format!("sandbox `{}`: {} {why}", sandbox.name, dir.display()),
-                "give the directory of a project",
-            )
-        };
-        let found = dir
-            .canonicalize()
-            .map_err(|error| bad(&format!("cannot be used: {error}")))?;
-        if is_too_wide(&found, home) {
-            return Err(bad(
-                "is, or holds, a part of the system or the home directory",
-            ));
-        }
-        *dir = found;
-    }
-    if !all.iter().any(|sandbox| sandbox.name == DEFAULT_SANDBOX) {
-        all.insert(0, Sandbox::built_in());
-    }
-    Ok(all)
-}
-
-/// Makes a directory that only its owner may look into.
-pub(crate) fn make_private(dir: &Path) -> Result<(), Error> {
-    use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
-    let make = || {
-        fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(dir)?;
-        let found = fs::metadata(dir)?;
-        if found.uid() != rustix::process::geteuid().as_raw() {
-            // Ours would lock its owner out.
-            let why = "it belongs to another user";
-            return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
-        }
-        let mode = found.permissions().mode();
-        if mode & 0o077 != 0 {
-            fs::set_permissions(dir, fs::Permissions::from_mode(0o700))?;
-        }
-        Ok(())
-    };
-    make().map_err(Error::file(dir))
-}
-
-/// Takes a state directory for ourselves, for as long as what is returned is
-/// kept.
-pub(crate) fn take(dir: &Path) -> Result<File, Error> {
-    let path = dir.join("lock");
-    let file = Error::file(&path);
-    let mut lock = File::options()
-        .create(true)
-        .write(true)
-        .truncate(false)
-        .open(&path)
-        .map_err(&file)?;
-    match lock.try_lock() {
-        Ok(()) => {
-            // For people; the lock itself is what counts.
-            let pid = format!("{:<10}\n", std::process::id());
-            let _ = lock.write_all(pid.as_bytes());
-            Ok(lock)
-        }
-        Err(TryLockError::WouldBlock) => Err(Error::Taken {
-            dir: dir.to_owned(),
-        }),
-        Err(TryLockError::Error(source)) => Err(file(source)),
     }
 }

@@ -3,10 +3,6 @@
 
 use weighlock_walls::RUN_VARIABLE;
 
-use crate::engine::Engine;
-use crate::error::Error;
-use crate::principal::Principal;
-
 /// Returns by what we know that a process is inside a run, if it is. `word` is
 /// what keepers have in their command line. The environment alone could be
 /// emptied, and who leaves its parents is a child of the run's keeper or init.
@@ -64,24 +60,14 @@ impl Process {
     }
 }
 
-impl Engine {
-    /// Returns whether a process may be inside a run of weighlock. One that is
-    /// gone may have handed its connection to a child in there, and so may one
-    /// that nobody can see from here.
-    pub fn may_be_inside(&self, process: Option<Process>) -> bool {
-        let Some(process) = process.filter(|it| Process::now(it.pid) == Some(*it)) else {
-            return true;
-        };
-        self.nursery
-            .word()
-            .is_some_and(|word| inside_a_run(process.pid, word).is_some())
-    }
-
-    /// Refuses to let a run decide, and writes it down.
-    pub async fn refuse_inside(&self, what: &str, who: &Principal) -> Error {
-        let _ = self.core.refuse_agent(what, None, who).await;
-        Error::Inside
-    }
+/// Returns whether a process may be inside a run, whose keepers have `word` in
+/// their command line. One that is gone may have handed its connection to a
+/// child in there, and so may one that nobody can see from here.
+pub(crate) fn may_be_inside(process: Option<Process>, word: Option<&str>) -> bool {
+    let Some(process) = process.filter(|it| Process::now(it.pid) == Some(*it)) else {
+        return true;
+    };
+    word.is_some_and(|word| inside_a_run(process.pid, word).is_some())
 }
 
 #[cfg(test)]

@@ -28,8 +28,8 @@
 //!
 //! Commands are started by a *nursery*, a small process that the program must
 //! make of itself before it has threads; `examples/embed.rs` is a whole program.
-//! What a command changed on a copy waits for [`Engine::commit_changes`] or
-//! [`Engine::decide`], and [`Engine::undo`] takes it back:
+//! What a command changed on a copy waits for [`Inbox::commit_changes`] or
+//! [`Inbox::decide`], and [`Drafts::undo`] takes it back:
 //!
 //! ```no_run
 //! # use std::sync::Arc;
@@ -46,16 +46,16 @@
 //!     Outcome::Ended(run) => println!("exit code {:?}", run.exit_code),
 //!     // It has run on a copy.
 //!     Outcome::Waiting(run) if run.detail.changes.is_some() => {
-//!         let patch = engine.patch(&run.command_id, &who)?;
+//!         let patch = engine.drafts().patch(&run.command_id, &who)?;
 //!         print!("{}", String::from_utf8_lossy(&patch));
-//!         engine.commit_changes(&run.command_id, None, &who).await?;
-//!         engine.undo(&[run.command_id], &who).await?;
+//!         engine.inbox().commit_changes(&run.command_id, None, &who).await?;
+//!         engine.drafts().undo(&[run.command_id], &who).await?;
 //!     }
 //!     // It has not run, and a person is asked whether it may.
 //!     Outcome::Waiting(run) => {
 //!         if let Some(approval) = run.approval_id {
 //!             let yes = Decision::new(DecisionKind::ApproveOnce);
-//!             engine.decide(&approval, yes, &who).await?;
+//!             engine.inbox().decide(&approval, yes, &who).await?;
 //!         }
 //!     }
 //! }
@@ -68,64 +68,53 @@
 //! What finds or changes something takes the [`Principal`] that asks, and what
 //! they may not see is not there for them ([`Kind::NotFound`]); what only reads
 //! takes the [`Run`] that was found. An agent never decides, whatever it calls.
-//! [`Audit::events`] tells what happens, [`Engine::inbox`] what waits,
+//! [`Audit::events`] tells what happens, [`Inbox::list`] what waits,
 //! [`Audit::verify`] whether the record is whole.
 
 #![warn(missing_docs)]
 
-mod attend;
 mod audit;
 mod backups;
-mod closing;
+mod case;
 mod config;
+mod copied;
+mod copies;
 mod core;
-mod denials;
 mod directory;
-mod effects;
+mod drafts;
 mod engine;
 mod error;
 mod events;
-mod external;
-mod follow;
-mod gauges;
 mod health;
 mod hex;
 mod inbox;
 mod inside;
-mod kept;
+mod life;
 mod limits;
 mod live;
-mod lookup;
 mod measures;
 mod mutex;
 mod output;
 mod pause;
 mod people;
-mod plan;
 mod policy;
 mod principal;
-mod probe;
 mod project;
-mod query;
+mod questions;
 mod quota;
 mod recordings;
-mod recover;
-mod refuse;
 mod request;
-mod resume;
 mod retention;
 mod rules;
-mod run;
+mod runs;
 mod sandboxes;
 mod session;
 mod shares;
-mod tasks;
+mod shells;
+mod state_dir;
 mod terminals;
 mod traces;
-mod under_way;
-mod upkeep;
 mod view;
-mod waits;
 mod webhooks;
 
 // Modules name them `crate::id` and `crate::time`.
@@ -134,43 +123,42 @@ use weighlock_store::{id, timestamp as time};
 pub use audit::Audit;
 pub use backups::{Backups, restore_backup, verify_backup};
 pub use config::{Approvals, Config, Effects, KeyboardTimes, OnClose, PolicyFiles, Traces};
-pub use effects::{ChangeInfo, ChangesInfo, Draft, DraftRun, FileDiff};
+pub use drafts::{ChangeInfo, ChangesInfo, Draft, DraftRun, Drafts, FileDiff};
 pub use engine::Engine;
 pub use error::{Error, Kind, NoPlace, Problem};
 pub use events::{Event, Events};
-pub use external::Report;
-pub use health::{Check, Checks, Health, Level};
+pub use health::{Check, Checks, Doctor, Health, Level, PrimitiveView};
 pub use inbox::{
-    Decision, DecisionKind, InboxFilter, RuleChoice, RuleGroup, RuleProposals, ScopeView,
+    Decision, DecisionKind, Inbox, InboxFilter, RuleChoice, RuleGroup, RuleProposals, ScopeView,
 };
 pub use inside::{Process, ancestors, inside_a_run};
-pub use kept::{Kept, KeptPart};
+pub use life::{Life, Report};
 pub use limits::{Features, LimitsInForce, RuntimeLimits, ServerLimits};
+pub use live::{ControlView, Sent, Typed};
 pub use measures::{Counted, Gauges, Measures};
 pub use output::{Follow, Outputs, StyledLines, Until, whole_characters};
 pub use pause::{PauseView, Pauses};
 pub use people::{NewPerson, NewToken, People, PersonPatch, PersonView, TokenInfo};
 pub use principal::{Principal, Role, Via};
-pub use probe::PrimitiveView;
 pub use recordings::{Recording, RecordingIndex, RecordingMark, Recordings};
 pub use request::{Input, Request, Terminal};
+pub use retention::{Kept, KeptPart, Retention};
 pub use rules::{
     BlacklistFile, Compared, ComparedCommand, Judge, Listed, PastCommand, PolicyText, RuleEdit,
     RuleEdited, RuleInfo, Rules, RulesChecked, Save, VersionView, check_rules,
 };
-pub use run::Outcome;
+pub use runs::{
+    Kind as WaitKind, Met, Outcome, OutputFrom, ProcessView, Runs, TaskOutput, TaskView, Waited,
+    Waiting, Wanted,
+};
 pub use sandboxes::{
     Files, Folder, FolderView, Guard, LimitsInfo, NewSandbox, SandboxInfo, SandboxPatch, Sandboxes,
     apply_limits,
 };
 pub use session::{SessionView, Sessions};
 pub use shares::{Place, Shares};
-pub use tasks::{OutputFrom, ProcessView, TaskOutput, TaskView};
-pub use terminals::{
-    ControlView, CursorView, Hand, ScreenView, Sent, Sight, TerminalView, Typed, Viewer,
-};
+pub use terminals::{CursorView, Hand, ScreenView, Sight, TerminalView, Terminals, Viewer};
 pub use traces::{Span, Tracer};
-pub use waits::{Kind as WaitKind, Met, Waited, Waiting, Wanted};
 pub use webhooks::Webhooks;
 pub use weighlock_api::{
     AnswerView, ApprovalView, ChangesView, ConflictInfo, Detail, Explanation, GrantView, LayerView,

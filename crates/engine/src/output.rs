@@ -11,7 +11,7 @@ use weighlock_screen::{Styled, StyledLine};
 
 use crate::core::Core;
 use crate::error::Error;
-use crate::live::Lives;
+use crate::live::{Lives, end_of};
 use crate::view::Run;
 
 /// How much of the output is handed over at a time.
@@ -198,14 +198,6 @@ impl Follow {
             Until::Ended => job.is_over() || job.status().end.is_some(),
             Until::Closed => job.is_over(),
         }
-    }
-}
-
-/// Returns the offset after a stretch of output.
-pub(crate) fn end_of(item: &Item) -> u64 {
-    match item {
-        Item::Piece(piece) => piece.offset + piece.bytes.len() as u64,
-        Item::Gap { to, .. } => *to,
     }
 }
 

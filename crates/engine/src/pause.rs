@@ -68,7 +68,7 @@ impl Pauses {
     }
 
     /// Ends a pause. What was held is not started by this; see
-    /// [`Engine::resume`](crate::Engine::resume).
+    /// [`Life::resume`](crate::Life::resume).
     pub(crate) async fn lift(&self, name: Option<&str>, who: &Principal) -> Result<(), Error> {
         self.check_right(name, who).await?;
         let detail = json!({ "principal": name });

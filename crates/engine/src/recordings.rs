@@ -20,8 +20,8 @@ use weighlock_screen::Screen;
 
 use crate::core::Core;
 use crate::error::Error;
+use crate::live::end_of;
 use crate::mutex::lock;
-use crate::output::end_of;
 use crate::view::Run;
 use crate::view::opened_size;
 

@@ -35,7 +35,7 @@ pub enum Input {
     None,
     /// This, and then the end.
     Text(Vec<u8>),
-    /// What [`Engine::feed`](crate::Engine::feed) will hand over.
+    /// What [`Runs::feed`](crate::Runs::feed) will hand over.
     Open,
     /// What is typed at a terminal of its own, where it writes, too.
     Terminal(Terminal),
@@ -115,8 +115,8 @@ pub struct Request {
     /// Nobody waits for it: unless said otherwise, its time limit is the
     /// longest there is.
     pub background: bool,
-    /// The run ends if the requester no longer waits for it with
-    /// [`Engine::attend`](crate::Engine::attend).
+    /// It is ended if whoever asks for it does not wait for it any more, as
+    /// [`Life::attend`](crate::Life::attend) does.
     pub attended: bool,
     /// Whether what the shell leaves running may go on.
     pub keep: bool,

@@ -154,7 +154,7 @@ impl Sessions {
     }
 
     /// Closes a session. What waits and runs in it is not ended by this; see
-    /// [`Engine::close_session`](crate::Engine::close_session).
+    /// [`Life::close_session`](crate::Life::close_session).
     pub(crate) async fn close(
         &self,
         session: &SessionView,

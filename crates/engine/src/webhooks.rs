@@ -4,29 +4,47 @@ use std::sync::Arc;
 
 use serde_json::json;
 use weighlock_notify::{
-    Actor, Attempt, NoticeView, Outbound, WebhookPatch, WebhookRegistry, WebhookView,
-    WebhookWithSecret,
+    Actor, Attempt, NoticeView, Notifier, Outbound, WebhookPatch, WebhookRegistry, WebhookSummary,
+    WebhookView, WebhookWithSecret,
 };
 
-use crate::engine::Engine;
+use crate::core::Core;
 use crate::error::Error;
-use crate::health::{self, Check};
 use crate::principal::{Principal, Right};
+use crate::sandboxes::Sandboxes;
 
-/// Manages webhooks for those who may; see [`Engine::webhooks`].
-pub struct Webhooks<'a> {
-    engine: &'a Engine,
+/// Manages webhooks for those who may, and delivers to them; see
+/// [`Engine::webhooks`](crate::Engine::webhooks).
+pub struct Webhooks {
+    core: Arc<Core>,
+    sandboxes: Arc<Sandboxes>,
+    /// Notifies people through webhooks.
+    notifier: Arc<Notifier>,
 }
 
-impl Engine {
-    /// Returns the part of the engine that manages webhooks and delivers to
-    /// them.
-    pub fn webhooks(&self) -> Webhooks<'_> {
-        Webhooks { engine: self }
+/// What [`Webhooks`] stand on.
+pub(crate) struct WebhooksNeeds {
+    pub(crate) core: Arc<Core>,
+    pub(crate) sandboxes: Arc<Sandboxes>,
+    pub(crate) notifier: Arc<Notifier>,
+}
+
+impl Webhooks {
+    pub(crate) fn new(needs: WebhooksNeeds) -> Self {
+        let WebhooksNeeds {
+            core,
+            sandboxes,
+            notifier,
+        } = needs;
+        Self {
+            core,
+            sandboxes,
+            notifier,
+        }
     }
 }
 
-impl Webhooks<'_> {
+impl Webhooks {
     /// Lists the caller's webhooks; for administrators, everybody's.
     pub async fn list(&self, who: &Principal) -> Result<Vec<WebhookView>, Error> {
         self.check_person(who).await?;
@@ -108,47 +126,32 @@ impl Webhooks<'_> {
         who: &Principal,
     ) -> Result<Attempt, Error> {
         self.check_person(who).await?;
-        Ok(self.engine.notifier.test(id, actor(who), outbound).await?)
+        Ok(self.notifier.test(id, actor(who), outbound).await?)
     }
 
     /// Delivers messages until it is dropped. A delivery that is interrupted is
     /// repeated by the next server.
     pub async fn deliver(&self, outbound: Outbound) {
-        Arc::clone(&self.engine.notifier).deliver(outbound).await;
+        Arc::clone(&self.notifier).deliver(outbound).await;
     }
 
     /// Counts delivery attempts by result, under the labels of the metrics.
     pub fn attempts(&self) -> [(&'static str, u64); 3] {
-        self.engine.notifier.attempts()
+        self.notifier.attempts()
     }
 
-    pub(crate) fn check_health(&self) -> Check {
-        let summary = match self.engine.notifier.summary() {
-            Ok(summary) => summary,
-            Err(error) => return health::failed("webhooks", error.into()),
-        };
-        match (summary.failing.is_empty(), summary.active) {
-            (true, 0) => health::ok("webhooks", "none".into()),
-            (true, active) => health::ok("webhooks", format!("{active} on, none failing")),
-            (false, _) => health::problem(
-                "webhooks",
-                summary.failing.join("; "),
-                "`weighlock notify list` shows details, and `weighlock notify test` tries one",
-            ),
-        }
+    /// Returns how many webhooks are on, and which of them fail.
+    pub(crate) fn summary(&self) -> Result<WebhookSummary, Error> {
+        Ok(self.notifier.summary()?)
     }
 
     fn registry(&self) -> &WebhookRegistry {
-        self.engine.notifier.webhooks()
+        self.notifier.webhooks()
     }
 
     async fn check_person(&self, who: &Principal) -> Result<(), Error> {
         match who.is_agent() {
-            true => Err(self
-                .engine
-                .core
-                .refuse_agent("set up webhooks", None, who)
-                .await),
+            true => Err(self.core.refuse_agent("set up webhooks", None, who).await),
             false => who.check(Right::Look),
         }
     }
@@ -159,13 +162,13 @@ impl Webhooks<'_> {
         mut patch: WebhookPatch,
         who: &Principal,
     ) -> Result<WebhookPatch, Error> {
-        patch.sandboxes = self.engine.sandboxes.resolve_ids(patch.sandboxes, who)?;
+        patch.sandboxes = self.sandboxes.resolve_ids(patch.sandboxes, who)?;
         Ok(patch)
     }
 
     /// Counts the audit entry of a change against the caller's quota.
     fn charge(&self, webhook: &WebhookView, who: &Principal) {
-        self.engine.core.charge_entry(who.name(), &json!(webhook));
+        self.core.charge_entry(who.name(), &json!(webhook));
     }
 }
 

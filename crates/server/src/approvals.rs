@@ -39,11 +39,11 @@ pub(crate) async fn list(
         limit: page(params.limit),
     };
     blocking(move || {
-        let (approvals, cursor) = engine.inbox(filter, &who)?;
+        let (approvals, cursor) = engine.inbox().list(filter, &who)?;
         Ok(Json(ApprovalList {
             approvals,
             cursor,
-            waiting: engine.waiting(&who)?,
+            waiting: engine.inbox().waiting(&who)?,
         }))
     })
     .await
@@ -63,7 +63,7 @@ pub(crate) async fn show(
     Who(who): Who,
     Id(id): Id,
 ) -> Result<Json<ApprovalView>, Problem> {
-    Ok(Json(engine.question(&id, &who).await?))
+    Ok(Json(engine.inbox().question(&id, &who).await?))
 }
 
 pub(crate) fn show_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
@@ -90,7 +90,7 @@ pub(crate) async fn decide(
             .collect(),
         blocks: asked.blocks,
     };
-    Ok(Json(engine.decide(&id, decision, &who).await?))
+    Ok(Json(engine.inbox().decide(&id, decision, &who).await?))
 }
 
 pub(crate) fn decide_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
@@ -108,7 +108,7 @@ pub(crate) async fn rules(
     Who(who): Who,
     Id(id): Id,
 ) -> Result<Json<RuleProposals>, Problem> {
-    Ok(Json(engine.rule_proposals(&id, &who).await?))
+    Ok(Json(engine.inbox().rule_proposals(&id, &who).await?))
 }
 
 pub(crate) fn rules_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
@@ -128,7 +128,7 @@ pub(crate) async fn extend(
     Optional(more): Optional<ExtendRequest>,
 ) -> Result<Json<ApprovalView>, Problem> {
     let seconds = more.seconds.unwrap_or(EXTEND_SECONDS);
-    Ok(Json(engine.extend(&id, seconds, &who).await?))
+    Ok(Json(engine.inbox().extend(&id, seconds, &who).await?))
 }
 
 pub(crate) fn extend_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {

@@ -132,7 +132,7 @@ pub(crate) async fn of_run(
     Who(who): Who,
     Id(id): Id,
 ) -> Result<Json<RunEntries>, Problem> {
-    let run = engine.find(&id, &who)?;
+    let run = engine.runs().find(&id, &who)?;
     let entries = engine.audit().entries_of(&run)?;
     Ok(Json(RunEntries {
         steps: steps(&entries),

@@ -68,7 +68,15 @@ pub(crate) async fn list(
     Params(params): Params<ChangeListParams>,
 ) -> Result<Json<ChangesInfo>, Problem> {
     let limit = page(params.limit);
-    blocking(move || Ok(Json(engine.changes(&id, params.from, limit, &who)?))).await
+    blocking(move || {
+        Ok(Json(engine.drafts().changes(
+            &id,
+            params.from,
+            limit,
+            &who,
+        )?))
+    })
+    .await
 }
 
 pub(crate) fn list_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
@@ -87,7 +95,9 @@ pub(crate) async fn diff(
     Params(params): Params<DiffParams>,
 ) -> Result<Json<FileDiff>, Problem> {
     blocking(move || {
-        let diff = engine.diff(&place.id, place.index, page_of(&params), &who)?;
+        let diff = engine
+            .drafts()
+            .diff(&place.id, place.index, page_of(&params), &who)?;
         Ok(Json(diff))
     })
     .await
@@ -104,7 +114,7 @@ pub(crate) async fn patch(
     Who(who): Who,
     Id(id): Id,
 ) -> Result<Response, Problem> {
-    blocking(move || Ok(as_patch(engine.patch(&id, &who)?))).await
+    blocking(move || Ok(as_patch(engine.drafts().patch(&id, &who)?))).await
 }
 
 pub(crate) fn patch_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
@@ -118,7 +128,7 @@ pub(crate) async fn revert(
     Who(who): Who,
     Id(id): Id,
 ) -> Result<Json<CommandView>, Problem> {
-    let mut done = engine.undo(&[id], &who).await?;
+    let mut done = engine.drafts().undo(&[id], &who).await?;
     let run = done.pop().expect("one for each that was named");
     blocking(move || Ok(Json(view(&engine, run)?))).await
 }
@@ -137,7 +147,7 @@ pub(crate) async fn try_out(
     Who(who): Who,
     Id(id): Id,
 ) -> Result<Json<ApprovalView>, Problem> {
-    Ok(Json(engine.try_question(&id, &who).await?))
+    Ok(Json(engine.inbox().try_question(&id, &who).await?))
 }
 
 pub(crate) fn try_out_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
@@ -155,7 +165,7 @@ pub(crate) async fn drafts(
     Params(params): Params<DraftParams>,
 ) -> Result<Json<DraftList>, Problem> {
     blocking(move || {
-        let drafts = engine.drafts(params.session.as_deref(), &who)?;
+        let drafts = engine.drafts().list(params.session.as_deref(), &who)?;
         Ok(Json(DraftList { drafts }))
     })
     .await
@@ -174,7 +184,9 @@ pub(crate) async fn draft(
 ) -> Result<Json<ChangesInfo>, Problem> {
     let limit = page(params.limit);
     blocking(move || {
-        let draft = engine.draft_changes(&id, params.from, limit, &who)?;
+        let draft = engine
+            .drafts()
+            .draft_changes(&id, params.from, limit, &who)?;
         Ok(Json(draft))
     })
     .await
@@ -192,7 +204,9 @@ pub(crate) async fn draft_diff(
     Params(params): Params<DiffParams>,
 ) -> Result<Json<FileDiff>, Problem> {
     blocking(move || {
-        let diff = engine.draft_diff(&place.id, place.index, page_of(&params), &who)?;
+        let diff = engine
+            .drafts()
+            .draft_diff(&place.id, place.index, page_of(&params), &who)?;
         Ok(Json(diff))
     })
     .await
@@ -208,7 +222,7 @@ pub(crate) async fn draft_patch(
     Who(who): Who,
     Id(id): Id,
 ) -> Result<Response, Problem> {
-    blocking(move || Ok(as_patch(engine.draft_patch(&id, &who)?))).await
+    blocking(move || Ok(as_patch(engine.drafts().draft_patch(&id, &who)?))).await
 }
 
 pub(crate) fn draft_patch_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
@@ -226,10 +240,16 @@ pub(crate) async fn settle_draft(
     let commands = match settle.changes {
         Settle::Commit => {
             engine
+                .inbox()
                 .commit_draft(&id, settle.hash.as_deref(), &who)
                 .await?
         }
-        Settle::Discard => engine.discard_draft(&id, settle.reason, &who).await?,
+        Settle::Discard => {
+            engine
+                .inbox()
+                .discard_draft(&id, settle.reason, &who)
+                .await?
+        }
     };
     Ok(Json(RunList { commands }))
 }

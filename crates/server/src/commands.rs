@@ -53,7 +53,7 @@ pub(crate) fn filter_of(
         ..Filter::default()
     };
     let typed = params.q.as_deref().unwrap_or_default();
-    Ok(engine.filter(typed, filter, who)?)
+    Ok(engine.runs().filter(typed, filter, who)?)
 }
 
 /// The header that names a request, so that making it twice runs it once.
@@ -122,14 +122,14 @@ pub(crate) async fn list(
         let limit = page(params.limit);
         let filter = filter_of(&params, &engine, &who)?;
         let counted = match params.count {
-            true => Some(engine.count(whole(&filter), &who)?),
+            true => Some(engine.runs().count(whole(&filter), &who)?),
             false => None,
         };
         let one_more = Filter {
             limit: limit + 1,
             ..filter
         };
-        let mut commands = engine.list(one_more, &who)?;
+        let mut commands = engine.runs().list(one_more, &who)?;
         let more = commands.len() > limit;
         commands.truncate(limit);
         let last = commands.last().filter(|_| more);
@@ -170,7 +170,7 @@ pub(crate) async fn show(
 ) -> Result<Json<CommandView>, Problem> {
     let mut run = {
         let (engine, who) = (Arc::clone(&engine), who.clone());
-        blocking(move || Ok(engine.find_checked(&id, &who)?)).await?
+        blocking(move || Ok(engine.runs().find_checked(&id, &who)?)).await?
     };
     // Whoever attends a run waits for what it does, not for a person.
     let goes_on = match run.state {
@@ -181,12 +181,12 @@ pub(crate) async fn show(
     if let Some(millis) = params.wait_ms.filter(|_| goes_on) {
         let time = Duration::from_millis(millis);
         run = match params.attend {
-            Some(true) => engine.attend(&run, Some(time), &who).await?,
-            Some(false) | None => engine.wait(&run, Some(time)).await?,
+            Some(true) => engine.life().attend(&run, Some(time), &who).await?,
+            Some(false) | None => engine.runs().wait(&run, Some(time)).await?,
         };
     }
     if params.attend == Some(false) {
-        engine.release(&run, &who)?;
+        engine.life().release(&run, &who)?;
     }
     blocking(move || Ok(Json(view_cut(&engine, run, params.cut)?))).await
 }
@@ -203,14 +203,17 @@ pub(crate) async fn stop(
     Id(id): Id,
     Body(how): Body<StopRequest>,
 ) -> Result<Json<CommandView>, Problem> {
-    let run = engine.find(&id, &who)?;
+    let run = engine.runs().find(&id, &who)?;
     if matches!(run.state, State::Waiting | State::Held) {
-        let run = engine.withdraw(&run, &who).await?;
+        let run = engine.inbox().withdraw(&run, &who).await?;
         return Ok(Json(view(&engine, run)?));
     }
     let grace = Duration::from_millis(how.grace_ms.unwrap_or(GRACE_MS));
-    engine.stop(&run, &who, how.interrupt, grace).await?;
-    let run = engine.closed(&run, grace + Duration::from_secs(5)).await?;
+    engine.life().stop(&run, &who, how.interrupt, grace).await?;
+    let run = engine
+        .runs()
+        .closed(&run, grace + Duration::from_secs(5))
+        .await?;
     Ok(Json(view(&engine, run)?))
 }
 
@@ -229,8 +232,8 @@ pub(crate) async fn stdin(
     Params(params): Params<StdinParams>,
     input: Bytes,
 ) -> Result<StatusCode, Problem> {
-    let run = engine.find(&id, &who)?;
-    engine.feed(&run, &input, params.last, &who).await?;
+    let run = engine.runs().find(&id, &who)?;
+    engine.runs().feed(&run, &input, params.last, &who).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -284,7 +287,7 @@ async fn decided(
     decision: Decision,
     who: &Principal,
 ) -> Result<Json<CommandView>, Problem> {
-    let run = engine.decide_run(id, decision, who).await?;
+    let run = engine.inbox().decide_run(id, decision, who).await?;
     Ok(Json(view(engine, run)?))
 }
 
@@ -296,8 +299,13 @@ pub(crate) async fn finalize(
 ) -> Result<Json<CommandView>, Problem> {
     let hash = asked.hash.as_deref();
     let run = match (asked.changes, asked.exit_code) {
-        (Some(Settle::Commit), _) => engine.commit_changes(&id, hash, &who).await?,
-        (Some(Settle::Discard), _) => engine.discard_changes(&id, asked.reason, &who).await?,
+        (Some(Settle::Commit), _) => engine.inbox().commit_changes(&id, hash, &who).await?,
+        (Some(Settle::Discard), _) => {
+            engine
+                .inbox()
+                .discard_changes(&id, asked.reason, &who)
+                .await?
+        }
         (None, Some(exit_code)) => {
             let report = Report {
                 stdout: asked.stdout,
@@ -305,7 +313,7 @@ pub(crate) async fn finalize(
                 exit_code,
                 ..Report::default()
             };
-            engine.finalize(&id, report, &who).await?
+            engine.life().finalize(&id, report, &who).await?
         }
         (None, None) => {
             return Err(Problem::new(
@@ -335,8 +343,8 @@ pub(crate) async fn withdraw(
     Who(who): Who,
     Id(id): Id,
 ) -> Result<Json<CommandView>, Problem> {
-    let run = engine.find(&id, &who)?;
-    let run = engine.withdraw(&run, &who).await?;
+    let run = engine.runs().find(&id, &who)?;
+    let run = engine.inbox().withdraw(&run, &who).await?;
     Ok(Json(view(&engine, run)?))
 }
 
@@ -353,7 +361,7 @@ pub(crate) fn view(engine: &Engine, run: Run) -> Result<CommandView, Problem> {
 fn view_cut(engine: &Engine, run: Run, cut: Option<CutTo>) -> Result<CommandView, Problem> {
     let cut = cut.map(Cut::from);
     let excerpt = match run.detail.terminal {
-        Some(_) => engine.transcript(&run, cut)?,
+        Some(_) => engine.terminals().transcript(&run, cut)?,
         None => engine.outputs().excerpt(&run, cut)?,
     };
     let (stdout, stderr, text) = match excerpt.text {
@@ -369,7 +377,7 @@ fn view_cut(engine: &Engine, run: Run, cut: Option<CutTo>) -> Result<CommandView
         )
     });
     Ok(CommandView {
-        load: run.open.then(|| engine.load(&run)).flatten(),
+        load: run.open.then(|| engine.runs().load(&run)).flatten(),
         run,
         stdout,
         stderr,

@@ -79,7 +79,10 @@ fn write(
         row(to, &COLUMNS.map(str::to_owned))?;
     }
     loop {
-        let runs = engine.list(filter.clone(), who).map_err(io::Error::other)?;
+        let runs = engine
+            .runs()
+            .list(filter.clone(), who)
+            .map_err(io::Error::other)?;
         for run in &runs {
             match format {
                 Format::Csv => row(to, &cells(run))?,

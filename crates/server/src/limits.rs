@@ -55,7 +55,7 @@ pub(crate) async fn kept(
         draft_days: params.draft_days,
         ..ServerLimits::default()
     };
-    blocking(move || Ok(Json(engine.kept(&limits, &who)?))).await
+    blocking(move || Ok(Json(engine.retention().kept(&limits, &who)?))).await
 }
 
 pub(crate) fn kept_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {

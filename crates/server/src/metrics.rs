@@ -33,7 +33,7 @@ pub(crate) async fn show(
     Shared(engine): Shared<Arc<Engine>>,
     Who(who): Who,
 ) -> Result<Response, Problem> {
-    let text = blocking(move || match engine.measures(&who)? {
+    let text = blocking(move || match engine.doctor().measures(&who)? {
         Some((measures, now)) => {
             let mut page = written(measures, engine.audit().commit_times(), &now);
             let name = "weighlock_webhook_deliveries_total";

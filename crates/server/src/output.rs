@@ -34,7 +34,7 @@ pub(crate) async fn lines(
     Params(params): Params<LinesParams>,
 ) -> Result<Json<LinesView>, Problem> {
     blocking(move || {
-        let run = engine.find(&id, &who)?;
+        let run = engine.runs().find(&id, &who)?;
         let count = params.lines.unwrap_or(LINES).min(MAX_LINES);
         let from = params.from.unwrap_or(1);
         Ok(Json(match params.view {
@@ -140,7 +140,7 @@ pub(crate) async fn find(
 ) -> Result<Json<FoundLines>, Problem> {
     let limit = params.limit.unwrap_or(LINES).clamp(1, MAX_LINES);
     blocking(move || {
-        let run = engine.find(&id, &who)?;
+        let run = engine.runs().find(&id, &who)?;
         let found = engine
             .outputs()
             .search(&run, &params.q, params.from.unwrap_or(1), limit)?;
@@ -162,7 +162,7 @@ pub(crate) async fn raw(
     Id(id): Id,
     Params(params): Params<RawParams>,
 ) -> Result<Response, Problem> {
-    let run = engine.find(&id, &guest.who)?;
+    let run = engine.runs().find(&id, &guest.who)?;
     let until = match params.follow {
         FollowMode::No => Until::Now,
         FollowMode::Ended => Until::Ended,

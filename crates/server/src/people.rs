@@ -36,7 +36,7 @@ pub(crate) fn about(engine: &Engine, who: &Principal) -> Result<Me, Problem> {
         sandboxes: who.sandboxes().map(<[String]>::to_vec),
         default_sandbox: who.default_sandbox().map(str::to_owned),
         pauses: engine.pauses().list(who),
-        waiting: engine.waiting(who)?,
+        waiting: engine.inbox().waiting(who)?,
         version: env!("CARGO_PKG_VERSION").into(),
         features: engine.limits().features(who),
     })
@@ -216,7 +216,10 @@ pub(crate) async fn resume(
     Who(who): Who,
     Optional(asked): Optional<PauseRequest>,
 ) -> Result<Json<PauseList>, Problem> {
-    let pauses = engine.resume(asked.principal.as_deref(), &who).await?;
+    let pauses = engine
+        .life()
+        .resume(asked.principal.as_deref(), &who)
+        .await?;
     Ok(Json(PauseList { pauses }))
 }
 

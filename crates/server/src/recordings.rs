@@ -35,7 +35,7 @@ pub(crate) async fn show(
     Id(id): Id,
     Params(params): Params<RecordingParams>,
 ) -> Result<Response, Problem> {
-    let run = engine.find(&id, &who)?;
+    let run = engine.runs().find(&id, &who)?;
     send(engine, run, params).await
 }
 
@@ -45,7 +45,7 @@ pub(crate) async fn show_of_terminal(
     Id(id): Id,
     Params(params): Params<RecordingParams>,
 ) -> Result<Response, Problem> {
-    let run = engine.find_terminal(&id, &who)?;
+    let run = engine.runs().find_terminal(&id, &who)?;
     send(engine, run, params).await
 }
 
@@ -96,7 +96,7 @@ pub(crate) async fn index(
     Who(who): Who,
     Id(id): Id,
 ) -> Result<Json<RecordingIndex>, Problem> {
-    let run = engine.find(&id, &who)?;
+    let run = engine.runs().find(&id, &who)?;
     let _turn = MAKING.acquire().await;
     blocking(move || Ok(Json(engine.recordings().read_index(&run)?))).await
 }
@@ -106,7 +106,7 @@ pub(crate) async fn index_of_terminal(
     Who(who): Who,
     Id(id): Id,
 ) -> Result<Json<RecordingIndex>, Problem> {
-    let run = engine.find_terminal(&id, &who)?;
+    let run = engine.runs().find_terminal(&id, &who)?;
     let _turn = MAKING.acquire().await;
     blocking(move || Ok(Json(engine.recordings().read_index(&run)?))).await
 }

@@ -125,7 +125,7 @@ pub(crate) async fn protection(
     Who(who): Who,
     Id(id): Id,
 ) -> Result<Json<Checks>, Problem> {
-    Ok(Json(engine.protection(&id, &who).await?))
+    Ok(Json(engine.doctor().protection(&id, &who).await?))
 }
 
 pub(crate) fn protection_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {

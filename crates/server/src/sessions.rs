@@ -59,7 +59,9 @@ pub(crate) async fn close(
     Id(id): Id,
     Optional(how): Optional<CloseRequest>,
 ) -> Result<Json<SessionView>, Problem> {
-    Ok(Json(engine.close_session(&id, how.runs, &who).await?))
+    Ok(Json(
+        engine.life().close_session(&id, how.runs, &who).await?,
+    ))
 }
 
 pub(crate) fn close_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {

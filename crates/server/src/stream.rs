@@ -59,7 +59,7 @@ pub(crate) async fn follow(
     headers: HeaderMap,
     Params(params): Params<ViewerParams>,
 ) -> Result<Response, Problem> {
-    let run = engine.find(&id, &guest.who)?;
+    let run = engine.runs().find(&id, &guest.who)?;
     let last = headers.get("last-event-id");
     let last = last.and_then(|id| id.to_str().ok()?.parse().ok());
     let from = last.or(params.from).unwrap_or(0);
@@ -135,7 +135,7 @@ impl Telling {
                 Some(items) => items.into_iter().for_each(|item| self.tell(item)),
                 None => {
                     self.tell_cut();
-                    let over = self.engine.closed(&self.run, Duration::MAX).await;
+                    let over = self.engine.runs().closed(&self.run, Duration::MAX).await;
                     let run = over.unwrap_or_else(|_| self.run.clone());
                     self.over = true;
                     self.ready.push_back(event("end", None, &json!(run)));
@@ -208,7 +208,7 @@ pub(crate) async fn watch(
     Params(params): Params<ViewerParams>,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Result<Response, Problem> {
-    let run = engine.find_terminal(&id, &guest.who)?;
+    let run = engine.runs().find_terminal(&id, &guest.who)?;
     let upgrade = upgrade.map_err(|rejection| {
         Problem::new(
             StatusCode::UPGRADE_REQUIRED,
@@ -294,7 +294,7 @@ struct Gone;
 
 impl Watching {
     async fn serve(mut self, from: Option<u64>) {
-        let mut viewer = self.engine.watch(&self.run, from);
+        let mut viewer = self.engine.terminals().watch(&self.run, from);
         self.sent = from.unwrap_or(0);
         self.came = self.sent;
         let mut alive = tokio::time::interval(ALIVE_EVERY);
@@ -396,8 +396,8 @@ impl Watching {
     /// not as it was.
     async fn look_around(&mut self) -> Result<(), Gone> {
         let around = Around {
-            watching: self.engine.watching(&self.run),
-            hidden: self.hand.is_some() && self.engine.hides_input(&self.run).await,
+            watching: self.engine.terminals().watching(&self.run),
+            hidden: self.hand.is_some() && self.engine.terminals().hides_input(&self.run).await,
         };
         if self.around.replace(around) == Some(around) {
             return Ok(());
@@ -458,7 +458,10 @@ impl Watching {
                 let size = columns
                     .zip(rows)
                     .map(|(columns, rows)| Size { columns, rows });
-                let taken = self.engine.take_keyboard(&self.run, size, &self.guest.who);
+                let taken = self
+                    .engine
+                    .terminals()
+                    .take_keyboard(&self.run, size, &self.guest.who);
                 match taken.await {
                     Ok(hand) => {
                         self.hand = Some(hand);
@@ -494,7 +497,12 @@ impl Watching {
             text: Some(String::from_utf8_lossy(bytes).into_owned()),
             ..Typed::default()
         };
-        let sent = { self.engine.type_in(&self.run, &typed, &self.guest.who) }.await?;
+        let sent = {
+            self.engine
+                .terminals()
+                .type_in(&self.run, &typed, &self.guest.who)
+        }
+        .await?;
         Ok(match sent {
             Sent::Typed(news) => news.map(|text| json!({ "type": "held", "text": text })),
             Sent::Held(text) => Some(json!({ "type": "held", "text": text })),

@@ -24,7 +24,7 @@ pub(crate) async fn health(
     Shared(engine): Shared<Arc<Engine>>,
     Who(principal): Who,
 ) -> Json<Health> {
-    Json(engine.health(&principal))
+    Json(engine.doctor().health(&principal))
 }
 
 pub(crate) fn health_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {
@@ -35,7 +35,7 @@ pub(crate) async fn checks(
     Shared(engine): Shared<Arc<Engine>>,
     Who(principal): Who,
 ) -> Result<Json<Checks>, Problem> {
-    Ok(Json(engine.checks(&principal).await?))
+    Ok(Json(engine.doctor().checks(&principal).await?))
 }
 
 pub(crate) fn checks_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {

@@ -27,7 +27,7 @@ pub(crate) async fn list(
     Params(params): Params<TaskListParams>,
 ) -> Result<Json<TaskList>, Problem> {
     blocking(move || {
-        let tasks = engine.tasks(params.session.as_deref(), &who)?;
+        let tasks = engine.runs().tasks(params.session.as_deref(), &who)?;
         Ok(Json(TaskList { tasks }))
     })
     .await
@@ -48,8 +48,8 @@ pub(crate) async fn show(
     Id(id): Id,
 ) -> Result<Json<TaskView>, Problem> {
     blocking(move || {
-        let run = engine.find(&id, &who)?;
-        Ok(Json(engine.task_view(run)))
+        let run = engine.runs().find(&id, &who)?;
+        Ok(Json(engine.runs().task_view(run)))
     })
     .await
 }
@@ -64,7 +64,7 @@ pub(crate) async fn output(
     Id(id): Id,
     Params(params): Params<OutputParams>,
 ) -> Result<Json<TaskOutput>, Problem> {
-    let run = engine.find(&id, &who)?;
+    let run = engine.runs().find(&id, &who)?;
     let time = params.timeout_ms.unwrap_or(TIMEOUT_MS).min(MAX_TIMEOUT_MS);
     let wait = params.block.then(|| Duration::from_millis(time));
     let reader = params.reader.as_deref().unwrap_or_default();
@@ -79,7 +79,9 @@ pub(crate) async fn output(
     let from = params
         .from
         .map_or(OutputFrom::LastCall(reader), OutputFrom::Byte);
-    Ok(Json(engine.task_output(&run, from, wait, &who).await?))
+    Ok(Json(
+        engine.runs().task_output(&run, from, wait, &who).await?,
+    ))
 }
 
 pub(crate) fn output_docs(op: TransformOperation<'_>) -> TransformOperation<'_> {

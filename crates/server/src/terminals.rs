@@ -53,17 +53,21 @@ pub(crate) async fn open(
         agent: new.agent,
         ..Request::new(who.clone(), new.command)
     };
-    let opened = engine.open_terminal(request, &new.name, size).await?;
+    let opened = engine
+        .terminals()
+        .open_terminal(request, &new.name, size)
+        .await?;
     if let (true, Outcome::Running(run) | Outcome::Ended(run)) = (new.foreground, &opened) {
         let time = new.timeout_ms.unwrap_or(TIMEOUT_MS).min(MAX_TIMEOUT_MS);
         let run = engine
+            .terminals()
             .see_through(run, Duration::from_millis(time), &who)
             .await?;
         return blocking(move || Ok(Json(view(&engine, run)?).into_response())).await;
     }
     match opened {
         Outcome::Running(run) | Outcome::Waiting(run) => {
-            let shown = blocking(move || Ok(Json(engine.terminal_view(run)))).await?;
+            let shown = blocking(move || Ok(Json(engine.terminals().terminal_view(run)))).await?;
             Ok((StatusCode::ACCEPTED, shown).into_response())
         }
         Outcome::Ended(run) | Outcome::Refused(run) => {
@@ -92,7 +96,7 @@ pub(crate) async fn list(
     Params(params): Params<TerminalListParams>,
 ) -> Result<Json<TerminalList>, Problem> {
     blocking(move || {
-        let terminals = engine.terminals(params.session.as_deref(), &who)?;
+        let terminals = engine.terminals().list(params.session.as_deref(), &who)?;
         Ok(Json(TerminalList { terminals }))
     })
     .await
@@ -108,8 +112,8 @@ pub(crate) async fn show(
     Id(id): Id,
 ) -> Result<Json<TerminalView>, Problem> {
     blocking(move || {
-        let run = engine.find_terminal(&id, &who)?;
-        Ok(Json(engine.terminal_view(run)))
+        let run = engine.runs().find_terminal(&id, &who)?;
+        Ok(Json(engine.terminals().terminal_view(run)))
     })
     .await
 }
@@ -125,8 +129,8 @@ pub(crate) async fn close(
     Who(who): Who,
     Id(id): Id,
 ) -> Result<StatusCode, Problem> {
-    let run = engine.find_terminal(&id, &who)?;
-    engine.close_terminal(&run, &who).await?;
+    let run = engine.runs().find_terminal(&id, &who)?;
+    engine.terminals().close_terminal(&run, &who).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -143,8 +147,12 @@ pub(crate) async fn screen(
     Params(params): Params<ScreenParams>,
 ) -> Result<Json<ScreenView>, Problem> {
     blocking(move || {
-        let run = engine.find_terminal(&id, &who)?;
-        Ok(Json(engine.screen(&run, params.lines.min(MAX_LINES))?))
+        let run = engine.runs().find_terminal(&id, &who)?;
+        Ok(Json(
+            engine
+                .terminals()
+                .screen(&run, params.lines.min(MAX_LINES))?,
+        ))
     })
     .await
 }
@@ -161,7 +169,7 @@ pub(crate) async fn input(
     Id(id): Id,
     Body(input): Body<TerminalInput>,
 ) -> Result<Response, Problem> {
-    let run = engine.find_terminal(&id, &who)?;
+    let run = engine.runs().find_terminal(&id, &who)?;
     let typed = Typed {
         text: input.text,
         paste: input.paste,
@@ -170,12 +178,13 @@ pub(crate) async fn input(
         eof: input.eof,
     };
     let later = StatusCode::ACCEPTED;
-    let (status, state, text, command_id) = match engine.type_in(&run, &typed, &who).await? {
-        Sent::Typed(None) => return Ok(StatusCode::NO_CONTENT.into_response()),
-        Sent::Typed(Some(news)) => (StatusCode::OK, "typed", news, None),
-        Sent::Held(text) => (later, "held", text, None),
-        Sent::Asked(run) => (later, "asked", asked(&run), Some(run.command_id)),
-    };
+    let (status, state, text, command_id) =
+        match engine.terminals().type_in(&run, &typed, &who).await? {
+            Sent::Typed(None) => return Ok(StatusCode::NO_CONTENT.into_response()),
+            Sent::Typed(Some(news)) => (StatusCode::OK, "typed", news, None),
+            Sent::Held(text) => (later, "held", text, None),
+            Sent::Asked(run) => (later, "asked", asked(&run), Some(run.command_id)),
+        };
     let sent = SentView {
         state: state.into(),
         text,
@@ -206,9 +215,13 @@ pub(crate) async fn exec(
     Id(id): Id,
     Body(new): Body<NewExec>,
 ) -> Result<Response, Problem> {
-    let run = engine.find_terminal(&id, &who)?;
+    let run = engine.runs().find_terminal(&id, &who)?;
     let wait = new.wait_ms.map(Duration::from_millis);
-    let (status, run) = match engine.exec(&run, &new.command, wait, &who).await? {
+    let (status, run) = match engine
+        .terminals()
+        .exec(&run, &new.command, wait, &who)
+        .await?
+    {
         Outcome::Running(run) | Outcome::Waiting(run) => (StatusCode::ACCEPTED, run),
         Outcome::Ended(run) | Outcome::Refused(run) => (StatusCode::OK, run),
     };
@@ -238,8 +251,8 @@ pub(crate) async fn resize(
     Id(id): Id,
     Body(size): Body<TerminalSize>,
 ) -> Result<StatusCode, Problem> {
-    let run = engine.find_terminal(&id, &who)?;
-    engine.resize(&run, size_of(size), &who).await?;
+    let run = engine.runs().find_terminal(&id, &who)?;
+    engine.terminals().resize(&run, size_of(size), &who).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -255,8 +268,11 @@ pub(crate) async fn signal(
     Id(id): Id,
     Body(signal): Body<TerminalSignal>,
 ) -> Result<StatusCode, Problem> {
-    let run = engine.find_terminal(&id, &who)?;
-    engine.signal(&run, &signal.signal, &who).await?;
+    let run = engine.runs().find_terminal(&id, &who)?;
+    engine
+        .terminals()
+        .signal(&run, &signal.signal, &who)
+        .await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -26,7 +26,7 @@ pub(crate) async fn wait(
     headers: HeaderMap,
     Body(asked): Body<WaitRequest>,
 ) -> Result<Response, Problem> {
-    let waiting = engine.wait_for(&asked.wanted, asked.all, &who)?;
+    let waiting = engine.runs().wait_for(&asked.wanted, asked.all, &who)?;
     let time = asked.timeout_ms.unwrap_or(TIMEOUT_MS).min(MAX_TIMEOUT_MS);
     let time = Duration::from_millis(time);
     let events = { headers.get(header::ACCEPT) }

@@ -350,7 +350,12 @@ fn a_wall_clock_that_jumps_neither_ends_a_question_nor_keeps_it() {
             assert_eq!((now.state, now.count), (ApprovalState::Pending, 2));
             assert!(now.expires_in_seconds <= 4, "{now:?}");
             let ana = desk.who("ana");
-            let more = desk.engine.extend(&card.approval_id, 1, ana).await.unwrap();
+            let more = desk
+                .engine
+                .inbox()
+                .extend(&card.approval_id, 1, ana)
+                .await
+                .unwrap();
             assert!((1..=5).contains(&more.expires_in_seconds), "{more:?}");
             // It can be answered, and it ends.
             let other = desk.question(desk.external("coder", "touch other")).await;

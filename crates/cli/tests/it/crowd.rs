@@ -37,7 +37,7 @@ fn pages(desk: &Desk, who: &Principal) -> Vec<ApprovalView> {
             ..InboxFilter::default()
         };
         let began = Instant::now();
-        let (page, next) = desk.engine.inbox(filter, who).unwrap();
+        let (page, next) = desk.engine.inbox().list(filter, who).unwrap();
         if all.is_empty() || next.is_none() {
             println!("a page of {} in {:?}", page.len(), began.elapsed());
         }
@@ -106,7 +106,7 @@ fn ten_thousand_questions_are_listed_answered_and_expire() {
             ..InboxFilter::default()
         };
         let began = Instant::now();
-        let (page, _) = desk.engine.inbox(first, &desk.owner()).unwrap();
+        let (page, _) = desk.engine.inbox().list(first, &desk.owner()).unwrap();
         println!("the first {} in {:?}", page.len(), began.elapsed());
         let all = pages(&desk, &desk.owner());
         let mut ids: Vec<_> = all.iter().map(|card| card.approval_id.as_str()).collect();
@@ -115,10 +115,13 @@ fn ten_thousand_questions_are_listed_answered_and_expire() {
         assert_eq!((all.len(), ids.len()), (2 * EACH, 2 * EACH));
         assert_eq!(pages(&desk, desk.who("coder")).len(), EACH);
         let began = Instant::now();
-        assert_eq!(desk.engine.waiting(&desk.owner()).unwrap(), 2 * EACH as u64);
+        assert_eq!(
+            desk.engine.inbox().waiting(&desk.owner()).unwrap(),
+            2 * EACH as u64
+        );
         println!("counted in {:?}", began.elapsed());
         assert_eq!(
-            desk.engine.waiting(desk.who("linter")).unwrap(),
+            desk.engine.inbox().waiting(desk.who("linter")).unwrap(),
             EACH as u64
         );
 
@@ -138,7 +141,7 @@ fn ten_thousand_questions_are_listed_answered_and_expire() {
     office.open(async |desk| {
         println!("opened again in {:?}", began.elapsed());
         let began = Instant::now();
-        while desk.engine.waiting(&desk.owner()).unwrap() > 0 {
+        while desk.engine.inbox().waiting(&desk.owner()).unwrap() > 0 {
             assert!(began.elapsed() < Duration::from_secs(120));
             tokio::time::sleep(Duration::from_millis(50)).await;
         }

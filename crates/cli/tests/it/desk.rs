@@ -182,17 +182,21 @@ impl Desk {
 
     /// A question as it is now.
     pub(crate) async fn card(&self, id: &str) -> ApprovalView {
-        self.engine.question(id, &self.owner()).await.unwrap()
+        self.engine
+            .inbox()
+            .question(id, &self.owner())
+            .await
+            .unwrap()
     }
 
     /// A run as it is now.
     pub(crate) fn run(&self, id: &str) -> Run {
-        self.engine.find(id, &self.owner()).unwrap()
+        self.engine.runs().find(id, &self.owner()).unwrap()
     }
 
     /// A run once it has ended.
     pub(crate) async fn ended(&self, id: &str) -> Run {
-        self.engine.wait(&self.run(id), None).await.unwrap()
+        self.engine.runs().wait(&self.run(id), None).await.unwrap()
     }
 
     /// Everything that waits.
@@ -202,7 +206,7 @@ impl Desk {
             limit: 1000,
             ..InboxFilter::default()
         };
-        self.engine.inbox(filter, &self.owner()).unwrap().0
+        self.engine.inbox().list(filter, &self.owner()).unwrap().0
     }
 
     /// Decides as somebody. An error is its code.
@@ -224,6 +228,7 @@ impl Desk {
     ) -> Result<ApprovalView, Error> {
         let decision = decision(kind, card);
         self.engine
+            .inbox()
             .decide(&card.approval_id, decision, self.who(who))
             .await
     }

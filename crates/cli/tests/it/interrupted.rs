@@ -192,7 +192,7 @@ fn what_was_approved_while_the_database_is_held_begins_when_it_is_free() {
         let ana = desk.who("ana").clone();
         let decision = decision(DecisionKind::ApproveOnce, &card);
         let id = card.approval_id.clone();
-        let answer = tokio::spawn(async move { engine.decide(&id, decision, &ana).await });
+        let answer = tokio::spawn(async move { engine.inbox().decide(&id, decision, &ana).await });
         // Another process takes the database when some have begun, and gives
         // it back when we have given up waiting.
         let database = Connection::open(office.config.state_dir.join("weighlock.db")).unwrap();

@@ -203,7 +203,7 @@ fn people_can_take_more_time() {
             let who = desk.who(who).clone();
             let (engine, id) = (desk.engine.clone(), card.approval_id.clone());
             async move {
-                let extended = engine.extend(&id, seconds, &who).await;
+                let extended = engine.inbox().extend(&id, seconds, &who).await;
                 extended.map_err(|error| error.problem().code)
             }
         };
@@ -234,7 +234,7 @@ fn more_time_at_the_last_moment_is_more_time_or_none() {
                 .await;
             let id = run.approval_id.clone().expect("a question");
             tokio::time::sleep(delay).await;
-            let more = desk.engine.extend(&id, 3600, desk.who("ana")).await;
+            let more = desk.engine.inbox().extend(&id, 3600, desk.who("ana")).await;
             // Longer than it had.
             match more.map_err(|error| error.problem().code) {
                 Ok(more) => {
@@ -268,6 +268,7 @@ fn what_is_allowed_for_an_hour_is_asked_about_again_after_it() {
         let (_, card) = desk.question(desk.external("coder", "rm -rf ./tmp")).await;
         let proposed = desk
             .engine
+            .inbox()
             .rule_proposals(&card.approval_id, desk.who("ana"));
         let pattern = proposed.await.unwrap().groups[0].choices[0].pattern.clone();
         let scope = Scope {
@@ -282,6 +283,7 @@ fn what_is_allowed_for_an_hour_is_asked_about_again_after_it() {
         };
         let decided = desk
             .engine
+            .inbox()
             .decide(&card.approval_id, always, desk.who("ana"));
         decided.await.unwrap();
         let asked = async |command: &str| {

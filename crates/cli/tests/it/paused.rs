@@ -229,8 +229,8 @@ fn whatever_comes_while_work_is_paused_and_resumed_goes_on_once() {
             tokio::task::yield_now().await;
             // Twice, as two people would.
             let (one, two) = tokio::join!(
-                desk.engine.resume(None, olga),
-                desk.engine.resume(None, olga)
+                desk.engine.life().resume(None, olga),
+                desk.engine.life().resume(None, olga)
             );
             assert_eq!((one.unwrap(), two.unwrap()), (vec![], vec![]));
         }
@@ -276,7 +276,7 @@ fn more_than_may_run_at_once_goes_on_one_after_the_other() {
                     .await,
             );
         }
-        desk.engine.resume(None, olga).await.unwrap();
+        desk.engine.life().resume(None, olga).await.unwrap();
         for run in &runs {
             assert_eq!(desk.ended(&run.command_id).await.state, State::Succeeded);
         }
@@ -309,10 +309,10 @@ fn what_is_held_is_withdrawn_or_goes_on_and_not_both() {
             let command = ["ls".to_owned(), format!("touch {n}")][n % 2].clone();
             let run = desk.ask(desk.external("coder", &command)).await;
             assert_eq!(run.state, State::Held);
-            desk.engine.resume(None, olga).await.unwrap();
+            desk.engine.life().resume(None, olga).await.unwrap();
             tokio::time::sleep(Duration::from_micros(n as u64 % 7 * 300)).await;
             let coder = desk.who("coder");
-            let gone = desk.engine.withdraw(&run, coder).await;
+            let gone = desk.engine.inbox().withdraw(&run, coder).await;
             let gone = gone.map_err(|error| error.problem().code);
             match &gone {
                 Ok(run) => {

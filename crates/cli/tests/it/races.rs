@@ -229,7 +229,7 @@ fn an_approval_and_a_withdrawal_at_once_are_one_of_both() {
             let withdrawing = {
                 let (desk, run) = (Arc::clone(&desk), run.clone());
                 async move {
-                    let withdrawn = desk.engine.withdraw(&run, desk.who("coder")).await;
+                    let withdrawn = desk.engine.inbox().withdraw(&run, desk.who("coder")).await;
                     withdrawn.map_err(|error| error.problem().code)
                 }
             };
@@ -459,7 +459,7 @@ fn what_is_asked_expires_even_if_the_requester_hangs_up() {
             limit: 1,
             ..InboxFilter::default()
         };
-        let (expired, _) = desk.engine.inbox(filter, &desk.owner()).unwrap();
+        let (expired, _) = desk.engine.inbox().list(filter, &desk.owner()).unwrap();
         assert_eq!(expired.len(), 1, "nothing was ever asked");
         desk.assert_agrees();
     });

@@ -170,7 +170,7 @@ fn whatever_becomes_of_it_at_once_is_one_run() {
             ids.dedup();
             assert_eq!(ids.len(), 1, "{ids:?}");
             if state == State::Held {
-                desk.engine.resume(None, &olga).await.unwrap();
+                desk.engine.life().resume(None, &olga).await.unwrap();
             }
         }
         desk.assert_agrees();

@@ -170,6 +170,7 @@ fn reported_output_is_removed_like_any_other_and_no_more_than_that() {
             let coder = desk.who("coder");
             let done = desk
                 .engine
+                .life()
                 .finalize(&run.command_id, report, coder)
                 .await
                 .unwrap();

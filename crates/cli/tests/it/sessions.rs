@@ -190,6 +190,7 @@ fn nothing_waits_in_a_session_that_is_closed() {
             let coder = desk.who("coder");
             let closed = desk
                 .engine
+                .life()
                 .close_session(&id, Some(OnClose::Stop), coder)
                 .await;
             assert!(closed.unwrap().closed_at.is_some());
@@ -209,7 +210,11 @@ fn nothing_waits_in_a_session_that_is_closed() {
             assert_ne!(next, id);
             let open = desk.engine.sessions().find(&next, coder).unwrap();
             assert_eq!(open.closed_at, None);
-            desk.engine.close_session(&next, None, coder).await.unwrap();
+            desk.engine
+                .life()
+                .close_session(&next, None, coder)
+                .await
+                .unwrap();
         }
         println!("{late} of {} in the next session", times * 4);
         assert_eq!(desk.inbox(), []);

@@ -63,7 +63,7 @@ fn doctor_tells_what_to_do_about_an_old_record_and_a_clock_that_was_set() {
         let engine = Engine::open(config, clock, nursery).await.unwrap();
         let who = Principal::library("test");
         let check = async |name: &str| -> Check {
-            let all = engine.checks(&who).await.unwrap().checks;
+            let all = engine.doctor().checks(&who).await.unwrap().checks;
             all.into_iter().find(|check| check.name == name).unwrap()
         };
         assert_eq!(check("backup").await.level, Level::Ok);

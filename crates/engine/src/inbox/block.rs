@@ -4,7 +4,7 @@
 use weighlock_policy::{RuleForm, Verdict};
 use weighlock_store::Approval;
 
-use crate::engine::Engine;
+use super::Inbox;
 use crate::error::Error;
 use crate::id;
 use crate::principal::{Principal, Right};
@@ -16,7 +16,7 @@ const SERVER: &str = "server";
 /// How often somebody else may save the same file meanwhile.
 const TRIES: usize = 5;
 
-impl Engine {
+impl Inbox {
     /// Refuses, before anything is decided, what could not be blocked.
     pub(super) fn check_blocks(&self, blocks: &[String], who: &Principal) -> Result<(), Error> {
         if blocks.is_empty() {

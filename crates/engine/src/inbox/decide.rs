@@ -12,12 +12,11 @@ pub use weighlock_api::DecisionKind;
 use weighlock_policy::{Scope, Verdict};
 use weighlock_store::{Answer, Answered, Approval, ApprovalState, Command, Entry};
 
-use super::card::{self};
-use super::is_about_changes;
-use crate::engine::Engine;
+use super::Inbox;
+use crate::case::Case;
 use crate::error::Error;
 use crate::principal::{Principal, Right};
-use crate::run::Case;
+use crate::questions::{is_about_changes, risk};
 use crate::view::ApprovalView;
 use crate::view::{Reason, Run, explained};
 
@@ -78,7 +77,7 @@ impl Decision {
     }
 }
 
-impl Engine {
+impl Inbox {
     /// Takes a person's answer, and starts what was approved.
     pub async fn decide(
         self: &Arc<Self>,
@@ -91,19 +90,19 @@ impl Engine {
         if approve && self.core.config.approvals.four_eyes && approval.requested_by == who.name() {
             return Err(Error::OwnRequest);
         }
-        if self.deadlines.is_over(&approval.id) {
+        if self.questions.is_over(&approval.id) {
             // The clock was first, even if it has not said so yet.
-            self.expire(&approval.id).await?;
-            return Err(self.how_it_ended(&approval.id, who)?);
+            self.questions.expire(&approval.id).await?;
+            return Err(self.questions.how_it_ended(&approval.id, who)?);
         }
         if approval.state != ApprovalState::Pending {
-            return Err(self.how_it_ended(&approval.id, who)?);
+            return Err(self.questions.how_it_ended(&approval.id, who)?);
         }
         let shown = decision.fingerprint.as_ref();
         if shown.is_some_and(|shown| *shown != approval.fingerprint)
             || shown.is_none() && approve && approval.version > 1
         {
-            return Err(self.changed(&approval.id, who)?);
+            return Err(self.questions.changed(&approval.id, who)?);
         }
         decision.check_reason()?;
         match approve {
@@ -112,8 +111,8 @@ impl Engine {
         }
         // Whoever hangs up now has answered nevertheless, and what was approved
         // begins.
-        let (engine, who) = (Arc::clone(self), who.clone());
-        let answered = tokio::spawn(async move { engine.answer(approval, decision, &who).await });
+        let (inbox, who) = (Arc::clone(self), who.clone());
+        let answered = tokio::spawn(async move { inbox.answer(approval, decision, &who).await });
         answered.await.expect("answering does not panic")
     }
 
@@ -124,13 +123,13 @@ impl Engine {
         decision: Decision,
         who: &Principal,
     ) -> Result<Run, Error> {
-        let found = self.find(id, who);
+        let found = self.runs.find(id, who);
         let run = self.unless_agent(found, "decide", id, who).await?;
         match &run.approval_id {
             Some(id) => self.decide(id, decision, who).await?,
             None => return Err(Error::NotWaiting { id: run.short_id }),
         };
-        self.find(&run.command_id, who)
+        self.runs.find(&run.command_id, who)
     }
 
     /// Finds a question in which somebody has a say.
@@ -140,7 +139,7 @@ impl Engine {
         what: &str,
         who: &Principal,
     ) -> Result<Approval, Error> {
-        let found = self.find_approval(id, who);
+        let found = self.questions.find_approval(id, who);
         let approval = self.unless_agent(found, what, id, who).await?;
         who.check(Right::Decide)?;
         if !who.reaches(&approval.sandbox) {
@@ -179,7 +178,7 @@ impl Engine {
         if let Some(pause) = self.pauses.of(&approval.requested_by) {
             return Err(Error::Paused { by: pause.by });
         }
-        self.check_not_tried_now(approval)?;
+        self.drafts.check_not_tried_now(approval)?;
         if is_about_changes(approval) {
             return self.check_yes_to_changes(approval, decision, who).await;
         }
@@ -194,21 +193,24 @@ impl Engine {
                 "approve it once, or try it on a copy first: [t] in `weighlock approve`",
             ));
         }
-        let now = match self.look_again(approval).await {
+        let now = match self.questions.look_again(approval).await {
             Ok(now) => now,
             // Nothing of it waits any more.
-            Err(Error::NoSuchApproval { .. }) => return Err(self.how_it_ended(&approval.id, who)?),
+            Err(Error::NoSuchApproval { .. }) => {
+                return Err(self.questions.how_it_ended(&approval.id, who)?);
+            }
             Err(error) => return Err(error),
         };
         if now.judged.judgement.verdict == Verdict::Reject {
             let reason = now.refusal();
-            self.close_question(&approval.id, ApprovalState::Blocked, "policy", reason)
+            self.questions
+                .close_question(&approval.id, ApprovalState::Blocked, "policy", reason)
                 .await?;
-            return Err(self.how_it_ended(&approval.id, who)?);
+            return Err(self.questions.how_it_ended(&approval.id, who)?);
         }
         if now.is_another(approval) {
-            self.renew(approval, &now).await?;
-            return Err(self.changed(&approval.id, who)?);
+            self.questions.renew(approval, &now).await?;
+            return Err(self.questions.changed(&approval.id, who)?);
         }
         for (pattern, scope, until) in &decision.grants {
             self.rules.check_grant(pattern, scope, *until, who)?;
@@ -254,26 +256,26 @@ impl Engine {
         decision: &Decision,
         who: &Principal,
     ) -> Result<(), Error> {
-        let looked = match self.look_at_changes(approval).await {
+        let looked = match self.drafts.look_at_changes(approval).await {
             Ok(looked) => looked,
             Err(Error::NoSuchApproval { .. } | Error::NoChanges { .. }) => {
-                return Err(self.how_it_ended(&approval.id, who)?);
+                return Err(self.questions.how_it_ended(&approval.id, who)?);
             }
             Err(error) => return Err(error),
         };
-        if self.renew_changes(approval, &looked).await? {
-            return Err(self.changed(&approval.id, who)?);
+        if self.drafts.renew_changes(approval, &looked).await? {
+            return Err(self.questions.changed(&approval.id, who)?);
         }
-        self.check_order(&looked.row)?;
+        self.drafts.check_order(&looked.row)?;
         match decision.kind {
             // What it did on a copy goes, so nothing can stand in its way.
             DecisionKind::ApproveEdited => {
-                let now = self.look_again(approval).await?;
+                let now = self.questions.look_again(approval).await?;
                 return self.check_other(approval, decision, now).await;
             }
             DecisionKind::RunForReal if approval.needed > 1 => return Err(two_must_see()),
             DecisionKind::RunForReal => {
-                let now = self.look_again(approval).await?;
+                let now = self.questions.look_again(approval).await?;
                 let text = now.request.command.clone();
                 return self.check_edited(now, &text).await;
             }
@@ -289,9 +291,9 @@ impl Engine {
 
     /// Refuses an edited text that nobody may run.
     async fn check_edited(self: &Arc<Self>, original: Case, text: &str) -> Result<(), Error> {
-        let case = self.edited(original, text).await?;
+        let case = self.cases.edited(original, text).await?;
         match case.judged.judgement.verdict {
-            Verdict::Ask if self.needed(card::risk(&case)) > 1 => Err(Error::invalid(
+            Verdict::Ask if self.questions.needed(risk(&case)) > 1 => Err(Error::invalid(
                 "two_must_see_it",
                 "two people must approve the new text; nothing was decided".into(),
                 "reject it, and say what to request instead",
@@ -303,18 +305,6 @@ impl Engine {
             )),
             _ => Ok(()),
         }
-    }
-
-    /// Judges the text that a person has put in the place of another.
-    pub(super) async fn edited(
-        self: &Arc<Self>,
-        original: Case,
-        text: &str,
-    ) -> Result<Case, Error> {
-        let mut request = original.request;
-        request.command = text.to_owned();
-        request.check()?;
-        self.case(request).await
     }
 
     async fn answer(
@@ -362,16 +352,17 @@ impl Engine {
             .await?;
         match answered {
             Answered::Settled { approval, commands } => {
-                self.deadlines.clear(&approval.id);
+                self.questions.clear_deadline(&approval.id);
                 if approve {
                     let allowed = self.allow_from_now_on(&decision, who).await;
                     // In any case: the answer is on record.
-                    self.begin_approved(&approval, commands, edited.as_deref())
+                    self.life
+                        .begin_approved(&approval, commands, edited.as_deref())
                         .await;
                     allowed?;
                 } else {
                     for (command, _) in &commands {
-                        self.throw_away(&command.id, who.name()).await?;
+                        self.drafts.throw_away(&command.id, who.name()).await?;
                         self.waiters.tell(&command.id);
                     }
                     self.block_from_now_on(&decision.blocks, &approval, who)
@@ -381,8 +372,8 @@ impl Engine {
             }
             Answered::More { .. } => self.question(&approval.id, who).await,
             Answered::Again => Err(Error::AnsweredAlready),
-            Answered::Closed(_) => Err(self.how_it_ended(&approval.id, who)?),
-            Answered::Changed(_) => Err(self.changed(&approval.id, who)?),
+            Answered::Closed(_) => Err(self.questions.how_it_ended(&approval.id, who)?),
+            Answered::Changed(_) => Err(self.questions.changed(&approval.id, who)?),
             Answered::Missing => Err(Error::NoSuchApproval { id: approval.id }),
         }
     }
@@ -397,22 +388,6 @@ impl Engine {
                 .await?;
         }
         Ok(())
-    }
-
-    /// Returns how a question ended.
-    pub(crate) fn how_it_ended(&self, id: &str, who: &Principal) -> Result<Error, Error> {
-        let approval = self.find_approval(id, who)?;
-        Ok(Error::Closed {
-            approval: Box::new(self.card(approval)?),
-        })
-    }
-
-    /// Returns what the question is now.
-    fn changed(&self, id: &str, who: &Principal) -> Result<Error, Error> {
-        let approval = self.find_approval(id, who)?;
-        Ok(Error::PayloadChanged {
-            approval: Some(Box::new(self.card(approval)?)),
-        })
     }
 }
 

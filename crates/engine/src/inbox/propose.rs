@@ -6,14 +6,14 @@ pub use weighlock_api::{RuleChoice, RuleGroup, RuleProposals, ScopeView};
 use weighlock_policy::{Effect, Part, Subject, Verdict, propose};
 use weighlock_store::{Approval, ApprovalState, Filter, State};
 
-use crate::engine::Engine;
+use super::Inbox;
+use crate::case::Case;
 use crate::error::Error;
 use crate::policy;
 use crate::principal::Principal;
 use crate::rules::past_command;
 use crate::rules::written;
 use crate::rules::{Past, PastCommand};
-use crate::run::Case;
 
 /// How many commands of the past are looked at: about a week of one agent.
 const LOOK_BACK: usize = 500;
@@ -28,7 +28,7 @@ const MAX_GROUPS: usize = 20;
 /// Parts that are told of as allowed already.
 const MAX_ALLOWED: usize = 200;
 
-impl Engine {
+impl Inbox {
     /// Returns what could be allowed from now on where a question is asked.
     pub async fn rule_proposals(
         self: &Arc<Self>,
@@ -37,17 +37,17 @@ impl Engine {
     ) -> Result<RuleProposals, Error> {
         let approval = self.to_decide(id, "see what could be allowed", who).await?;
         if approval.state != ApprovalState::Pending {
-            return Err(self.how_it_ended(&approval.id, who)?);
+            return Err(self.questions.how_it_ended(&approval.id, who)?);
         }
-        let case = self.look_again(&approval).await?;
+        let case = self.questions.look_again(&approval).await?;
         if let Some(why) = self.never_always(&approval, &case, who) {
             return Ok(RuleProposals {
                 why: Some(why),
                 ..RuleProposals::default()
             });
         }
-        let (engine, who) = (Arc::clone(self), who.clone());
-        let proposed = tokio::task::spawn_blocking(move || engine.propose(&case, &who));
+        let (inbox, who) = (Arc::clone(self), who.clone());
+        let proposed = tokio::task::spawn_blocking(move || inbox.propose(&case, &who));
         proposed.await.expect("proposing does not panic")
     }
 

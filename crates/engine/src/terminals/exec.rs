@@ -11,23 +11,21 @@ use weighlock_marks::Span;
 use weighlock_screen::plain;
 use weighlock_store::{EntryFilter, Filter, State};
 
+use super::Terminals;
 use super::ended;
-use super::hand::mark;
 use super::input::entered;
 use super::judge::{check_line, shell_of};
 use super::prompt::MOMENT;
-use super::show::Shown;
-use crate::engine::Engine;
 use crate::error::{Error, brief};
-use crate::external::Report;
-use crate::follow::RETRY_EVERY;
-use crate::live::Live;
+use crate::life::Report;
+use crate::live::end_of;
+use crate::live::{Live, Shown, mark};
 use crate::mutex::lock;
-use crate::output::end_of;
 use crate::principal::Principal;
-use crate::run::Outcome;
+use crate::runs::Outcome;
+use crate::runs::RETRY_EVERY;
+use crate::view::Run;
 use crate::view::RunRecord;
-use crate::view::{Reason, Run};
 
 /// The most output bytes recorded with a command; the terminal's own output has
 /// all.
@@ -44,13 +42,10 @@ const ASKED: u32 = 3;
 /// What is on record before a command is typed.
 const TYPED: &str = "terminal.exec";
 
-/// Why something was not typed.
-const CLOSED: &str = "The terminal was closed before its turn came. Nothing was run.";
-
 /// How much of a log is read at a time.
 const STEP: usize = 256 * 1024;
 
-impl Engine {
+impl Terminals {
     /// Runs a command in the shell of a terminal and waits for its end, at
     /// most for a time. The shell keeps its directory and its variables.
     pub async fn exec(
@@ -82,7 +77,7 @@ impl Engine {
 
     /// Types a permitted command at a terminal, and records how it ended.
     pub(crate) async fn type_at(self: Arc<Self>, terminal: String, run: Run, who: Principal) {
-        let found = self.recall(&terminal);
+        let found = self.runs.recall(&terminal);
         let found = found.and_then(|terminal| Ok((self.terminal_of(&terminal, &who)?, terminal)));
         let report = match found {
             Ok((live, terminal)) => {
@@ -99,7 +94,7 @@ impl Engine {
         }
         // One that was stopped has its end.
         if let Err(error) = done.or_else(|error| match error {
-            Error::Final { .. } => self.recall(&run.command_id),
+            Error::Final { .. } => self.runs.recall(&run.command_id),
             error => Err(error),
         }) {
             tracing::warn!(run = run.command_id, %error, "cannot record a command's end");
@@ -115,7 +110,11 @@ impl Engine {
         who: &Principal,
     ) -> Result<Run, Error> {
         loop {
-            match self.finalize(&run.command_id, report.clone(), who).await {
+            match self
+                .life
+                .finalize(&run.command_id, report.clone(), who)
+                .await
+            {
                 Err(error) if error.is_passing() => {
                     tracing::error!(run = run.command_id, %error, "cannot record its end yet");
                     sleep(RETRY_EVERY).await;
@@ -145,7 +144,7 @@ impl Engine {
                 }
                 false => "the server ended before its turn came; nothing of it was run",
             });
-            self.finalize(&run.command_id, report, &who).await?;
+            self.life.finalize(&run.command_id, report, &who).await?;
         }
         Ok(())
     }
@@ -235,7 +234,9 @@ impl Engine {
         live.clear(&shown).await?;
         live.takes_as_it_is(&run.command).await?;
         let said = json!({ "text": brief(&run.command), "run": run.command_id });
-        self.record_terminal(TYPED, terminal, who, said).await?;
+        self.shells
+            .record_terminal(TYPED, terminal, who, said)
+            .await?;
         let label = match &run.approved_by {
             Some(by) => format!("{} (approved by {by})", brief(&run.command)),
             None => brief(&run.command),
@@ -316,37 +317,12 @@ impl Engine {
         loop {
             // Before looking, so that nothing is told in between.
             let mut told = self.waiters.wait_for(&run.command_id);
-            let now = self.recall(&run.command_id);
+            let now = self.runs.recall(&run.command_id);
             if now.is_ok_and(|now| now.state != State::Running) {
                 return;
             }
             told.told().await;
         }
-    }
-
-    /// Ends a command that is to be typed at a terminal, or was: it is not
-    /// typed any more, or interrupted.
-    pub(crate) async fn stop_typed(&self, run: &Run, by: &Principal) -> Result<(), Error> {
-        let owner = Principal::library(run.requested_by.clone());
-        let report = Report::failed(&format!(
-            "stopped by {}; it may still run in the terminal",
-            by.name()
-        ));
-        self.finalize(&run.command_id, report, &owner).await?;
-        Ok(())
-    }
-
-    /// Returns why a command that is to be typed at a terminal has not begun.
-    pub(crate) fn queued(&self, run: &Run) -> Option<Reason> {
-        let terminal = run.detail.in_terminal.as_ref();
-        let terminal = terminal.filter(|_| run.state == State::Running)?;
-        let live = self.lives.get(terminal)?;
-        let waits = !lock(&live.typed).contains(&run.command_id);
-        waits.then(|| {
-            let text = "It waits for its turn: something else runs in the terminal, or somebody \
-                        types there. Nothing of it was run yet.";
-            Reason::new("queued", text).with_remedy("wait for it, or stop it")
-        })
     }
 
     /// Waits for a command that may have to be permitted first.
@@ -355,28 +331,13 @@ impl Engine {
         let left = |until: Option<tokio::time::Instant>| {
             until.map(|until| until.saturating_duration_since(tokio::time::Instant::now()))
         };
-        let now = self.wait(&run, time).await?;
+        let now = self.runs.wait(&run, time).await?;
         // What was permitted meanwhile has only begun.
         match (run.state, now.state) {
-            (State::Waiting | State::Held, State::Running) => self.wait(&now, left(until)).await,
+            (State::Waiting | State::Held, State::Running) => {
+                self.runs.wait(&now, left(until)).await
+            }
             _ => Ok(now),
-        }
-    }
-}
-
-impl Report {
-    fn failed(why: &str) -> Self {
-        Self {
-            stderr: format!("weighlock: {why}\n"),
-            exit_code: -1,
-            ..Self::default()
-        }
-    }
-
-    fn closed() -> Self {
-        Self {
-            not_run: Some(Reason::new("terminal_closed", CLOSED)),
-            ..Self::default()
         }
     }
 }

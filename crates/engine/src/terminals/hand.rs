@@ -5,33 +5,30 @@ use std::sync::atomic::Ordering;
 
 use serde_json::json;
 use tokio::time::Instant;
-use weighlock_exec::{Mark, Size};
+use weighlock_exec::Size;
 
-use super::input::{Readied, Sent};
+use super::Terminals;
+use super::input::Readied;
 use super::judge::shell_of;
-use super::keyboard::{Held, Holder, WARNING};
 use super::{check_size, ended};
-use crate::engine::Engine;
 use crate::error::Error;
-use crate::follow::RETRY_EVERY;
-use crate::live::Live;
+use crate::live::{Held, Holder, Live, Sent, WARNING, mark};
 use crate::principal::{Principal, Right};
+use crate::runs::RETRY_EVERY;
+use crate::shells::{Said, TOOK};
 use crate::view::Run;
 
 /// Letters of a note: what one person tells another in passing.
 const NOTE: usize = 2000;
 
-/// The text of a mark after the name of the person who took the keyboard.
-pub(super) const TOOK: &str = " took over";
-
 /// The keyboard of a terminal, taken. Dropped, it is given back after a while.
 pub struct Hand {
-    engine: Arc<Engine>,
+    terminals: Arc<Terminals>,
     run: Run,
     times: u64,
 }
 
-impl Engine {
+impl Terminals {
     /// Takes the keyboard of a terminal. Its size is the person's from then
     /// on, if they have one.
     pub async fn take_keyboard(
@@ -63,16 +60,17 @@ impl Engine {
             times,
         ));
         let hand = Hand {
-            engine: Arc::clone(self),
+            terminals: Arc::clone(self),
             run: run.clone(),
             times,
         };
-        self.record_terminal("terminal.taken", run, who, json!({}))
+        self.shells
+            .record_terminal("terminal.taken", run, who, json!({}))
             .await?;
         mark(&live, "taken", format!("{}{TOOK}", who.name())).await;
         if let Some(size) = size {
             live.resize(size).await.map_err(|_| ended(run))?;
-            self.look_into_diary(&live, run);
+            self.shells.look_into_diary(&live, run);
         }
         Ok(hand)
     }
@@ -90,7 +88,9 @@ impl Engine {
         };
         let told = json!({ "note": said.note, "why": said.why, "dropped": said.drop_held,
                            "held_bytes": live.keyboard.view().held_bytes });
-        let entry = self.terminal_entry("terminal.given_back", run, &holder.name, told);
+        let entry = self
+            .shells
+            .terminal_entry("terminal.given_back", run, &holder.name, told);
         if let Err(error) = self.core.store.audit().record(vec![entry]).await {
             live.keyboard.stay(times);
             return Err(error.into());
@@ -98,17 +98,17 @@ impl Engine {
         let text = said.text(&holder.name);
         mark(live, "given_back", text.clone()).await;
         let _ = live.resize(holder.before).await;
-        self.look_into_diary(live, run);
+        self.shells.look_into_diary(live, run);
         if said.note.is_some() && holder.name != run.requested_by {
             // It is for whoever works there, whether they have typed or not.
             live.keyboard.await_news(&run.requested_by);
         }
         live.keyboard.let_go(times, text, said.drop_held);
         // A program that does not read may take its time.
-        let (engine, live, run) = (Arc::clone(self), Arc::clone(live), run.clone());
+        let (terminals, live, run) = (Arc::clone(self), Arc::clone(live), run.clone());
         tokio::spawn(async move {
             while let Some(held) = live.keyboard.catch_up() {
-                engine.type_held(&live, &run, held).await;
+                terminals.type_held(&live, &run, held).await;
             }
         });
         Ok(())
@@ -148,25 +148,6 @@ impl Engine {
     }
 }
 
-/// How a keyboard is given back.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Said {
-    pub(super) note: Option<String>,
-    pub(super) drop_held: bool,
-    /// Why, if nobody has said so.
-    pub(super) why: Option<&'static str>,
-}
-
-impl Said {
-    pub(super) fn text(&self, name: &str) -> String {
-        match (&self.note, self.why) {
-            (Some(note), _) => format!("{name} handed back: ‘{note}’"),
-            (None, None) => format!("{name} handed back."),
-            (None, Some(why)) => format!("The keyboard is back: {name} {why}."),
-        }
-    }
-}
-
 impl Hand {
     /// Types.
     pub async fn press(&self, bytes: &[u8]) -> Result<(), Error> {
@@ -174,7 +155,8 @@ impl Hand {
         if !self.is_held() {
             return Err(Error::KeyboardGivenBack);
         }
-        live.keyboard.touch(self.engine.core.config.keyboard.idle);
+        live.keyboard
+            .touch(self.terminals.core.config.keyboard.idle);
         let _typing = live.typing.lock().await;
         // Whoever types next must not enter it.
         live.unknown.store(true, Ordering::Relaxed);
@@ -189,7 +171,7 @@ impl Hand {
             return Err(Error::KeyboardGivenBack);
         }
         live.resize(size).await.map_err(|_| ended(&self.run))?;
-        self.engine.look_into_diary(&live, &self.run);
+        self.terminals.shells.look_into_diary(&live, &self.run);
         Ok(())
     }
 
@@ -203,7 +185,7 @@ impl Hand {
             why: None,
         };
         let live = self.live()?;
-        let given = self.engine.give_back(&live, &self.run, self.times, said);
+        let given = self.terminals.give_back(&live, &self.run, self.times, said);
         given.await
     }
 
@@ -216,7 +198,7 @@ impl Hand {
     }
 
     fn live(&self) -> Result<Arc<Live>, Error> {
-        let live = self.engine.lives.get(&self.run.command_id);
+        let live = self.terminals.lives.get(&self.run.command_id);
         live.ok_or_else(|| ended(&self.run))
     }
 }
@@ -225,13 +207,13 @@ impl Drop for Hand {
     fn drop(&mut self) {
         if let Ok(live) = self.live() {
             live.keyboard
-                .lose(self.times, self.engine.core.config.keyboard.lost);
+                .lose(self.times, self.terminals.core.config.keyboard.lost);
         }
     }
 }
 
 /// Gives a keyboard back that nobody touches any more.
-async fn mind(engine: Arc<Engine>, live: Arc<Live>, run: Run, times: u64) {
+async fn mind(terminals: Arc<Terminals>, live: Arc<Live>, run: Run, times: u64) {
     let mut changes = live.keyboard.changes();
     loop {
         changes.mark_unchanged();
@@ -249,17 +231,10 @@ async fn mind(engine: Arc<Engine>, live: Arc<Live>, run: Run, times: u64) {
             () = tokio::time::sleep_until(until), if !leaving => {
                 let why = Some("did not type for a while, or is gone");
                 let said = Said { why, ..Said::default() };
-                if engine.give_back(&live, &run, times, said).await.is_err() {
+                if terminals.give_back(&live, &run, times, said).await.is_err() {
                     tokio::time::sleep(RETRY_EVERY).await;
                 }
             }
         }
     }
-}
-
-/// Leaves a mark for those who look at the recording.
-pub(super) async fn mark(live: &Live, kind: &str, text: String) {
-    let kind = kind.to_owned();
-    // One that is over has no keeper to write it down.
-    let _ = live.job.note(Mark { kind, text }).await;
 }

@@ -6,47 +6,24 @@ use std::sync::atomic::Ordering;
 use serde_json::json;
 use weighlock_exec::Size;
 use weighlock_screen::{key, paste};
-use weighlock_store::Entry;
 
-use super::hand::mark;
+use super::Terminals;
 use super::judge::{check_keys, shell_of, takes_pastes, typed_ahead};
-use super::keyboard::Held;
-use super::prompt::{INTERRUPT, Reader};
+use super::prompt::Reader;
 use super::secret::asks_secret;
-use super::show::Shown;
 use super::{check_size, ended};
-use crate::engine::Engine;
 use crate::error::{Error, brief};
-use crate::live::Live;
+use crate::live::{Held, INTERRUPT, Live, MOST, Sent, Shown, Typed, is_signal, mark};
 use crate::principal::{Principal, Right};
 use crate::view::Run;
 
-/// Bytes that are typed at once, at the most.
-pub(super) const MOST: usize = 64 * 1024;
-
-/// The most bytes of input that are recorded.
+/// How much of what was typed is on record.
 const RECORDED: usize = 4096;
 
-/// Keys, in the order that they are pressed.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Typed {
-    /// Literal text; a line end is the Enter key.
-    pub text: Option<String>,
-    /// Text as from a clipboard: programs that can tell take it as one.
-    pub paste: Option<String>,
-    /// Keys by name, such as `C-c`, `Up` or `F5`.
-    pub keys: Vec<String>,
-    /// And then Enter.
-    pub submit: bool,
-    /// And then the key that ends the input of programs which read lines.
-    pub eof: bool,
-}
-
-impl Engine {
-    /// Sends input to a terminal. Input that the program does not echo is not
-    /// recorded. Returns a message for the sender: if somebody else has the
-    /// keyboard the input is held, and the next call reports what happened to
-    /// it.
+impl Terminals {
+    /// Types at a terminal. What is typed where it is not shown is not on
+    /// record. Returns what to tell whoever typed: if somebody else has the
+    /// keyboard it is held, and what became of that is told the next time.
     pub async fn type_in(
         self: &Arc<Self>,
         run: &Run,
@@ -76,7 +53,8 @@ impl Engine {
         ready: &Ready,
         who: &Principal,
     ) -> Result<(), Error> {
-        self.record_terminal("terminal.input", run, who, ready.recorded())
+        self.shells
+            .record_terminal("terminal.input", run, who, ready.recorded())
             .await?;
         if let Some(line) = typed.line().filter(|_| !ready.hidden) {
             mark(live, "command", brief(line)).await;
@@ -98,7 +76,8 @@ impl Engine {
         if live.keyboard.is_free() {
             return Ok(None);
         }
-        self.record_terminal("terminal.input", run, who, json!({ "held": true }))
+        self.shells
+            .record_terminal("terminal.input", run, who, json!({ "held": true }))
             .await?;
         live.keyboard.hold(Held::new(typed, who, bytes))
     }
@@ -153,10 +132,11 @@ impl Engine {
         let live = self.terminal_of(run, who)?;
         live.keyboard.check_free()?;
         let said = json!({ "columns": size.columns, "rows": size.rows });
-        self.record_terminal("terminal.resized", run, who, said)
+        self.shells
+            .record_terminal("terminal.resized", run, who, said)
             .await?;
         live.resize(size).await.map_err(|_| ended(run))?;
-        self.look_into_diary(&live, run);
+        self.shells.look_into_diary(&live, run);
         Ok(())
     }
 
@@ -175,16 +155,10 @@ impl Engine {
             ));
         };
         let said = json!({ "signal": plain });
-        self.record_terminal("terminal.signal", run, who, said)
+        self.shells
+            .record_terminal("terminal.signal", run, who, said)
             .await?;
         live.signal(*number).await.map_err(|_| ended(run))
-    }
-
-    /// Shows what the diary says before there is more output.
-    pub(crate) fn look_into_diary(&self, live: &Live, run: &Run) {
-        if let Some(shown) = &live.shown {
-            shown.read_diary(&self.core.run_dir(&run.command_id));
-        }
     }
 
     /// Returns the terminal of a run that somebody may type at.
@@ -193,32 +167,6 @@ impl Engine {
             who.check(Right::Operate)?;
         }
         self.lives.get(&run.command_id).ok_or_else(|| ended(run))
-    }
-
-    pub(super) fn terminal_entry(
-        &self,
-        kind: &'static str,
-        run: &Run,
-        who: &str,
-        said: serde_json::Value,
-    ) -> Entry {
-        Entry {
-            owner: Some(run.requested_by.clone()),
-            sandbox: run.sandbox_id.clone(),
-            ..self.core.entry(kind, who, Some(&run.command_id), said)
-        }
-    }
-
-    pub(super) async fn record_terminal(
-        &self,
-        kind: &'static str,
-        run: &Run,
-        who: &Principal,
-        said: serde_json::Value,
-    ) -> Result<(), Error> {
-        self.core.check_quota(who.name()).await?;
-        let entry = self.terminal_entry(kind, run, who.name(), said);
-        Ok(self.core.store.audit().record(vec![entry]).await?)
     }
 }
 
@@ -327,31 +275,12 @@ pub(super) fn entered(line: &str, shown: &Shown) -> Vec<u8> {
     bytes
 }
 
-/// Whether it is one key at which the kernel signals what runs, as Ctrl C, and
-/// of which nothing is left.
-pub(super) fn is_signal(bytes: &[u8]) -> bool {
-    matches!(bytes, [INTERRUPT | 0x1A | 0x1C])
-}
-
 /// What a line is, before it is typed.
 pub(super) enum Line {
     /// A command that may run.
     Allowed,
     /// It is not to be typed now.
     Settled(Sent),
-}
-
-/// What became of something that was typed.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Sent {
-    /// The program has it. Contains what happened to earlier held input, and
-    /// the note left when the keyboard was given back.
-    Typed(Option<String>),
-    /// Somebody else has the keyboard; it is typed when that is given back.
-    Held(String),
-    /// It is a command that a person is asked about; it is typed when they
-    /// agree.
-    Asked(Box<Run>),
 }
 
 /// What programs in a terminal may be told.

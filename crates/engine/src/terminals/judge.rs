@@ -8,19 +8,19 @@ use weighlock_marks::Shell as Kind;
 use weighlock_policy::{Settled, Verdict};
 use weighlock_store::PauseRow;
 
-use super::input::{Line, Sent};
-use super::prompt::INTERRUPT;
-use super::show::Shown;
-use super::startup::plain_shell;
-use crate::engine::Engine;
+use super::Terminals;
+use super::input::Line;
+use crate::case::Case;
 use crate::error::Error;
-use crate::live::Live;
+use crate::life::Beginning;
+use crate::live::{INTERRUPT, Live, Sent, Shown};
 use crate::principal::Principal;
 use crate::request::Request;
-use crate::run::{Beginning, Case, Outcome};
+use crate::runs::Outcome;
+use crate::shells::plain_shell;
 use crate::view::Run;
 
-impl Engine {
+impl Terminals {
     /// Judges a line that is typed at a shell's prompt.
     pub(super) async fn judge_line(
         self: &Arc<Self>,
@@ -34,7 +34,7 @@ impl Engine {
         let direct = !terminal.detail.is_on_copy();
         let mut case = self.case_in(live, terminal, line, who, direct).await?;
         if let Some(pause) = self.pause_of(&case) {
-            return match self.hold(case, &pause).await? {
+            return match self.life.hold(case, &pause).await? {
                 Outcome::Waiting(run) => Ok(Line::Settled(Sent::Asked(Box::new(run)))),
                 _ => Err(Error::Paused { by: pause.by }),
             };
@@ -50,7 +50,7 @@ impl Engine {
                     Outcome::Running(_) | Outcome::Ended(_) => Ok(Line::Settled(Sent::Typed(None))),
                 }
             }
-            Settled::Refused => match self.refuse(&case).await? {
+            Settled::Refused => match self.life.refuse(&case).await? {
                 Outcome::Refused(run) => Err(refused(run)),
                 _ => Err(not_whole()),
             },
@@ -121,8 +121,8 @@ impl Engine {
             cwd: None,
             ..request.clone()
         };
-        let case = match self.case(request).await {
-            Err(Error::Invalid { .. }) => self.case(elsewhere).await?,
+        let case = match self.cases.case(request).await {
+            Err(Error::Invalid { .. }) => self.cases.case(elsewhere).await?,
             case => case?,
         };
         stays_a_shell(&case)?;
@@ -142,17 +142,17 @@ impl Engine {
         mut case: Case,
     ) -> Result<Outcome, Error> {
         if let Some(pause) = self.pause_of(&case) {
-            return self.hold(case, &pause).await;
+            return self.life.hold(case, &pause).await;
         }
         let direct = !terminal.detail.is_on_copy();
         let permit = match case.judged.judgement.settle() {
             Settled::Allowed(permit) => permit,
-            Settled::Refused => return self.refuse(&case).await,
+            Settled::Refused => return self.life.refuse(&case).await,
             // All that it changes is asked about when the terminal is closed.
             Settled::Asked(question) if !direct => question.tried(),
-            Settled::Asked(_) => return self.ask(case, None).await,
+            Settled::Asked(_) => return self.questions.ask(case, None).await,
         };
-        let run = self.begin_case(case, permit, Beginning::New).await?;
+        let run = self.life.begin_case(case, permit, Beginning::New).await?;
         Ok(Outcome::Running(run))
     }
 }

@@ -4,57 +4,56 @@
 //! a terminal of its own. It is judged, walled, recorded and found again after
 //! a restart like any other. What it shows is worked out by an emulator, which
 //! also answers when the program asks its terminal something.
+//!
+//! | subject | methods |
+//! |---|---|
+//! | opening and closing | [`Terminals::open_terminal`], [`Terminals::close_terminal`], [`Terminals::see_through`] |
+//! | typing | [`Terminals::exec`], [`Terminals::type_in`], [`Terminals::signal`], [`Terminals::resize`] |
+//! | the keyboard | [`Terminals::take_keyboard`] |
+//! | looking | [`Terminals::list`], [`Terminals::terminal_view`], [`Terminals::screen`], [`Terminals::transcript`], [`Terminals::watch`] |
 
 mod exec;
 mod hand;
 mod input;
 mod judge;
-mod keyboard;
-mod left;
 mod prompt;
 mod secret;
-mod show;
-mod startup;
 mod view;
 mod viewer;
-
-pub use self::hand::Hand;
-pub use self::input::{Sent, Typed};
-pub use self::keyboard::ControlView;
-pub(crate) use self::keyboard::Keyboard;
-pub(crate) use self::show::{Shown, show_from};
-pub(crate) use self::startup::{keep_nonce, startup};
-pub use self::view::{CursorView, ScreenView, TerminalView};
-pub use self::viewer::{Sight, Viewer};
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use serde::Deserialize;
-use serde::de::IgnoredAny;
-use serde_json::json;
+use tokio::sync::mpsc;
 use weighlock_exec::{Excerpt, Size, Text};
 use weighlock_policy::Cut;
-use weighlock_store::{Command, Filter};
 
-use crate::engine::Engine;
+pub use self::hand::Hand;
+pub use self::view::{CursorView, ScreenView, TerminalView};
+pub use self::viewer::{Sight, Viewer};
+use crate::case::Cases;
+use crate::core::Core;
 use crate::error::{Error, brief};
+use crate::life::{Life, ToType};
+use crate::live::Lives;
 use crate::mutex::lock;
+use crate::output::Outputs;
+use crate::pause::Pauses;
 use crate::principal::{Principal, Right};
+use crate::questions::Questions;
 use crate::request::{Input, Request, Terminal};
-use crate::run::Outcome;
+use crate::runs::{Outcome, Runs, Waiters};
+use crate::sandboxes::Sandboxes;
+use crate::session::Sessions;
+use crate::shells::Shells;
 use crate::view::Run;
-use crate::view::RunRecord;
 
 /// Longer than any name that somebody types.
 const MAX_NAME: usize = 64;
 
 /// How long what runs in a terminal that is closed has to end in order.
 const GRACE: Duration = Duration::from_millis(500);
-
-/// How many of the newest runs are looked through for one that was closed.
-const LOOKED_THROUGH: usize = 500;
 
 /// How long one may take to be gone.
 const CLOSE_WITHIN: Duration = Duration::from_secs(10);
@@ -88,7 +87,89 @@ impl Drop for Claim<'_> {
     }
 }
 
-impl Engine {
+/// Opens terminals and types at them; see
+/// [`Engine::terminals`](crate::Engine::terminals).
+pub struct Terminals {
+    core: Arc<Core>,
+    sandboxes: Arc<Sandboxes>,
+    sessions: Arc<Sessions>,
+    pauses: Arc<Pauses>,
+    lives: Arc<Lives>,
+    waiters: Arc<Waiters>,
+    outputs: Arc<Outputs>,
+    runs: Arc<Runs>,
+    shells: Arc<Shells>,
+    cases: Arc<Cases>,
+    questions: Arc<Questions>,
+    life: Arc<Life>,
+    /// Names that terminals are about to have.
+    opening: Opening,
+}
+
+/// What [`Terminals`] stand on.
+pub(crate) struct TerminalsNeeds {
+    pub(crate) core: Arc<Core>,
+    pub(crate) sandboxes: Arc<Sandboxes>,
+    pub(crate) sessions: Arc<Sessions>,
+    pub(crate) pauses: Arc<Pauses>,
+    pub(crate) lives: Arc<Lives>,
+    pub(crate) waiters: Arc<Waiters>,
+    pub(crate) outputs: Arc<Outputs>,
+    pub(crate) runs: Arc<Runs>,
+    pub(crate) shells: Arc<Shells>,
+    pub(crate) cases: Arc<Cases>,
+    pub(crate) questions: Arc<Questions>,
+    pub(crate) life: Arc<Life>,
+}
+
+impl Terminals {
+    pub(crate) fn new(needs: TerminalsNeeds) -> Self {
+        let TerminalsNeeds {
+            core,
+            sandboxes,
+            sessions,
+            pauses,
+            lives,
+            waiters,
+            outputs,
+            runs,
+            shells,
+            cases,
+            questions,
+            life,
+        } = needs;
+        Self {
+            opening: Opening::default(),
+            core,
+            sandboxes,
+            sessions,
+            pauses,
+            lives,
+            waiters,
+            outputs,
+            runs,
+            shells,
+            cases,
+            questions,
+            life,
+        }
+    }
+}
+
+impl Terminals {
+    /// Types what is permitted, as long as somebody permits it.
+    pub(crate) fn type_permitted(self: &Arc<Self>, mut to_type: mpsc::UnboundedReceiver<ToType>) {
+        let terminals = Arc::downgrade(self);
+        tokio::spawn(async move {
+            while let Some(ToType { terminal, run, who }) = to_type.recv().await {
+                let Some(terminals) = terminals.upgrade() else {
+                    return;
+                };
+                tokio::spawn(terminals.type_at(terminal, run, who));
+            }
+        });
+    }
+
     /// Opens a terminal for a command. Its name must be free in its session.
     pub async fn open_terminal(
         self: &Arc<Self>,
@@ -140,7 +221,7 @@ impl Engine {
             name: name.to_owned(),
             size,
         });
-        self.run(request).await
+        self.life.run(request).await
     }
 
     /// Waits for the end of a terminal, at most for a time, and closes it.
@@ -150,11 +231,11 @@ impl Engine {
         time: Duration,
         who: &Principal,
     ) -> Result<Run, Error> {
-        let ended = self.wait(run, Some(time)).await?;
+        let ended = self.runs.wait(run, Some(time)).await?;
         if ended.open && ended.ended_at.is_none() {
             self.close_terminal(run, who).await?;
         }
-        self.closed(run, CLOSE_WITHIN).await
+        self.runs.closed(run, CLOSE_WITHIN).await
     }
 
     /// Returns what a terminal has shown, as text without colours, cut to a
@@ -182,13 +263,9 @@ impl Engine {
 
     /// Lists the terminals that somebody may see; of one session, if it is
     /// named.
-    pub fn terminals(
-        &self,
-        session: Option<&str>,
-        who: &Principal,
-    ) -> Result<Vec<TerminalView>, Error> {
+    pub fn list(&self, session: Option<&str>, who: &Principal) -> Result<Vec<TerminalView>, Error> {
         let mut found = vec![];
-        for run in self.open_terminals()? {
+        for run in self.runs.open_terminals()? {
             let wanted = session.is_none_or(|session| run.session_id.as_deref() == Some(session));
             if wanted && who.sees(&run.requested_by, run.sandbox_id.as_deref()) {
                 found.push(self.terminal_view(run));
@@ -197,70 +274,10 @@ impl Engine {
         Ok(found)
     }
 
-    /// Finds a terminal by the id of its run, or by its name if only one of
-    /// that name can be seen.
-    pub fn find_terminal(&self, id: &str, who: &Principal) -> Result<Run, Error> {
-        let sees = |run: &Run| who.sees(&run.requested_by, run.sandbox_id.as_deref());
-        let mut found = self
-            .lives
-            .terminals(|run| run.command_id == id && sees(run));
-        if let Some(run) = found.pop() {
-            return Ok(run);
-        }
-        // A name counts before the beginning of any id.
-        if let Some(run) = self.terminal_called(id, who)? {
-            return Ok(run);
-        }
-        let none = || Error::NoSuchTerminal { name: brief(id) };
-        let run = self.find(id, who).map_err(|error| match error {
-            Error::NoSuchRun { .. } => none(),
-            error => error,
-        })?;
-        match run.detail.terminal {
-            Some(_) => Ok(run),
-            None => Err(none()),
-        }
-    }
-
-    /// Finds a terminal by its name: one that runs or waits, or else the last
-    /// that was closed lately.
-    pub(crate) fn terminal_called(
-        &self,
-        name: &str,
-        who: &Principal,
-    ) -> Result<Option<Run>, Error> {
-        // No name begins like an id.
-        if name.starts_with("r_") {
-            return Ok(None);
-        }
-        let wanted = |run: &Run| {
-            let terminal = run.detail.terminal.as_ref();
-            terminal.is_some_and(|terminal| terminal.name == name)
-                && who.sees(&run.requested_by, run.sandbox_id.as_deref())
-        };
-        let mut found = self.lives.terminals(wanted);
-        if found.is_empty() {
-            found = self.open_terminals()?;
-            found.retain(wanted);
-        }
-        if found.is_empty() {
-            let newest = self.core.store.commands().list(&Filter {
-                limit: LOOKED_THROUGH,
-                ..Filter::default()
-            })?;
-            let newest = newest.into_iter().filter(has_terminal);
-            return Ok(newest.map(Run::from_command).find(wanted));
-        }
-        match (found.pop(), found.pop()) {
-            (Some(_), Some(_)) => Err(Error::Ambiguous { id: brief(name) }),
-            (found, _) => Ok(found),
-        }
-    }
-
     /// Ends a terminal and everything in it.
     pub async fn close_terminal(&self, run: &Run, who: &Principal) -> Result<(), Error> {
         let live = self.lives.get(&run.command_id);
-        self.stop(run, who, false, GRACE).await?;
+        self.life.stop(run, who, false, GRACE).await?;
         if let Some(live) = live {
             // As when a line is cut: shells that ignore a polite request heed
             // this one.
@@ -269,63 +286,14 @@ impl Engine {
         Ok(())
     }
 
-    /// Tells that a terminal is there.
-    pub(crate) async fn record_opened(&self, run: &Run) {
-        self.tell_of_terminal("terminal.opened", run).await;
-        if let (Some(by), Some(live)) = (&run.approved_by, self.lives.get(&run.command_id)) {
-            hand::mark(&live, "approval", format!("approved by {by}")).await;
-        }
-    }
-
-    /// Tells that it is not there any more.
-    pub(crate) async fn record_closed(&self, run: &Run) {
-        self.tell_of_terminal("terminal.closed", run).await;
-    }
-
-    async fn tell_of_terminal(&self, kind: &'static str, run: &Run) {
-        let Some(terminal) = &run.detail.terminal else {
-            return;
-        };
-        let entry = self.terminal_entry(
-            kind,
-            run,
-            &run.requested_by,
-            json!({ "name": terminal.name }),
-        );
-        // The run itself is on record.
-        if let Err(error) = self.core.store.audit().record(vec![entry]).await {
-            tracing::warn!(run = run.command_id, %error, "cannot tell of a terminal");
-        }
-    }
-
     fn terminal_named(&self, session: &str, name: &str) -> Result<Option<Run>, Error> {
-        let mut all = self.open_terminals()?.into_iter();
+        let mut all = self.runs.open_terminals()?.into_iter();
         Ok(all.find(|run| {
             let terminal = run.detail.terminal.as_ref();
             run.session_id.as_deref() == Some(session)
                 && terminal.is_some_and(|terminal| terminal.name == name)
         }))
     }
-
-    /// All that run, or wait for an answer so that they may: not those that
-    /// have ended and whose changes wait for one.
-    fn open_terminals(&self) -> Result<Vec<Run>, Error> {
-        let open = self.core.store.commands().open()?.into_iter();
-        let pending = self.core.store.pending().all()?.into_iter();
-        let runs = open.chain(pending).filter(has_terminal);
-        let is_open = |run: &Run| run.detail.changes.is_none();
-        Ok(runs.map(Run::from_command).filter(is_open).collect())
-    }
-}
-
-/// Whether a command has a terminal. Of many most have none, and need not be
-/// read as a whole.
-fn has_terminal(command: &Command) -> bool {
-    #[derive(Deserialize)]
-    struct Glance {
-        terminal: Option<IgnoredAny>,
-    }
-    serde_json::from_str::<Glance>(&command.detail).is_ok_and(|seen| seen.terminal.is_some())
 }
 
 fn ended(run: &Run) -> Error {

@@ -9,10 +9,9 @@ use tokio::sync::MutexGuard;
 use tokio::time::{Instant, sleep, timeout};
 use weighlock_confine::Taker;
 
-use super::show::{Fed, Shown};
 use crate::error::Error;
-use crate::live::Live;
-use crate::waits::looked;
+use crate::live::{Fed, INTERRUPT, Live, Shown};
+use crate::runs::looked;
 
 /// How long a shell takes to show its prompt, or a program to read, at the
 /// most.
@@ -25,10 +24,6 @@ const MOMENTS: usize = 5;
 /// has shown its prompt is about to, and then this often.
 const LOOK_AT_FIRST: Duration = Duration::from_millis(1);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-
-/// Ctrl C: the kernel throws away what was typed and not read, and a shell
-/// what is on its line, whatever keys were before.
-pub(super) const INTERRUPT: u8 = 0x03;
 
 /// Whether a terminal may make another character of one: a capital letter, or
 /// one that has eight bits.

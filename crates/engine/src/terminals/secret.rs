@@ -1,6 +1,6 @@
 //! Prompts at which a secret is typed.
 
-use super::show::Picture;
+use crate::live::Picture;
 
 /// What programs ask for that nobody else shall read.
 const SECRETS: [&str; 10] = [

@@ -5,10 +5,9 @@ use std::time::Duration;
 pub use weighlock_api::{CursorView, ScreenView, TerminalView};
 use weighlock_store::State;
 
-use super::keyboard::ControlView;
-use super::show::{Picture, last_picture};
-use crate::engine::Engine;
+use super::Terminals;
 use crate::error::Error;
+use crate::live::{ControlView, Picture, last_picture};
 use crate::time;
 use crate::view::Run;
 use crate::view::opened_size;
@@ -16,10 +15,10 @@ use crate::view::opened_size;
 /// Lines of a terminal's output that are told with it.
 const TAIL: usize = 20;
 
-impl Engine {
+impl Terminals {
     /// Returns a terminal as doors show it.
     pub fn terminal_view(&self, run: Run) -> TerminalView {
-        let run = self.freshen(run);
+        let run = self.runs.freshen(run);
         let terminal = run.detail.terminal.clone().unwrap_or_default();
         let live = self.lives.get(&run.command_id);
         let shown = live.as_ref().and_then(|live| live.shown.clone());

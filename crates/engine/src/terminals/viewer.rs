@@ -8,12 +8,11 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use weighlock_exec::{Diary, Item, Size, What};
 
-use super::keyboard::{ControlView, Turn};
-use super::show::{Picture, Shown, last_picture};
-use crate::engine::Engine;
+use super::Terminals;
 use crate::error::Error;
-use crate::live::Live;
-use crate::output::{Follow, Until, end_of};
+use crate::live::end_of;
+use crate::live::{ControlView, Live, Picture, Shown, Turn, last_picture};
+use crate::output::{Follow, Until};
 use crate::view::Run;
 use crate::view::opened_size;
 
@@ -61,7 +60,7 @@ pub enum Sight {
 
 /// Somebody who watches a terminal.
 pub struct Viewer {
-    engine: Arc<Engine>,
+    terminals: Arc<Terminals>,
     run: Run,
     follow: Follow,
     diary: Diary,
@@ -98,7 +97,7 @@ struct Watched {
     control: watch::Receiver<Turn>,
 }
 
-impl Engine {
+impl Terminals {
     /// Begins to watch a terminal. From an offset on, everything is given in
     /// order; without one, the screen as it is and what happens from then on.
     pub fn watch(self: &Arc<Self>, run: &Run, from: Option<u64>) -> Viewer {
@@ -113,7 +112,7 @@ impl Engine {
         });
         let control = live.as_ref().map(|watched| watched.live.keyboard.view());
         let mut viewer = Viewer {
-            engine: Arc::clone(self),
+            terminals: Arc::clone(self),
             follow: self
                 .outputs
                 .follow(run.clone(), from.unwrap_or(0), Until::Closed),
@@ -218,7 +217,7 @@ impl Viewer {
             let offset = picture.offset - character.len() as u64;
             (offset, picture.size, bytes)
         };
-        let dir = self.engine.core.run_dir(&self.run.command_id);
+        let dir = self.terminals.core.run_dir(&self.run.command_id);
         // Before the screen is looked at: it has all sizes that we know of.
         self.read_diary();
         let (offset, size, bytes) = match &self.live {
@@ -229,7 +228,7 @@ impl Viewer {
             None => {
                 let terminal = self.run.detail.terminal.clone().unwrap_or_default();
                 let picture = last_picture(
-                    &self.engine.outputs.log(&self.run),
+                    &self.terminals.outputs.log(&self.run),
                     &dir,
                     opened_size(&terminal),
                 );
@@ -240,7 +239,7 @@ impl Viewer {
         let skipped = self.at.map_or(0, |at| offset.saturating_sub(at));
         self.at = Some(offset);
         let run = self.run.clone();
-        self.follow = self.engine.outputs.follow(run, offset, Until::Closed);
+        self.follow = self.terminals.outputs.follow(run, offset, Until::Closed);
         Ok(Sight::Snapshot {
             offset,
             size,
@@ -286,7 +285,7 @@ impl Viewer {
             watched.live.is_over().await;
         }
         self.stage = Stage::Over;
-        let run = self.engine.recall(&self.run.command_id);
+        let run = self.terminals.runs.recall(&self.run.command_id);
         Sight::Exit(Box::new(run.unwrap_or_else(|_| self.run.clone())))
     }
 
@@ -333,7 +332,7 @@ impl Viewer {
     }
 
     fn read_diary(&mut self) {
-        let dir = self.engine.core.run_dir(&self.run.command_id);
+        let dir = self.terminals.core.run_dir(&self.run.command_id);
         // One that cannot be read costs a size, not the output.
         for happened in self.diary.news(&dir).unwrap_or_default() {
             if let What::Resized(size) = happened.what {
