@@ -266,7 +266,7 @@ pub struct FindParams {
     pub limit: Option<usize>,
 }
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RawParams {
     /// Byte offset to begin at.
@@ -291,7 +291,7 @@ pub enum StreamName {
     Stderr,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FollowMode {
     /// What is stored now.
