@@ -398,7 +398,8 @@ pub struct RunShowParams {
     /// How long to wait for the end, if it runs.
     pub wait_ms: Option<u64>,
     /// With `true`, the run is ended if its requester disconnects and does not
-    /// return within 10 seconds; with `false`, it continues.
+    /// return within 10 seconds, or within 1 second after hanging up on the Unix
+    /// socket; with `false`, it continues.
     pub attend: Option<bool>,
     /// How much of its output the answer contains.
     pub cut: Option<CutTo>,
@@ -469,7 +470,8 @@ pub struct NewCommand {
     pub background: bool,
     /// If it still runs when this is answered, or the requester disconnects
     /// before, it is ended unless they come back within 10 seconds, with
-    /// `attend` when they look at it.
+    /// `attend` when they look at it; within 1 second after hanging up on the
+    /// Unix socket.
     #[serde(default)]
     pub attend: bool,
     /// Processes that the shell leaves running continue under the run's keeper.

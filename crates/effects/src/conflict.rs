@@ -79,7 +79,7 @@ impl<'a> RootComparison<'a> {
             found.push(Conflict {
                 root: index,
                 path: Path::new("").into(),
-                why: "is no longer the directory that it was".into(),
+                why: "is no longer the same directory".into(),
             });
             entries.clear();
         }

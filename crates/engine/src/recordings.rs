@@ -243,7 +243,7 @@ struct Make<'a> {
 impl Make<'_> {
     fn write(&self, to: &Made) -> Result<(), marks::Error> {
         let terminal = self.run.detail.terminal.as_ref();
-        let size = terminal.map_or(USUAL, |terminal| opened_size(terminal));
+        let size = terminal.map_or(USUAL, opened_size);
         let mut writing = Writing {
             recorder: Recorder::create(&to.cast, &self.header(size))?,
             frames: Frames::open(&to.frames, SPACING, 0)?,

@@ -129,15 +129,14 @@ mod tests {
         let mut taken = all(&shares, "coder", true);
         assert_eq!(taken.len(), 438);
         let no = shares.take_as("coder", true).unwrap_err().to_string();
-        let told = "agent `coder` has 438 of the 1000 runs that there may be, and the rest is for \
-                    others";
+        let told = "agent `coder` uses 438 of 1000 runs, and the rest is reserved for others";
         assert_eq!(no, told);
         for n in 0..500 {
             taken.extend(all(&shares, &format!("agent {n}"), true));
         }
         assert_eq!(taken.len(), 875, "agents leave an eighth");
         let no = shares.take_as("one more", true).unwrap_err().to_string();
-        assert_eq!(no, "agents have all of the 1000 runs that they may");
+        assert_eq!(no, "agents use all 1000 runs that they may");
         assert_eq!(all(&shares, "ana", false).len(), 63);
         assert_eq!(taken.len(), 875);
         drop(taken);

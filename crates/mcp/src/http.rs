@@ -77,9 +77,12 @@ pub fn door<R: LocalRest>(rest: R) -> Router {
         .with_state(door)
 }
 
+/// Returns who sends a request, if they are known.
+type FindCaller = Box<dyn Fn(&Parts) -> Option<String> + Send + Sync>;
+
 struct Door {
     /// See [`LocalRest::caller`].
-    caller: Box<dyn Fn(&Parts) -> Option<String> + Send + Sync>,
+    caller: FindCaller,
     service: StreamableHttpService<Handler, MemorySessions>,
     manager: Arc<MemorySessions>,
     sessions: SessionTable,

@@ -26,10 +26,6 @@ const MAX_LINES: u64 = 5000;
 /// For so many files the changed lines are counted for a list.
 const COUNTED: usize = 200;
 
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde hands over a reference"
-)]
 /// The diff of one file, a page of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FileDiff {

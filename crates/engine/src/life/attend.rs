@@ -11,11 +11,16 @@ use weighlock_store::{Entry, State};
 use super::Life;
 use crate::error::Error;
 use crate::mutex::lock;
-use crate::principal::{Principal, Right};
+use crate::principal::{Principal, Right, Via};
 use crate::view::{OURSELVES, Run};
 
 /// How long somebody may be away.
 const AWAY: Duration = Duration::from_secs(10);
+
+/// How long a client may be away that hung up on the Unix socket in the middle of
+/// its wait: a killed process, since no network can fail there. A server that
+/// hands over to the next one is gone before.
+const HUNG_UP: Duration = Duration::from_secs(1);
 
 /// How long a run has to end in order.
 const GRACE: Duration = Duration::from_secs(2);
@@ -53,9 +58,11 @@ impl Life {
             run,
             who,
             number: self.left.come(&run.command_id),
+            answered: false,
             over: false,
         };
         let now = self.runs.wait(run, time).await;
+        attendance.answered = true;
         attendance.over = { now.as_ref() }.is_ok_and(|now| now.state != State::Running);
         now
     }
@@ -67,8 +74,8 @@ impl Life {
         Ok(())
     }
 
-    async fn end_if_left(self: Arc<Self>, run: Run, time: u64, who: Principal) {
-        tokio::time::sleep(AWAY).await;
+    async fn end_if_left(self: Arc<Self>, run: Run, time: u64, who: Principal, away: Duration) {
+        tokio::time::sleep(away).await;
         if !self.left.is_still(&run.command_id, time) {
             return;
         }
@@ -150,7 +157,19 @@ struct Attendance<'a> {
     run: &'a Run,
     who: &'a Principal,
     number: u64,
+    /// Whether the client was there until the answer.
+    answered: bool,
     over: bool,
+}
+
+impl Attendance<'_> {
+    /// Returns how long the client may be away.
+    fn away(&self) -> Duration {
+        match self.who.via() {
+            Via::Socket { .. } if !self.answered => HUNG_UP,
+            _ => AWAY,
+        }
+    }
 }
 
 impl Drop for Attendance<'_> {
@@ -158,7 +177,8 @@ impl Drop for Attendance<'_> {
         let left = &self.life.left;
         if let Some(time) = left.go(&self.run.command_id, self.number, self.over) {
             let life = Arc::clone(self.life);
-            tokio::spawn(life.end_if_left(self.run.clone(), time, self.who.clone()));
+            let (run, who) = (self.run.clone(), self.who.clone());
+            tokio::spawn(life.end_if_left(run, time, who, self.away()));
         }
     }
 }

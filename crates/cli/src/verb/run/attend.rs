@@ -47,11 +47,12 @@ impl Attending<'_> {
     ) -> Result<CommandView, Failure> {
         let present = wait::attend(self.paths.clone(), self.id.clone());
         let ended = self.pass_all(input, wait, begun).await;
-        drop(present);
         if ended.is_err() {
             // As the failure says. If the server is gone, nobody ends the run.
             let _ = wait::go_on(self.paths, &self.id).await;
         }
+        // Only now: whoever hangs up before has the run ended.
+        drop(present);
         ended
     }
 
