@@ -47,13 +47,10 @@ impl Core {
         store: Arc<Store>,
         lock: File,
     ) -> Result<Self, Error> {
-        let newest = store.commands().list(&Filter {
-            limit: 1,
-            ..Filter::default()
-        })?;
+        let newest = store.commands().newest_id()?;
         Ok(Self {
             quota: Quota::new(config.record_quota),
-            ids: Ids::after(newest.first().map(|command| command.id.as_str())),
+            ids: Ids::after(newest.as_deref()),
             began: Instant::now(),
             began_at: clock.micros(),
             config,

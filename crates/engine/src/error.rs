@@ -805,7 +805,12 @@ fn store_problem(error: &store::Error, detail: String) -> Problem {
             "record_removed",
             "read it again from the start",
         ),
-        store::Error::Corrupt { .. } | store::Error::Damaged(_) => (
+        store::Error::Damaged(_) => (
+            Kind::Internal,
+            "store_damaged",
+            "restore a backup; `weighlock audit verify` tells what else was changed",
+        ),
+        store::Error::Corrupt { .. } => (
             Kind::Internal,
             "store_damaged",
             "restore a backup, or run `weighlock serve --recover` to set it aside and start a new \

@@ -9,7 +9,7 @@ use crate::database::Database;
 use crate::entry::Entry;
 use crate::error::Error;
 use crate::pending;
-use crate::sql::all;
+use crate::sql::{all, readable};
 use crate::writer::only_if;
 use weighlock_api::ChangesState;
 use weighlock_api::{ApprovalState, State};
@@ -183,7 +183,7 @@ impl ChangesTable<'_> {
         let sql = format!(
             "SELECT {COLUMNS} FROM changes WHERE bytes > 0 ORDER BY updated_at, command_id LIMIT ?1"
         );
-        all(&self.database.lock_reader(), &sql, [limit], read)
+        readable(&self.database.lock_reader(), &sql, [limit], read)
     }
 
     /// Returns how many bytes of before-images there are.

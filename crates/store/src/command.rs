@@ -8,7 +8,7 @@ use crate::entry::Entry;
 use crate::error::Error;
 use crate::key::{self, Inserted, Key};
 use crate::session;
-use crate::sql::all;
+use crate::sql::{all, readable};
 use weighlock_api::State;
 
 /// One command as it is remembered.
@@ -144,17 +144,33 @@ impl CommandTable<'_> {
         all(&self.database.lock_reader(), &sql, params![from, to], read)
     }
 
-    /// Lists the commands whose keepers may still be alive.
+    /// Lists the commands whose keepers may still be alive. One whose state cannot
+    /// be read is lost, but its keeper is not forgotten.
     pub fn open(self) -> Result<Vec<Command>, Error> {
-        self.all("WHERE open = 1 ORDER BY command_id", i64::MAX)
+        let sql =
+            format!("SELECT {COLUMNS} FROM terminal_commands WHERE open = 1 ORDER BY command_id");
+        all(&self.database.lock_reader(), &sql, [], |row| {
+            read_as(
+                row,
+                STATE.word(row, State::from_word).unwrap_or(State::Lost),
+            )
+        })
+    }
+
+    /// Returns the id of the newest command.
+    pub fn newest_id(self) -> Result<Option<String>, Error> {
+        let sql = "SELECT command_id FROM terminal_commands ORDER BY command_id DESC LIMIT 1";
+        let reader = self.database.lock_reader();
+        Ok(reader.query_row(sql, [], |row| row.get(0)).optional()?)
     }
 
     /// Lists the oldest commands that have output on disk.
     pub fn oldest_kept(self, limit: i64) -> Result<Vec<Command>, Error> {
-        self.all(
-            "WHERE kept_bytes > 0 AND open = 0 ORDER BY command_id",
-            limit,
-        )
+        let sql = format!(
+            "SELECT {COLUMNS} FROM terminal_commands WHERE kept_bytes > 0 AND open = 0 \
+             ORDER BY command_id LIMIT ?1"
+        );
+        readable(&self.database.lock_reader(), &sql, [limit], read)
     }
 
     /// Lists when each command was made whose output is on disk, and how much of
@@ -187,11 +203,6 @@ impl CommandTable<'_> {
     pub async fn forget_keys(self, before: i64) -> Result<(), Error> {
         let sql = "DELETE FROM idempotency WHERE created_at < ?1";
         self.database.writer.execute(sql, [before]).await
-    }
-
-    fn all(self, which: &str, limit: i64) -> Result<Vec<Command>, Error> {
-        let sql = format!("SELECT {COLUMNS} FROM terminal_commands {which} LIMIT ?1");
-        all(&self.database.lock_reader(), &sql, [limit], read)
     }
 }
 
@@ -272,12 +283,16 @@ pub(crate) fn one(from: &Connection, id: &str) -> Result<Option<Command>, Error>
 }
 
 pub(crate) fn read(row: &Row<'_>) -> Result<Command, rusqlite::Error> {
+    read_as(row, STATE.word(row, State::from_word)?)
+}
+
+fn read_as(row: &Row<'_>, state: State) -> Result<Command, rusqlite::Error> {
     Ok(Command {
         id: row.get(0)?,
         session: row.get(1)?,
         command: row.get(2)?,
         cwd: row.get(3)?,
-        state: STATE.word(row, State::from_word)?,
+        state,
         exit_code: row.get(5)?,
         signal: row.get(6)?,
         requested_by: row.get(7)?,

@@ -12,7 +12,7 @@ use crate::entry::Recorded;
 use crate::entry::hash;
 use crate::error::Error;
 use crate::span::{IdRange, TimeColumns, TimeWindow};
-use crate::sql::all;
+use crate::sql::readable;
 
 /// Which entries to recall, oldest first.
 #[derive(Debug, Clone, Default)]
@@ -53,7 +53,8 @@ pub(crate) const TIMES: TimeColumns = TimeColumns {
 
 impl AuditLog<'_> {
     /// Recalls entries as JSON, oldest first, each with the hash that the next
-    /// one names as `prev`.
+    /// one names as `prev`. An entry that cannot be read is left out: verifying
+    /// finds it.
     pub fn entries(self, filter: &EntryFilter) -> Result<Vec<Value>, Error> {
         self.select(filter, |row| {
             let mut entry: Map<String, Value> = BODY.json(row)?;
@@ -145,7 +146,7 @@ impl AuditLog<'_> {
             return Ok(vec![]);
         }
         let (sql, values) = filter.query(&span);
-        all(&reader, &sql, params_from_iter(values), read)
+        readable(&reader, &sql, params_from_iter(values), read)
     }
 }
 

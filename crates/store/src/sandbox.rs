@@ -182,7 +182,9 @@ fn read(row: &Row<'_>) -> Result<SandboxRow, rusqlite::Error> {
         label: row.get(2)?,
         path: row.get(3)?,
         active: row.get(4)?,
-        body: BODY.json(row)?,
+        // A damaged one is no sandbox that anything can run in, and keeps no other
+        // from being used.
+        body: BODY.json(row).unwrap_or_default(),
         version: row.get(6)?,
         created_at: row.get(7)?,
         updated_at: row.get(8)?,

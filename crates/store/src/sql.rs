@@ -32,6 +32,25 @@ pub(crate) fn all<T>(
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
+/// Reads what can be read of all that a statement finds. For work that must go on
+/// without a damaged row: whoever asks for that row itself hears of the damage, and
+/// so does `audit verify`.
+pub(crate) fn readable<T>(
+    from: &Connection,
+    sql: &str,
+    values: impl Params,
+    mut read: impl FnMut(&Row<'_>) -> Result<T, rusqlite::Error>,
+) -> Result<Vec<T>, Error> {
+    let found = all(from, sql, values, |row| {
+        match read(row).map_err(Error::from) {
+            Ok(found) => Ok(Ok(Some(found))),
+            Err(Error::Damaged(_)) => Ok(Ok(None)),
+            Err(error) => Ok(Err(error)),
+        }
+    })?;
+    found.into_iter().filter_map(Result::transpose).collect()
+}
+
 pub(crate) fn read_only() -> OpenFlags {
     OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX
 }

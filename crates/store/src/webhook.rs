@@ -7,7 +7,7 @@ use crate::column::Column;
 use crate::database::Database;
 use crate::entry::Entry;
 use crate::error::Error;
-use crate::sql::all;
+use crate::sql::{all, readable};
 use crate::writer::only_if;
 
 /// A webhook as it is remembered.
@@ -210,9 +210,10 @@ impl WebhookTable<'_> {
         Ok(self.select("WHERE webhook_id = ?1", [id])?.pop())
     }
 
-    /// Lists all webhooks, oldest first.
+    /// Lists all webhooks that can be read, oldest first.
     pub fn all(self) -> Result<Vec<WebhookRow>, Error> {
-        self.select("ORDER BY webhook_id", [])
+        let sql = format!("SELECT {COLUMNS} FROM webhooks ORDER BY webhook_id");
+        readable(&self.database.lock_reader(), &sql, [], read)
     }
 
     fn select(self, which: &str, values: impl Params) -> Result<Vec<WebhookRow>, Error> {

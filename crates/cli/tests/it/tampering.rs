@@ -310,3 +310,32 @@ fn facts_that_were_forged_in_the_tables_are_named_and_marked() {
     assert_eq!(marked.len(), 1, "{listed}");
     assert!(marked[0].contains(id), "{listed}");
 }
+
+#[test]
+fn a_damaged_row_is_named_and_stops_nothing_else() {
+    let record = Record::new();
+    let database = Connection::open(record.home.state().join("weighlock.db")).unwrap();
+    let sql = "SELECT command_id FROM terminal_commands WHERE command = 'echo 3'";
+    let run: String = database.query_row(sql, [], |row| row.get(0)).unwrap();
+    database
+        .execute_batch(&format!(
+            "UPDATE terminal_commands SET state = 'odd' WHERE command_id = '{run}'; \
+             UPDATE audit SET body = 'x' WHERE seq = 5;"
+        ))
+        .unwrap();
+    drop(database);
+    let server = record.home.serve(&[]);
+    let (status, problem) = record
+        .home
+        .api("GET", &format!("/commands/{run}"), &Value::Null);
+    assert_eq!((status, &problem["code"]), (500, &json!("store_damaged")));
+    let what = problem["detail"].as_str().unwrap_or_default();
+    for named in ["terminal_commands", "state", &run] {
+        assert!(what.contains(named), "{what}");
+    }
+    let (status, audit) = record.home.api("GET", "/audit?limit=10", &Value::Null);
+    assert_eq!(status, 200, "{audit}");
+    let (_, run) = record.home.ask("echo on", Value::Null);
+    assert_eq!(run["state"], "succeeded", "{run}");
+    assert_eq!(server.terminate(), Some(0));
+}

@@ -68,7 +68,8 @@ impl Copies {
     }
 
     pub(crate) fn is_copy_seen(&self, run: &str) -> bool {
-        self.copies_seen(&lock(&self.coming.0)).contains(run)
+        self.copies_seen(&lock(&self.coming.0))
+            .is_none_or(|seen| seen.contains(run))
     }
 
     /// Removes copies that nothing needs any more: of changes that were
@@ -78,7 +79,9 @@ impl Copies {
         let mut unneeded = vec![];
         {
             let coming = lock(&self.coming.0);
-            let mut used = self.copies_seen(&coming);
+            let Some(mut used) = self.copies_seen(&coming) else {
+                return;
+            };
             used.extend(coming.keys().cloned().chain(self.lives.ids()));
             for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
                 let run = entry.file_name().to_string_lossy().into_owned();
@@ -113,8 +116,9 @@ impl Copies {
         held || command.is_some_and(|command| command.open || command.state == State::Running)
     }
 
-    /// Copies that other runs see, or whose changes others were built on.
-    fn copies_seen(&self, coming: &BTreeMap<String, Vec<String>>) -> BTreeSet<String> {
+    /// Returns the copies that other runs see, or whose changes others were built
+    /// on; nothing if that cannot be told, so that all are kept.
+    fn copies_seen(&self, coming: &BTreeMap<String, Vec<String>>) -> Option<BTreeSet<String>> {
         let mut used = BTreeSet::new();
         used.extend(coming.values().flatten().cloned());
         for run in self.lives.ids() {
@@ -123,10 +127,10 @@ impl Copies {
             }
             used.extend(self.lives.below(&run));
         }
-        for row in self.core.store.changes().held(None).unwrap_or_default() {
+        for row in self.core.store.changes().held(None).ok()? {
             used.extend(row.below);
         }
-        used
+        Some(used)
     }
 }
 

@@ -116,7 +116,17 @@ impl Drafts {
                 tracing::error!(%error, "cannot bring to an end what was being applied");
             }
         }
-        for row in self.core.store.changes().held(None)? {
+        // Damage keeps nobody else's changes from being settled.
+        let held = self
+            .core
+            .store
+            .changes()
+            .held(None)
+            .unwrap_or_else(|error| {
+                tracing::error!(%error, "cannot tell which changes were being applied");
+                vec![]
+            });
+        for row in held {
             let dir = self.undo_dir(&row.run);
             if !dir.exists() || is_unfinished(&dir) {
                 continue;

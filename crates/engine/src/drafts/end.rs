@@ -284,7 +284,10 @@ impl Drafts {
     fn depends(&self, found: &Found) -> bool {
         let mut held: BTreeSet<PathBuf> = BTreeSet::new();
         for run in &found.copied.below {
-            let row = self.core.store.changes().of_run(run).ok().flatten();
+            let Ok(row) = self.core.store.changes().of_run(run) else {
+                // They may be held.
+                return true;
+            };
             if row.is_some_and(|row| row.state == ChangesState::Held)
                 && let Ok(changes) = Changes::load(&self.copy_dir(run).join(CHANGES))
             {
