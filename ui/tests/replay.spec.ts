@@ -62,7 +62,7 @@ test('a link opens at its time, and marks, keys and finding lead through it', as
 
   await page.keyboard.press('f');
   await page.keyboard.type('GAMMA');
-  await expect(page.getByText('3 places')).toBeVisible();
+  await expect(page.getByText('3 matches')).toBeVisible();
   const hit = page.getByRole('search').getByRole('button').last();
   await expect(hit).toContainText(/gamma$/);
   await hit.click();

@@ -58,7 +58,7 @@ test('a rule is added, changed and removed by a form, and the text is the same d
   await page.getByRole('link', { name: 'Text' }).click();
   const text = page.getByLabel('Rules in a draft');
   await expect(text).toHaveValue(/^# Ours\.\n/);
-  await expect(text).toHaveValue(/# Scratch files\.\n\[\[rule\]\]\nname {4}= "scratch"/);
+  await expect(text).toHaveValue(/# Scratch files\.\n\[\[rule\]\]\nname = "scratch"/);
   await expect(text).toHaveValue(/reject {2}= \{ program = \["curl", "wget"\] \}\nagents {2}= "coder"\nuntil {3}= "2099-12-31"/);
   await page.getByRole('link', { name: 'Rules' }).click();
   await own.getByRole('button', { name: 'Review and save…' }).click();

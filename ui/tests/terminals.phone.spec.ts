@@ -70,7 +70,7 @@ test('a recording is looked at on a phone, in the dark', async ({ page, server }
   await accessible(page);
   await page.getByRole('button', { name: 'Find' }).tap();
   await page.getByRole('searchbox').fill('alpha');
-  await expect(page.getByText(/places/)).toBeVisible();
+  await expect(page.getByText(/matches/)).toBeVisible();
   await fits(page);
 });
 

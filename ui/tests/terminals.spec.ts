@@ -123,7 +123,7 @@ test('a keyboard that nobody touches goes back, and that is said before', async 
   const id = await open(coder, 'repl', 'cat');
   await page.goto(`${server.address}/terminals/${id}`);
   await take(page);
-  await expect(page.getByText(/The keyboard goes back in 0:0\d\./)).toBeVisible();
+  await expect(page.getByText(/Hands back automatically in 0:0\d\./)).toBeVisible();
   await page.getByRole('button', { name: 'Keep it' }).click();
   await expect(page.getByText('coder has the keyboard. You are watching.')).toBeVisible();
   expect((await told(coder, id)).control.text).toMatch(/^The keyboard is back/);

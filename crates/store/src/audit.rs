@@ -26,7 +26,7 @@ impl AuditLog<'_> {
     /// Subscribes to every entry from now on, in order, once it is committed. A
     /// receiver that is more than a thousand entries behind gets
     /// [`Lagged`](broadcast::error::RecvError::Lagged), and reads the rest with
-    /// [`Store::recorded_after`].
+    /// [`AuditLog::recorded_after`].
     pub fn events(self) -> broadcast::Receiver<Arc<Recorded>> {
         self.database.writer.events.subscribe()
     }
