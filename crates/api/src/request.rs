@@ -38,7 +38,7 @@ pub enum Waiting {
     Brief,
     /// The answer may take as long as somebody is willing to wait.
     Patient,
-    /// The same, and without whoever waits the run does not go on.
+    /// The same, and the run ends if the client disconnects.
     Attended,
 }
 

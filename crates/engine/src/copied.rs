@@ -49,7 +49,7 @@ pub(crate) struct Copied {
     /// What it could reach: hosts that the command names, if it could reach
     /// anything.
     pub(crate) network: Option<Vec<String>>,
-    /// What is told of the command in a question.
+    /// The card of the command in a question.
     pub(crate) card: serde_json::Value,
 }
 

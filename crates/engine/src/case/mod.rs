@@ -153,7 +153,7 @@ impl Cases {
         self.walls.search_path().await
     }
 
-    /// Judges the text that a person has put in the place of another.
+    /// Judges the command as a person has edited it.
     pub(crate) async fn edited(
         self: &Arc<Self>,
         original: Case,

@@ -116,17 +116,7 @@ impl Drafts {
                 tracing::error!(%error, "cannot bring to an end what was being applied");
             }
         }
-        // Damage keeps nobody else's changes from being settled.
-        let held = self
-            .core
-            .store
-            .changes()
-            .held(None)
-            .unwrap_or_else(|error| {
-                tracing::error!(%error, "cannot tell which changes were being applied");
-                vec![]
-            });
-        for row in held {
+        for row in self.held_if_readable()? {
             let dir = self.undo_dir(&row.run);
             if !dir.exists() || is_unfinished(&dir) {
                 continue;
@@ -135,6 +125,18 @@ impl Drafts {
         }
         self.copies.sweep_copies().await;
         Ok(())
+    }
+
+    /// Lists all held changes; none if a row of them is damaged, since that must
+    /// not stop what concerns everybody.
+    pub(super) fn held_if_readable(&self) -> Result<Vec<ChangesRow>, Error> {
+        match self.core.store.changes().held(None) {
+            Err(weighlock_store::Error::Damaged(what)) => {
+                tracing::error!(what, "cannot tell which changes are held");
+                Ok(vec![])
+            }
+            held => Ok(held?),
+        }
     }
 
     async fn commit_looked(

@@ -59,17 +59,7 @@ impl Drafts {
                 .await?;
         }
         let oldest = self.core.steady_now() - self.limits.draft_age().as_micros() as i64;
-        // Damage is no reason to do nothing else.
-        let held = self
-            .core
-            .store
-            .changes()
-            .held(None)
-            .unwrap_or_else(|error| {
-                tracing::error!(%error, "cannot tell which drafts are old");
-                vec![]
-            });
-        for row in held {
+        for row in self.held_if_readable()? {
             let command = self.core.store.commands().named(&row.run)?.pop();
             let asked = command.is_some_and(|command| command.state == State::Waiting);
             if row.updated_at < oldest && !asked {

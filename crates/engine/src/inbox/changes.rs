@@ -30,7 +30,7 @@ impl Inbox {
         }
         if let Some(approval) = self.drafts.open_question(&command)? {
             // What was seen is named by the hash; what stands in the way since
-            // then is told as that, and not as another question.
+            // then is reported as a conflict, not as a changed question.
             let looked = self.drafts.look_at_held(&command).await?;
             looked.check()?;
             self.drafts.renew_changes(&approval, &looked).await?;
@@ -40,7 +40,8 @@ impl Inbox {
             };
             self.decide(&approval.id, decision, who).await?;
         } else {
-            // Whoever says yes may leave. What is applied is on record all the same.
+            // In a task of its own: the approver may disconnect, and the changes are
+            // applied and recorded all the same.
             let (inbox, who) = (Arc::clone(self), who.clone());
             let applied = tokio::spawn(async move { inbox.drafts.apply_late(command, &who).await });
             applied.await.expect("applying does not panic")?;

@@ -98,7 +98,7 @@ pub struct Life {
     places: Arc<Shares>,
     /// Held while the report of a requester is taken.
     finalizing: tokio::sync::Mutex<()>,
-    /// Runs that whoever waited for them has left.
+    /// Runs whose client has disconnected.
     left: Left,
 }
 

@@ -246,7 +246,7 @@ impl Questions {
         self.put_renewed(was, renewed).await
     }
 
-    /// Puts one question in the place of another.
+    /// Replaces a question by its renewed form.
     pub(crate) async fn put_renewed(&self, was: &Approval, renewed: Approval) -> Result<(), Error> {
         let detail = json!({ "approval": was.id, "was": was.fingerprint,
                              "fingerprint": renewed.fingerprint });

@@ -51,7 +51,7 @@ impl Attending<'_> {
             // As the failure says. If the server is gone, nobody ends the run.
             let _ = wait::go_on(self.paths, &self.id).await;
         }
-        // Only now: whoever hangs up before has the run ended.
+        // Only now: the server ends a run whose client hangs up.
         drop(present);
         ended
     }
